@@ -872,7 +872,7 @@ PACKED = shaped({"encoding": {"json+gzip+base64"}, "data": str})
 PARTS = ("model", "cluster", "profile", "instance", "outcome")
 PLAN = shaped({
     "format": {"milp-planner-plan/1"}, "version?": str, "tables": list,
-    "ledger?": (list, dict, type(None)), "moves?": (dict, type(None)),
+    "ledger?": (list, dict, type(None)), "moves?": dict, "moving?": dict,
     "divisions?": {"asked": dict, "others": [(
         {"two_d": dict, "instance": dict, "outcome": dict}, {"two_d": dict, "refused": str})]},
     "fingerprints": dict.fromkeys(PARTS[:4], str), **dict.fromkeys(PARTS, dict),

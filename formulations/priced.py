@@ -22,6 +22,9 @@ from formulations.instance import Current, Instance, IntArray, Objective, Where
 from formulations.instance.assigning import assigned, misplaced
 from formulations.instance.facts import members, per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
+from formulations.proof.build import build_rows
+from formulations.proof.weights import vector_of
+from formulations.result.certificate import Certificate
 from formulations.result.placement import Placement
 
 #: Name of the phase in which moves are paid for.
@@ -127,6 +130,26 @@ def priced(instance: Instance, price: Fraction) -> Priced:
         elif pays[current.option]:
             stays[table] = ranks
     return _Build(instance, np.asarray(pays, dtype=np.int64), now, stays).priced()
+
+
+def with_moving(prices: Certificate, instance: Instance) -> Certificate:
+    """Multipliers that also count the price of moves, as fully as every other phase may be.
+
+    Parameters
+    ----------
+    prices : Certificate
+        Multipliers of an instance without the price, by names.
+    instance : Instance
+        With the price; only under ``step_time`` its phase has a row of its own.
+    """
+    if instance.objective != Objective.STEP_TIME:
+        return prices
+    rows = build_rows(instance)
+    vectors = []
+    for vector in prices.vectors:
+        each = vector_of(rows, vector).level // instance.num_ranks
+        vectors.append([*vector, {"row": "cost", "of": PHASE, "times": each}] if each else vector)
+    return replace(prices, vectors=tuple(vectors))
 
 
 def _in_order(instance: Instance, now: Current) -> list[list[int]] | None:

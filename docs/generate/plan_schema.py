@@ -64,6 +64,11 @@ def plan_schema() -> dict[str, Any]:
                 "type": "object",
             },
             "divisions": {"$ref": "#/$defs/Divisions"},
+            "moving": {
+                "description": "Where moves had a price: picoseconds a byte, and the outcome of the "
+                "instance with that price (docs/replan.md), or compressed.",
+                "type": "object",
+            },
             **{
                 name: {"anyOf": [ref, {"$ref": "#/$defs/Packed"}]} for name, ref in embedded.items()
             },

@@ -199,6 +199,14 @@ MaxMovedOption = Annotated[
         " bytes such as 5%.",
     ),
 ]
+MoveCostOption = Annotated[
+    str | None,
+    option(
+        "--move-cost PRICE",
+        "With --from: what moving costs, such as 1ms/GB; the plan is the best of objective and"
+        " price together.",
+    ),
+]
 GoalsOption = Annotated[
     str | None,
     option(

@@ -42,6 +42,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     before: options.BeforeOption = None,
     lost: options.LostOption = None,
     max_moved: options.MaxMovedOption = None,
+    move_cost: options.MoveCostOption = None,
     goals: options.GoalsOption = None,
     cache: options.CacheOption = None,
     no_cache: options.NoCacheOption = False,
@@ -71,8 +72,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
     kept = options.find_cache(cache, no_cache)
-    if before is None and (lost is not None or max_moved is not None):
-        raise BadInput("--lost and --max-moved go with --from, the plan to start from")
+    if before is None and any(given is not None for given in (lost, max_moved, move_cost)):
+        raise BadInput("--lost, --max-moved and --move-cost go with --from, the plan to start from")
     ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
@@ -91,6 +92,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             before=before,
             lost=ranks,
             max_moved=moves,
+            move_cost=move_cost,
             cache=kept,
             on_start=work.begin,
         )
@@ -112,6 +114,7 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.plans.display import hit_warnings, width_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
     from milp_planner.plans.moved import moved_of, moved_told
+    from milp_planner.plans.moving import moving_told
 
     held = held_info(plan)
     ledger = None if held is None else held.ledger
@@ -127,7 +130,7 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
         yield draw_held(held)
     moved = moved_of(plan)
     if moved is not None:
-        yield from moved_told(moved)
+        yield from (*moved_told(moved), *moving_told(plan))
     yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
 
 

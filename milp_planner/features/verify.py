@@ -30,6 +30,7 @@ from milp_planner.plans.divisions import (
     least_elsewhere,
     words_of,
 )
+from milp_planner.plans.moving import moving_judged
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing import price
@@ -115,11 +116,11 @@ def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) 
     judged, prices = verify_outcome(plan.instance, plan.outcome, case), _repriced(plan)
     unchecked = (prices.text,) if prices.ok is None else ()
     more = (*_same_instance(plan, given), prices)
-    others = _others(plan, prices.ok is not None)
+    others, moving = _others(plan, prices.ok is not None), moving_judged(plan)
     return replace(
         judged,
-        claims=(*more, *judged.claims, *others.claims),
-        unchecked=(*unchecked, *judged.unchecked, *others.unchecked),
+        claims=(*more, *judged.claims, *others.claims, *moving.claims),
+        unchecked=(*unchecked, *judged.unchecked, *others.unchecked, *moving.unchecked),
     )
 
 

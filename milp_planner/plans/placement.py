@@ -24,6 +24,7 @@ from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import DistType, Kind, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
 from milp_planner.plans.divisions import Divisions
+from milp_planner.plans.moving import Moving
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.options import (
     BY_MACHINE,
@@ -114,6 +115,8 @@ class Plan:
     """The milp-planner that priced it; empty where a file does not say."""
     divisions: Divisions | None = None
     """What else was tried, where the division into sharding groups was left open."""
+    moving: Moving | None = None
+    """What it is worth with a price on moves, where one was given."""
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -23,6 +23,7 @@ from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.division_file import divisions_from_dict, divisions_to_dict
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.moved import moved_of
+from milp_planner.plans.moving import moving_from_dict, moving_to_dict
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__
@@ -32,7 +33,7 @@ LARGE = 1_000_000
 """Parts whose JSON text is longer than this are compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
-_EXTRAS = {"ledger", "moves", "divisions"}
+_EXTRAS = {"ledger", "moves", "moving", "divisions"}
 _FIELDS = {"format", "version", "tables", "fingerprints", *_EXTRAS, *_PARTS}
 
 
@@ -43,7 +44,8 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
     ``version`` names the release that priced it, ``ledger`` what fills every rank and machine, and
     ``moves`` (where moves are counted from an earlier plan) what moves: for people, no reader
-    depends on them. ``divisions`` is there where others were tried.
+    depends on them. ``moving`` is there where moves had a price, ``divisions`` where others were
+    tried.
     """
     ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
     return {
@@ -58,6 +60,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "profile": _packed(plan.profile.to_dict()),
         "instance": _packed_instance(plan.instance),
         "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
+        **_moving(plan),
         **({} if others is None else {"divisions": divisions_to_dict(others, _packed)}),
     }
 
@@ -96,6 +99,10 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     instance = instance_from_dict(part["instance"], f"{what}: instance")
     _check_fingerprints(document, part, instance, what)
     cluster, divisions = Cluster.from_dict(part["cluster"], f"{what}: cluster"), None
+    moving = None
+    if "moving" in document:
+        told = unpacked(document["moving"], f"{what}: moving")
+        moving = moving_from_dict(told, instance, f"{what}: moving")
     if "divisions" in document:
         divisions = divisions_from_dict(
             document["divisions"], cluster, unpacked, f"{what}: divisions"
@@ -109,9 +116,16 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         tables=tuple(PlacedTable.from_dict(t, f"{what}: tables") for t in document["tables"]),
         version=top.get("version", str, ""),
         divisions=divisions,
+        moving=moving,
     )
     _check(plan, what)
     return plan
+
+
+def _moving(plan: Plan) -> dict[str, Any]:
+    if plan.moving is None:
+        return {}
+    return {"moving": _packed(moving_to_dict(plan.moving, plan.instance))}
 
 
 def _fingerprints(plan: Plan) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,7 @@ from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, comp
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.machines import with_more_machines
+from milp_planner.features.plan.moving import solve_moving
 from milp_planner.features.plan.remedies import with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
@@ -30,6 +32,7 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.plans.divisions import is_open
 from milp_planner.plans.ledger import assumed_of
+from milp_planner.plans.moving import parse_price
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
 from milp_planner.pricing.profile import load_profile
@@ -54,6 +57,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     before: BeforeSource | None = None,
     lost: Collection[int] = (),
     max_moved: Moves | int | None = None,
+    move_cost: Fraction | str | None = None,
     goals: str | None = None,
     gap: float | None = None,
     on_plan: OnPlan | None = None,
@@ -92,6 +96,10 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         are the same in order, and the last ones are those that are gone or new.
     max_moved : int or Moves, optional
         How many tables, or bytes, may move from ``before``.
+    move_cost : Fraction or str, optional
+        What a byte that moves from ``before`` costs, in picoseconds or as ``"1ms/GB"``: the plan is
+        the best of objective + price, and ``plan.moving`` says what is certified of that sum.
+        Nothing of it is taken from a cache.
     goals : str, optional
         What a plan is judged by after the objective, and how much of that may be given up for it:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
@@ -156,8 +164,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         settings = replace(settings, hint=known_before.hint, prices=known_before.prices)
         if settings.goals == DEFAULT_GOALS:
             settings = replace(settings, goals=STAY)
-    elif lost or max_moved is not None:
-        raise BadInput("lost and max_moved: go with before, the plan to start from")
+    elif lost or max_moved is not None or move_cost is not None:
+        raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
     elif today is None:
         compiled = compile_for(model, cluster, objective)
     else:
@@ -165,6 +173,12 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         settings = replace(settings, hint=known)
     if on_start is not None:
         on_start(formulation)
+    if move_cost is not None:
+        if on_plan is not None:
+            raise BadInput("on_plan: is not told of plans whose moves have a price (move_cost)")
+        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
+        paid = partial(_paid, compiled, price, formulation, settings)
+        return _watched(paid, settings, newest, progress)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
     job = partial(_kept, compiled, formulation, settings, cache)
     return _watched(job, settings, newest, progress, watch)
@@ -245,6 +259,15 @@ def _kept(
     question = question_of(compiled, formulation, settings)
     outcome = answered(cache, question, lambda: _planned(compiled, formulation, settings))
     return decode(compiled.options, compiled.instance, outcome)
+
+
+def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:
+    """The plan that is best with its moves paid for; where there is none, what would help."""
+    solved = solve_moving(compiled, price, formulation, settings)
+    if solved is None:
+        outcome = _planned(compiled, formulation, settings)
+        return decode(compiled.options, compiled.instance, outcome)
+    return replace(decode(compiled.options, compiled.instance, solved[0]), moving=solved[1])
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:

@@ -84,6 +84,17 @@ def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> N
     assert again(cli).code == 0
 
 
+def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """At any price nothing need move, so the sum is the objective, certified and verified."""
+    done = again(cli, "--move-cost", "1ms/GB")
+    assert done.code == 0, done.err
+    assert "with moves at" in done.out and "of which 0 ps for moves" in done.out
+    done = cli("verify", "b.json")
+    assert done.code == 0 and "moves: certified bound" in done.out
+    done = again(cli, "--move-cost", "1ms")
+    assert done.code == 2 and "such as 1ms/GB" in done.err and done.err.count("\n") == 1
+
+
 def test_options_that_need_from(cli: Cli) -> None:
     """A limit without a plan to count from says nothing."""
     done = cli("plan", "model.yaml", "cluster.yaml", "--max-moved", "3")

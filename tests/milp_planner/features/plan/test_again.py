@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from formulations import InstanceError
 from formulations.result.check import moved_bytes, moved_tables
-from milp_planner import Model, Plan, plan, verify
+from milp_planner import Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.again import Moves
+from milp_planner.plans.moving import parse_price
 from tests.milp_planner.features.small import MODEL, cluster
 
 
@@ -68,3 +73,81 @@ def test_contradictions(before: Plan) -> None:
         plan(MODEL, cluster(), max_moved=3)
     with pytest.raises(BadInput, match="max_moved"):
         Moves(share=1.5)
+
+
+@pytest.fixture(scope="module")
+def uneven() -> Plan:
+    """All whole tables on rank 0, so that moving some pays."""
+    data: dict[str, Any] = MODEL.to_dict()
+    limits = {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]}
+    for table in data["tables"]:
+        table["constraints"] = limits | {"ranks": [0]}
+        if table.get("kind") == "dynamicemb":
+            table["constraints"] = {"modes": ["HBM_ONLY"]}
+    return plan(Model.from_dict(data), cluster(), time_limit=10)
+
+
+def freed(uneven: Plan) -> Model:
+    """The same tables, which may now sit on either rank."""
+    data: dict[str, Any] = uneven.model.to_dict()
+    for table in data["tables"]:
+        if table["constraints"].get("ranks"):
+            table["constraints"] = {**table["constraints"], "ranks": None}
+    return Model.from_dict(data)
+
+
+def test_a_price_on_moves(uneven: Plan) -> None:
+    """Nothing moves at a high price, what pays at a low one; the sum is the best of all plans."""
+    model = freed(uneven)
+    free = plan(model, cluster(), time_limit=10)
+    assert free.outcome.objective is not None and uneven.outcome.objective is not None
+    gain = uneven.outcome.objective - free.outcome.objective
+    assert gain > 0
+    cheap = uneven.replan(model=model, move_cost=Fraction(1, 10**6), time_limit=10)
+    dear = uneven.replan(model=model, move_cost="1s/MB", time_limit=10)
+    assert moved(dear) == (0, 0) and dear.outcome.objective == uneven.outcome.objective
+    assert cheap.outcome.objective == free.outcome.objective and moved(cheap)[0] == 1
+    for again in (cheap, dear):
+        assert again.moving is not None and again.outcome.objective is not None
+        sum_ = again.moving.outcome.objective
+        paid = moved(again)[1] * again.moving.price
+        assert sum_ is not None and 0 <= sum_ - again.outcome.objective - paid < 4
+        assert again.moving.outcome.certified_bound == sum_
+        assert [c for c in verify(again).claims if c.ok is False] == [] and verify(again).ok
+
+
+def test_a_price_on_moves_in_a_file(uneven: Plan, tmp_path: Path) -> None:
+    """It is read back, verified, and refuted where its figures, price or placement were changed."""
+    again = uneven.replan(model=freed(uneven), move_cost="1ns/GB", time_limit=10)
+    path = again.save(tmp_path / "plan.json")
+    read = read_plan(path)
+    assert read.moving is not None and again.moving is not None
+    assert read.moving.outcome.objective == again.moving.outcome.objective
+    assert verify(path).ok
+    document = json.loads(path.read_text())
+    for change in (
+        {"picoseconds_a_byte": "1"},
+        {"outcome": {**document["moving"]["outcome"], "objective": 1}},
+    ):
+        path.write_text(json.dumps({**document, "moving": {**document["moving"], **change}}))
+        try:
+            assert not verify(path).ok
+        except (BadInput, InstanceError):  # of another instance, or at odds with itself
+            continue
+    path.write_text(json.dumps({**document, "moving": {"picoseconds_a_byte": "x", "outcome": {}}}))
+    with pytest.raises(BadInput, match="picoseconds_a_byte"):
+        read_plan(path)
+
+
+@pytest.mark.parametrize("text", ["1", "1ms", "ms/GB", "1ms/0GB", "1ms/parsec", "-1ms/GB", "1/GB"])
+def test_prices_that_are_none(text: str) -> None:
+    """One sentence with what is allowed."""
+    with pytest.raises(BadInput, match="move cost"):
+        parse_price(text)
+
+
+def test_prices() -> None:
+    """Times and sizes in any unit."""
+    assert parse_price("1ms/GB") == 1
+    assert parse_price("0.5us/MiB") == Fraction(500_000, 2**20)
+    assert parse_price("3 s / 2 TB") == Fraction(3, 2)

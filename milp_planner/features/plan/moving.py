@@ -1,0 +1,68 @@
+"""Plan again with a price on every byte that moves."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+from formulations import Outcome, Settings, solve
+from formulations.priced import priced, with_moving
+from formulations.reduce import NEVER, bounds_at
+from formulations.result.certify import CERTIFICATE, with_certificate
+from formulations.result.outcome import StoppedBy, found
+from formulations.search.near import settled
+from milp_planner.plans.compile import Compiled
+from milp_planner.plans.moving import Moving
+
+
+def solve_moving(
+    compiled: Compiled, price: Fraction, formulation: str, settings: Settings
+) -> tuple[Outcome, Moving] | None:
+    """The plan that costs least with its moves, as an outcome of the Instance without their price,
+    and the outcome with it; None where none was found.
+
+    What is certified with the price is about all plans, what is certified without it as well.
+    """
+    began, model = time.monotonic(), priced(compiled.instance, price)
+    hint = settings.hint
+    if hint is not None:
+        hint = settled(
+            compiled.instance, hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
+        )
+    prices = None if settings.prices is None else with_moving(settings.prices, model.instance)
+    limit = settings.time_limit
+    left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
+    outcome = solve(
+        model.instance,
+        formulation,
+        replace(
+            settings,
+            hint=None if hint is None else model.with_price(hint),
+            prices=prices,
+            time_limit=left,
+        ),
+    )
+    if outcome.placement is None:
+        return None
+    ended = outcome.stopped_by
+    if ended in (StoppedBy.PROOF, StoppedBy.GAP):  # of the sum: the objective alone may be lower
+        ended = StoppedBy.EXHAUSTED
+    plain = found(
+        compiled.instance, formulation, model.without_price(outcome.placement),
+        ended, seconds=outcome.seconds, settings=outcome.settings,
+        solver=outcome.solver, version=outcome.version,
+    )  # fmt: skip
+    return _bounded(compiled, plain, settings), Moving(price, outcome)
+
+
+def _bounded(compiled: Compiled, plain: Outcome, settings: Settings) -> Outcome:
+    """The outcome with what the multipliers at hand prove of the objective alone."""
+    instance, prices = compiled.instance, settings.prices
+    if prices is None or not settings.certificate or not instance.num_tables:
+        return plain
+    bound = bounds_at(instance, instance.allowed, prices).bound
+    if bound == NEVER:
+        return plain
+    told = plain.with_(bound=bound, bound_source=CERTIFICATE)
+    return with_certificate(instance, told, replace(prices, target=bound))

@@ -1,0 +1,122 @@
+"""What a plan was worth with a price on every byte that moves, and what of that is certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from formulations import Outcome
+from formulations.errors import InstanceError
+from formulations.instance import Instance
+from formulations.instance.strict_json import Reader
+from formulations.priced import Priced, priced
+from formulations.result.outcome import certified_gap
+from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
+from formulations.result.verify import Claim, Verification, verify
+from milp_planner.drawing.units import show_cost, show_gap
+from milp_planner.errors import BadInput
+from milp_planner.inputs.quantities import parse_bytes, parse_fraction
+
+if TYPE_CHECKING:
+    from milp_planner.plans.placement import Plan
+
+_TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """The same plan where moves are paid for."""
+
+    price: Fraction
+    """Picoseconds a byte."""
+    outcome: Outcome
+    """Of :func:`formulations.priced.priced` at that price: objective, bound and certificate."""
+
+    def of(self, instance: Instance) -> Priced:
+        """The plan's Instance with the price."""
+        return priced(instance, self.price)
+
+
+def parse_price(text: str) -> Fraction:
+    """``1ms/GB`` or ``0.5us/MiB`` in picoseconds a byte."""
+    allowed = "a time a size, such as 1ms/GB or 0.5us/MiB"
+    time, slash, size = text.strip().partition("/")
+    unit = next((u for u in ("ps", "ns", "us", "µs", "ms", "s") if time.strip().endswith(u)), "")
+    try:
+        if not slash or not unit:
+            raise ValueError(f"found {text!r}; allowed: {allowed}")
+        size = size.strip()
+        each = parse_bytes(size if size[:1].isdigit() else f"1{size}")
+        number = parse_fraction(time.strip().removesuffix(unit).strip(), allowed)
+        if number < 0 or not each:
+            raise ValueError(f"found {text!r}; allowed: {allowed}")
+    except ValueError as error:
+        raise BadInput(f"move cost {text!r}: {error}") from None
+    return number * _TIMES[unit] / each
+
+
+def moving_to_dict(moving: Moving, instance: Instance) -> dict[str, Any]:
+    """As it stands in plan.json."""
+    outcome = outcome_to_dict(moving.of(instance).instance, moving.outcome)
+    return {"picoseconds_a_byte": str(moving.price), "outcome": outcome}
+
+
+def moving_from_dict(document: Any, instance: Instance, what: str) -> Moving:
+    """Read it back; BadInput or InstanceError where it is malformed."""
+    reader = Reader(document, what, {"picoseconds_a_byte", "outcome"})
+    try:
+        price = Fraction(reader.get("picoseconds_a_byte", str))
+    except (ValueError, ZeroDivisionError):
+        raise BadInput(f"{what}: picoseconds_a_byte must be a fraction such as 1/1000") from None
+    model = priced(instance, price).instance
+    return Moving(price, outcome_from_dict(model, document["outcome"], f"{what}: outcome"))
+
+
+def moving_judged(plan: Plan) -> Verification:
+    """What is claimed with the price of moves, re-derived: names of claims begin with ``moves``."""
+    if plan.moving is None:
+        return Verification(())
+    try:
+        model = plan.moving.of(plan.instance)
+    except InstanceError as error:
+        return Verification((Claim("moves: price", False, str(error)),))
+    judged = verify(model.instance, plan.moving.outcome)
+    same = _same(plan, model)
+    text = "it is the plan's" if same else "it is another one than the plan's"
+    claims = [Claim("moves: placement", same, text)]
+    for claim in judged.claims:
+        if claim.name != "placement" or claim.ok is False:
+            claims.append(replace(claim, name=f"moves: {claim.name}"))
+    return Verification(tuple(claims), judged.unchecked)
+
+
+def _same(plan: Plan, model: Priced) -> bool:
+    """Whether both outcomes place alike."""
+    mine, other = plan.outcome.placement, plan.moving.outcome.placement if plan.moving else None
+    if mine is None or other is None:
+        return mine is other
+    plain, tables = model.without_price(other), range(plan.instance.num_tables)
+    return bool((plain.options == mine.options).all()) and all(
+        plain.to_lists(table) == mine.to_lists(table) for table in tables
+    )
+
+
+def moving_told(plan: Plan) -> list[str]:
+    """What the plan costs with its moves, and what is known about that."""
+    moving = plan.moving
+    if moving is None or moving.outcome.placement is None:
+        return []
+    model, outcome, unit = moving.of(plan.instance), moving.outcome, plan.instance.time_unit
+    paid = model.paid(outcome.placement) if outcome.placement is not None else 0
+    told = (
+        f"with moves at {show_cost(int(moving.price * 10**9), unit)} a GB: "
+        f"{show_cost(outcome.objective, unit)}, of which {show_cost(paid, unit)} for moves"
+    )
+    if outcome.certified_bound is None:
+        return [f"{told}; nothing is certified"]
+    gap = certified_gap(outcome)
+    bound = "no plan is better" if not gap else (
+        f"no plan is below {show_cost(outcome.certified_bound, unit)} (gap {show_gap(gap)})"
+    )  # fmt: skip
+    return [f"{told}; certified: {bound}"]
