@@ -65,8 +65,8 @@ def plan_schema() -> dict[str, Any]:
             },
             "divisions": {"$ref": "#/$defs/Divisions"},
             "moving": {
-                "description": "Where moves had a price: picoseconds a byte, and the outcome of the "
-                "instance with that price (docs/replan.md), or compressed.",
+                "description": "Where moves had a price: picoseconds a byte, and the outcome of "
+                "the instance with that price (docs/replan.md), or compressed.",
                 "type": "object",
             },
             **{
