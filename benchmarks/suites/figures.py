@@ -173,6 +173,27 @@ def catalogue(rows: sqlite3.Connection) -> Any:
     return figure
 
 
+def scale_up(rows: sqlite3.Connection) -> Any:
+    """Step time against the interval of averaging, one line a cluster; dashed: undivided."""
+    figure, axis = plt.subplots(figsize=(5.6, 3), layout="constrained")
+    query = (
+        "select cluster, cast(sync_interval as integer), objective from results where "
+        "sharding_group_size = ? and objective is not null order by 1, 2"
+    )
+    for size, style in (("auto", "-"), ("all", "--")):
+        found = rows.execute(query, (size,)).fetchall()
+        for index, cluster in enumerate(dict.fromkeys(row[0] for row in found)):
+            points = [(row[1], row[2] / MS) for row in found if row[0] == cluster]
+            label = f"{cluster}, {'best groups' if size == 'auto' else 'undivided'}"
+            axis.plot(*zip(*points, strict=True), style, color=COLOURS[index],
+                      marker=MARKERS[index], markersize=4, label=label)  # fmt: skip
+    axis.set(xscale="log", xlabel="steps from one averaging to the next", ylim=(0, None))
+    axis.set_ylabel("ms a step (embeddings)")
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False, fontsize=8)
+    return figure
+
+
 FIGURES: dict[str, Callable[[sqlite3.Connection], Any]] = {
     "catalogue": catalogue,
     "dp-vs-exact": dp_vs_exact,
@@ -180,6 +201,7 @@ FIGURES: dict[str, Callable[[sqlite3.Connection], Any]] = {
     "skew": skew,
     "growth": growth,
     "profiles": profiles,
+    "scale-up": scale_up,
 }
 
 if __name__ == "__main__":

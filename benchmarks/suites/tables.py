@@ -143,6 +143,26 @@ def catalogue(rows: Rows, run: Path) -> Iterable[str]:
                   "certified gap", "verdict", "seconds"], table)  # fmt: skip
 
 
+def scale_up(rows: Rows, run: Path) -> Iterable[str]:
+    """Every cluster and interval: undivided, and the best sharding groups beside."""
+    query = (
+        "select * from results where cluster = ? and sharding_group_size = ? and sync_interval = ?"
+    )
+    places = rows.execute("select distinct cluster, sync_interval from results").fetchall()
+    table = []
+    for cluster, interval in sorted(places, key=lambda place: (place[0], int(place[1]))):
+        whole, best = (rows.execute(query, (cluster, s, interval)).fetchone() for s in _SIZES)
+        table.append([
+            f"`{cluster}`", str(interval), _cell(whole), _cell(best), best["division"] or "",
+            show_time(best["sync"]), "" if not best["objective"] or not whole["objective"] else
+            f"{whole['objective'] / best['objective']:.2f}",
+        ])  # fmt: skip
+    yield _LEGEND
+    yield _table(["cluster", "averaged every … steps", "undivided", "best of all divisions",
+                  "which", "of it sync", "times as fast"], table)  # fmt: skip
+
+
+_SIZES = ("all", "auto")
 TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
     "catalogue": catalogue,
     "dp-vs-exact": dp_vs_exact,
@@ -150,6 +170,7 @@ TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
     "skew": skew,
     "growth": growth,
     "profiles": profiles,
+    "scale-up": scale_up,
 }
 ABOUT = {
     "catalogue": "Certified gaps",
@@ -158,6 +179,7 @@ ABOUT = {
     "skew": "Step time against skew",
     "growth": "Step time against growth",
     "profiles": "Step time by kind of GPU",
+    "scale-up": "Step time with and without sharding groups",
 }
 _LEGEND = "`step_time` in ms with the certified gap; bold: certified optimal; †: optimal by CP-SAT."
 _BESIDE_EXACT = """

@@ -15,7 +15,11 @@ from formulations.result.check import check
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.plan.cache import answered, question_of, to_cache, versions
-from milp_planner.plans.compile import compile_for
+from milp_planner.features.plan.divide import divided
+from milp_planner.features.plan.divisions import divisions_of, sync_of
+from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import Compiled, compile_for, to_cluster, to_model
+from milp_planner.plans.divisions import is_open, words_of
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.plans.plan_file import plan_to_dict
@@ -71,29 +75,54 @@ def _head(scenario: Scenario, key: str) -> dict[str, Any]:
 
 def _solve(scenario: Scenario) -> dict[str, Any]:
     _warm_up(scenario.formulation)
-    start = time.perf_counter()
-    compiled = compile_for(*scenario.inputs(), scenario.objective)
-    instance = compiled.instance
-    priced = time.perf_counter() - start
-    hint = heard(scenario.hint) if scenario.hint else None
-    settings = replace(scenario.settings(), hint=hint)
-    kept = to_cache(scenario.cache or None)
-    outcome = answered(
-        kept, question_of(compiled, scenario.formulation, settings),
-        lambda: solve(instance, scenario.formulation, settings),
-    )  # fmt: skip
-    samples = compiled.model.workload.batch_per_rank * instance.num_ranks
-    found = {"pricing_seconds": priced, "samples": samples, **_answer(instance, outcome)}
-    found["cached"] = kept is not None and kept.answered
-    if outcome.placement is not None:
-        found["placement"] = told(outcome.placement)
-        chosen = [compiled.options.choices[o].mode for o in outcome.placement.options.tolist()]
-        found["modes"] = dict(zip(instance.table_names, chosen, strict=True))
-        plan = decode(compiled.options, instance, outcome.with_(formulation=scenario.formulation))
+    inputs = to_model(scenario.inputs()[0]), to_cluster(scenario.inputs()[1])
+    plan, more = (_divided if is_open(inputs[1]) else _planned)(scenario, *inputs)
+    samples = plan.model.workload.batch_per_rank * plan.instance.num_ranks * plan.cluster.replicas
+    found = {"samples": samples, **_answer(plan.instance, plan.outcome), **more}
+    if plan.cluster.two_d is not None:
+        found["division"] = words_of(plan.cluster)
+    if plan.outcome.placement is not None:
+        found["sync"] = sync_of(plan.instance, plan.outcome.placement)
+        found["placement"] = told(plan.outcome.placement)
+        found["modes"] = {table.name: table.mode for table in plan.tables}
         found["hbm_used"] = _hbm_used(plan)
         if scenario.keeps_plan:
             found["plan"] = plan_to_dict(plan)
     return found
+
+
+def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
+    """The plan of one Instance, and how it was come by."""
+    start = time.perf_counter()
+    compiled = compile_for(model, cluster, scenario.objective)
+    priced = time.perf_counter() - start
+    hint = heard(scenario.hint) if scenario.hint else None
+    settings, name = replace(scenario.settings(), hint=hint), scenario.formulation
+    kept, instance = to_cache(scenario.cache or None), compiled.instance
+    question = question_of(compiled, name, settings)
+    outcome = answered(kept, question, lambda: solve(instance, name, settings))
+    plan = decode(compiled.options, instance, outcome.with_(formulation=name))
+    return plan, {"pricing_seconds": priced, "cached": kept is not None and kept.answered}
+
+
+def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
+    """The plan of the best division into sharding groups; bounds and seconds are of all."""
+    start = time.perf_counter()
+
+    def planned(compiled: Compiled, name: str, settings: Settings) -> Outcome:
+        return solve(compiled.instance, name, settings)
+
+    settings, name = scenario.settings(), scenario.formulation
+    plan = divided(model, cluster, name, scenario.objective, settings, lambda _: None, planned)
+    found: dict[str, Any] = {"seconds": time.perf_counter() - start}
+    info = divisions_of(plan)
+    if info is None or info.best is None or info.gap == 0:
+        return plan, found
+    share = "nothing" if info.gap is None else f"to {100 * info.gap:.2f}%"
+    certified = None if info.certified is None else int(info.certified)
+    found |= {"bound": certified, "certified_bound": certified, "gap": info.gap}
+    found |= {"status": "feasible", "standing": f"feasible, certified {share} over all divisions"}
+    return plan, found
 
 
 def _hbm_used(plan: Plan) -> float | None:

@@ -15,7 +15,8 @@ from scenarios.batch.suite import AXES
 LABELS = ("key", "suite", "model", "cluster", "objective_kind", "formulation", "seed")
 ANSWERS = (
     "status", "standing", "stopped_by", "objective", "bound", "bound_source", "certified_bound",
-    "seconds", "pricing_seconds", "solver", "ranks", "samples", "tables", "note", "finished",
+    "seconds", "pricing_seconds", "solver", "ranks", "samples", "tables", "division", "sync",
+    "note", "finished",
 )  # fmt: skip
 OBJECTIVES = ("total", "busiest_rank", "step_time")
 HEADROOM = ("hbm", "ddr")

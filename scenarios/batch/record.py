@@ -54,6 +54,8 @@ class _Record(_Strict):
     hbm_used: float | None = None
     modes: dict[str, str] | None = None
     samples: Annotated[int, Field(gt=0)] | None = None
+    division: str | None = None
+    sync: _Cost | None = None
     note: str | None = None
     plan: str | None = None
     finished: str = ""

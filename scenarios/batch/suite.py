@@ -19,6 +19,7 @@ from milp_planner.inputs.model import Codec, CostModel, Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import DistType, Dtype, Mode, Name, ShardingType
+from milp_planner.inputs.two_d import Layout, Strategy
 from milp_planner.pricing.profile import profile_names
 
 
@@ -109,6 +110,15 @@ class Sweep(Spec):
     """Percentage of every machine's DDR to reserve."""
     ddr_bytes: Annotated[tuple[Bytes, ...], _List] = ()
     """Further DDR to reserve per machine."""
+
+    sharding_group_size: Annotated[tuple[Literal["all", "auto"] | Count, ...], _List] = ()
+    """Ranks of a sharding group; ``all``: the cluster is not divided."""
+    layout: Annotated[tuple[Layout | Literal["auto"], ...], _List] = ()
+    """How groups lie in the cluster; as this and the following, a field of its ``two_d``."""
+    strategy: Annotated[tuple[Strategy | Literal["auto"], ...], _List] = ()
+    """Whether replicas keep part of their rows only, between forward and backward pass."""
+    sync_interval: Annotated[tuple[Count | Literal["never"], ...], _List] = ()
+    """Steps from one averaging of replicas to the next."""
 
     @model_validator(mode="after")
     def _profiles_exist(self) -> Sweep:

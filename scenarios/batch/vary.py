@@ -10,6 +10,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.plan.machines import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import Reservations
+from milp_planner.inputs.two_d import TwoD
 
 Axes = Mapping[str, Any]
 """Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
@@ -65,7 +66,7 @@ def vary_model(
 
 
 def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
-    """The cluster with machines, ranks, memories and profile changed by the axes.
+    """The cluster with machines, ranks, memories, groups and profile changed by the axes.
 
     Raises
     ------
@@ -75,9 +76,18 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
     data = (with_machines(cluster, axes["machines"]) if "machines" in axes else cluster).to_dict()
     data["machines"] = [_vary_machine(machine, axes) for machine in data["machines"]]
     data["reservations"] |= {name: axes[name] for name in Reservations.model_fields if name in axes}
+    data["two_d"] = _division(data["two_d"], axes)
     if "profile" in axes:
         data["profile"] = axes["profile"]
     return Cluster.from_dict(data, cluster.name)
+
+
+def _division(two_d: dict[str, Any] | None, axes: Axes) -> dict[str, Any] | None:
+    """The cluster's ``two_d`` with the fields that are axes."""
+    named = {name: axes[name] for name in TwoD.model_fields if name in axes}
+    if named.get("sharding_group_size") == "all":
+        return None
+    return {**(two_d or {}), **named} if named else two_d
 
 
 def grown(rows: int, percent: Fraction) -> int:

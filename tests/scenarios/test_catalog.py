@@ -47,6 +47,7 @@ def test_what_ships() -> None:
         "2xgb200-nvl72",
         "8xb200-tight",
         "8xh100-ssd",
+        "9x8xb200",
         "gb200-nvl72",
         "mixed-h100",
     }

@@ -85,7 +85,7 @@ def _row(
 ) -> DivisionRow:
     sync = stored = None
     if instance is not None and outcome is not None and outcome.placement is not None:
-        sync = _sync(instance, outcome.placement)
+        sync = sync_of(instance, outcome.placement)
         stored = group.replicas * _stored(instance, outcome.placement)
     return DivisionRow(
         groups=group.replicas,
@@ -102,7 +102,7 @@ def _row(
     )
 
 
-def _sync(instance: Instance, placement: Placement) -> int:
+def sync_of(instance: Instance, placement: Placement) -> int:
     """What the slowest rank averages and gathers."""
     if SYNC not in instance.phases:
         return 0

@@ -57,9 +57,29 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         "local_world_size": len(hosts[0]),
         **({"pod_size": plan.cluster.span} if _over_machines(plan) else {}),
         "compute_device": _device(plan),
+        **_collection(plan),
         "plan": by_module,
         "left_to_dynamicemb": [t.name for t in plan.tables if t.kind == "dynamicemb"],
     }
+
+
+def _collection(plan: Plan) -> dict[str, Any]:
+    """Arguments of TorchRec's ``DMPCollection``, and of its train pipeline, for a sharding group.
+
+    A node group is what table-row-wise and grid shards lie on.
+    """
+    two_d, cluster = plan.cluster.two_d, plan.cluster
+    if two_d is None or cluster.replicas == 1:
+        return {}
+    interval = None if two_d.sync_interval == "never" else two_d.sync_interval
+    arguments = {
+        "world_size": cluster.replicas * cluster.num_ranks,
+        "sharding_group_size": cluster.num_ranks,
+        "use_inter_host_allreduce": two_d.layout == "contiguous",
+        "sharding_strategy": two_d.strategy.upper(),
+        "node_group_size": len(cluster.row_groups[0]),
+    }
+    return {"dmp_collection": arguments, "dmp_collection_sync_interval_batches": interval}
 
 
 def write(plan: Plan) -> str:
@@ -82,14 +102,35 @@ def notes(plan: Plan) -> list[str]:
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: the table's own config says use_virtual_table")
+    found += _on_collection(plan)
     over = _over_machines(plan)
-    if over:
+    if over and plan.cluster.replicas == 1:
         found.append(
             f"{len(over)} tables split rows over {plan.cluster.span} machines: start every rank "
             f"with TORCHREC_RESOLVED_POD_SIZE={plan.cluster.span}, else TorchRec drops shards"
         )
     if any(table.sharding_type == "grid_shard" for table in over):
         found.append("TorchRec 1.9.2 cannot build grid_shard over several machines")
+    return found
+
+
+def _on_collection(plan: Plan) -> list[str]:
+    """What training with several sharding groups needs besides."""
+    two_d, groups = plan.cluster.two_d, plan.cluster.replicas
+    if two_d is None or groups == 1:
+        return []
+    never = two_d.sync_interval == "never"
+    often = None if never else two_d.sync_interval
+    found = [
+        f"the plan is that of one of {groups} sharding groups: build DMPCollection with the "
+        "arguments under dmp_collection, and the train pipeline with "
+        f"dmp_collection_sync_interval_batches={often}"
+    ]
+    if two_d.strategy == "fully_sharded":
+        found.append(
+            "fully sharded: name the module before the dense part as rs_awaitable_hook_module, "
+            "else whole weights stay until the backward pass"
+        )
     return found
 
 

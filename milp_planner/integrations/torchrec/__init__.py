@@ -25,6 +25,7 @@ from milp_planner.integrations.torchrec.reference import (
     load_inputs,
     measured_pooling,
 )
+from milp_planner.integrations.torchrec.two_d import TwoDShardingPlanner
 
 __all__ = [
     "Lift",
@@ -32,6 +33,7 @@ __all__ = [
     "NoPlan",
     "Problem",
     "TorchRecInputs",
+    "TwoDShardingPlanner",
     "compile_problem",
     "load_inputs",
     "measured_pooling",

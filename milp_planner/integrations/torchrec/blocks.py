@@ -237,7 +237,7 @@ def _entry(
     if not where.usable:
         use[USABLE] = 1
     try:
-        cost = rating.cost(option, shard.perf)
+        cost = rating.of(option, shard)
     except ValueError as error:
         raise BadInput(f"table {option.name!r}, {option.sharding_type}: {error}") from None
     rows, columns = shard.size

@@ -49,6 +49,7 @@ from milp_planner.integrations.torchrec.rating import (
     summary,
     torchrec_rating,
 )
+from milp_planner.integrations.torchrec.replicas import Replicas
 
 logger = logging.getLogger(__name__)
 
@@ -107,6 +108,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         space with today's capacities.
     by_request : RequestCache, optional
         A plan kept by TorchRec's request, which :class:`MilpPlannerProvider` looks up; asked first.
+    replicas : Replicas, optional
+        Other sharding groups that use the same plan, see
+        :mod:`milp_planner.integrations.torchrec.two_d`; ``topology`` is that of one group.
 
     Raises
     ------
@@ -140,6 +144,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         key_value: StoreBytes = "runtime",
         cache: PlanCache | str | Path | None = None,
         by_request: RequestCache | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
         _refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
@@ -168,6 +173,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         self._together = together
         self._key_value: StoreBytes = one_of(key_value, get_args(StoreBytes), "key_value")
         self._cache, self._by_request = to_cache(cache), by_request
+        self._replicas = replicas
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
@@ -237,8 +243,11 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             space = lift(space, self._lift, self._topology, self._enumerator, self._constraints)
         if self._key_value == "runtime":
             space = as_the_runtime(space, sharders)
+        sync = None
+        if self._replicas is not None:
+            space, sync = self._replicas.averaged(space), self._replicas.sync
         self.problem = compile_problem(
-            space, reserved, self._ddr, self._objective, self._fusion, self._together
+            space, reserved, self._ddr, self._objective, self._fusion, self._together, sync
         )
         return self.problem
 
@@ -273,16 +282,16 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
                 "collective_plan needs a process group; call init_process_group first or plan()"
             )
         if dist.get_rank(group) != 0:
-            return _received(group, None)
+            return received(group, None)
         try:
             plan = self.plan(module, sharders or get_default_sharders())
         except PlannerError as error:
-            _received(group, error)
+            received(group, error)
             raise
         except Exception as error:
-            _received(group, PlannerError(f"planning failed on rank 0: {error}"))
+            received(group, PlannerError(f"planning failed on rank 0: {error}"))
             raise
-        return _received(group, plan)
+        return received(group, plan)
 
     def _solved(self, problem: Problem) -> list[ShardingOption]:
         question = self._question(problem)
@@ -378,7 +387,7 @@ def _refuse_parts(proposer: object, partitioner: object, performance_model: obje
         )
 
 
-def _received(group: dist.ProcessGroup, sent: Any) -> Any:
+def received(group: dist.ProcessGroup, sent: Any) -> Any:
     """What rank 0 of a group sent: a plan, or an error, which is raised on the other ranks."""
     box = [sent]
     if dist.get_world_size(group) > 1:

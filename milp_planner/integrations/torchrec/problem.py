@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from torchrec.distributed.planner.types import Shard as TorchShard
 from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
@@ -24,7 +25,7 @@ from milp_planner.integrations.torchrec.blocks import (
     whole,
 )
 from milp_planner.integrations.torchrec.dynamicemb import marks
-from milp_planner.integrations.torchrec.rating import RatingName, phased
+from milp_planner.integrations.torchrec.rating import RatingName, phased, with_sync
 from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
@@ -118,6 +119,7 @@ def compile_problem(
     objective: RatingName = "busiest_rank",
     fusion: Fusion = "honoured",
     together: Together = (),
+    sync: Callable[[ShardingOption, TorchShard], int] | None = None,
 ) -> Problem:
     """Compile TorchRec's estimated search space into an Instance.
 
@@ -140,6 +142,8 @@ def compile_problem(
         Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
     together : sequence of sequences of str
         Tables that share a rank, whichever; each whole.
+    sync : callable, optional
+        Picoseconds a step of averaging a shard of an option with its replicas, a phase of its own.
 
     Raises
     ------
@@ -155,6 +159,8 @@ def compile_problem(
     )
     where = places(topology, ddr, with_ssd)
     rating = phased(objective, search_space)
+    if sync is not None:
+        rating = with_sync(rating, sync)
     builder = InstanceBuilder(
         where.machines, rating.phases, where.resources, rating.objective, "torchrec",
         "TorchRec's enumerator and estimator",

@@ -26,6 +26,7 @@ from torchrec.distributed.planner.stats import _calculate_critical_path
 from torchrec.distributed.planner.types import (
     Enumerator,
     Perf,
+    Shard,
     SharderDataMap,
     ShardEstimator,
     ShardingOption,
@@ -36,7 +37,7 @@ from torchrec.distributed.planner.types import (
 from formulations import Objective, Outcome
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import listed
-from milp_planner.pricing.options import PHASES
+from milp_planner.pricing.options import PHASES, SYNC
 
 RatingName = Literal["busiest_rank", "critical_path"]
 Cost = tuple[int, ...]
@@ -55,6 +56,13 @@ class Phased:
     objective: Objective
     cost: Callable[[ShardingOption, Perf], Cost]
     """From a shard's option and estimate to picoseconds per phase."""
+    beside: Callable[[ShardingOption, Shard], Cost] | None = None
+    """Picoseconds of a last phase, which TorchRec does not estimate."""
+
+    def of(self, option: ShardingOption, shard: Shard) -> Cost:
+        """Picoseconds of a shard in every phase; ValueError where an estimate is not finite."""
+        more = () if self.beside is None else self.beside(option, shard)
+        return (*self.cost(option, shard.perf), *more)
 
 
 def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
@@ -62,6 +70,13 @@ def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
     if name == "critical_path":
         return _critical_path(search_space)
     return Phased(PHASES, Objective.BUSIEST_RANK, lambda _, perf: picoseconds(perf))
+
+
+def with_sync(rating: Phased, sync: Callable[[ShardingOption, Shard], int]) -> Phased:
+    """The rating with a phase more: picoseconds of averaging a shard with its replicas."""
+    return replace(
+        rating, phases=(*rating.phases, SYNC), beside=lambda option, shard: (sync(option, shard),)
+    )
 
 
 def torchrec_rating(name: RatingName, plan: list[ShardingOption], topology: Topology) -> float:

@@ -84,7 +84,8 @@ def collection(device: str) -> EmbeddingBagCollection:
     )
 
 
-def _batch(rank: int) -> KeyedJaggedTensor:
+def batch(rank: int) -> KeyedJaggedTensor:
+    """A rank's batch of three samples."""
     draw = torch.Generator().manual_seed(10 + rank)
     samples = 3
     lengths = torch.randint(0, 4, (len(SHAPES) * samples,), generator=draw)
@@ -138,7 +139,7 @@ def train_one_step(
         module, device=torch.device("cpu"), plan=plan, sharders=sharders
     )
     _load(model, weights)
-    output = model(_batch(rank)).values()
+    output = model(batch(rank)).values()
     output.square().sum().backward()
     expected, updated = _unsharded(reference, rank)
     return {
@@ -155,7 +156,7 @@ def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str,
 
     Sharded tables average the gradient over ranks, so one step takes 1/world of the sum.
     """
-    outputs = [reference(_batch(other)).values() for other in range(WORLD)]
+    outputs = [reference(batch(other)).values() for other in range(WORLD)]
     sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
     updated = {name: p.detach() - RATE * p.grad / WORLD for name, p in reference.named_parameters()}
     return outputs[rank].detach(), updated

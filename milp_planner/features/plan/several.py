@@ -1,0 +1,157 @@
+"""The best of several Instances with the same objective, bounds shared.
+
+A bound on each comes first and is cheap. Then they are solved, the first one first (the others are
+held against its plan), then by their bounds, the lowest first, until a certificate says that none
+of their plans beats the best one known.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from formulations import Instance, Outcome, Settings, StoppedBy, solve
+from formulations.proof.prove import prove
+from formulations.result.certify import with_certificate
+from formulations.result.outcome import Status, nothing
+from formulations.search.context import Either
+from formulations.settings import News
+from milp_planner.plans.divisions import best_cost
+
+#: Of the time: for bounds on all, for the first one, and for the best once more.
+BOUNDING, FIRST, AGAIN = 0.15, 0.2, 0.3
+#: Seconds of a first bound at most; a certificate at another's plan is looked for as long again.
+MOST_SECONDS = 5.0
+
+
+@dataclass(eq=False)
+class Try:
+    """One Instance while it is judged."""
+
+    words: str
+    """What it is called."""
+    instance: Instance | None
+    """None where none could be made."""
+    refused: str = ""
+    """Why not."""
+    outcome: Outcome = field(default_factory=lambda: nothing("", StoppedBy.EXHAUSTED))
+
+    @property
+    def bound(self) -> int:
+        """No plan costs less, certified; 0 where nothing is known."""
+        return self.outcome.certified_bound or 0
+
+    @property
+    def best(self) -> int | None:
+        """What its best plan costs, goals aside."""
+        return best_cost(self.outcome)
+
+    def open(self, best: int | None) -> bool:
+        """Whether it may still hold a better plan."""
+        over = self.outcome.status == Status.INFEASIBLE or self.instance is None
+        return not over and (best is None or self.bound < best)
+
+
+def best_of(
+    tries: Sequence[Try], formulation: str, settings: Settings, told: Callable[[str], None]
+) -> tuple[Try, Settings]:
+    """The one with the best plan found, and what is left to solve it once more from there.
+
+    Parameters
+    ----------
+    tries : sequence of Try
+        Some of them with an Instance; their outcomes are filled in.
+    formulation, settings
+        As of a solve; a time or work limit is for all of them.
+    told : callable
+        Told in words which one is looked at.
+    """
+    some = [each for each in tries if each.instance is not None]
+    budget = _Budget(settings, len(some))
+    for each in some:
+        told(f"bounding {each.words}")
+        _bound(each, budget.bounding, None)
+    best: int | None = None
+    order = [some[0], *sorted(some[1:], key=lambda each: each.bound)]
+    for index, each in enumerate(order):
+        if each.open(best) and not settings.stop.is_set():
+            told(each.words)
+            if best is not None:
+                _bound(each, budget.bounding, best)
+            if each.open(best):
+                left = sum(other.open(best) for other in order[index:])
+                _solve(each, formulation, budget.of(left, index == 0), best)
+            best = min((b for b in (best, each.best) if b is not None), default=None)
+    chosen = min(some, key=lambda each: (each.best is None, each.best or 0))
+    told(chosen.words)
+    return chosen, budget.rest(chosen.outcome)
+
+
+def kept(chosen: Try, outcome: Outcome) -> Outcome:
+    """The outcome of a Try solved once more: no worse than before, and certified as well."""
+    before, instance = chosen.outcome, chosen.instance
+    assert instance is not None
+    if outcome.placement is None and before.placement is not None:
+        return before
+    if before.certificate is None or outcome.placement is None:
+        return outcome
+    return with_certificate(instance, outcome, before.certificate)
+
+
+class _Budget:
+    """Settings of the parts of a limit."""
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        self._settings, self._start, limit = settings, time.monotonic(), settings.time_limit
+        self.bounding = None if limit is None else min(MOST_SECONDS, BOUNDING * limit / count)
+        if settings.work_limit is not None:
+            self._settings = replace(settings, work_limit=settings.work_limit / (count + 1))
+
+    def of(self, left: int, first: bool) -> Settings:
+        """For one of so many that are left: twice its share, so that the earlier get more."""
+        limit = self._settings.time_limit
+        if limit is None:
+            return self._settings
+        share = max(0.0, (1 - AGAIN) * limit - self._spent()) * 2 / (left + 1)
+        share = max(share, FIRST * limit if first else 0.0)
+        return replace(self._settings, time_limit=max(share, self.bounding or 0.0))
+
+    def rest(self, known: Outcome) -> Settings:
+        """For the best, from the plan that is known."""
+        limit = self._settings.time_limit
+        left = None if limit is None else max(limit - self._spent(), AGAIN * limit / 2)
+        hint = known.placement or self._settings.hint
+        return replace(self._settings, time_limit=left, hint=hint)
+
+    def _spent(self) -> float:
+        return time.monotonic() - self._start
+
+
+def _bound(each: Try, seconds: float | None, best: int | None) -> None:
+    """A certificate found without a plan, at the target of another's best plan."""
+    assert each.instance is not None
+    found = prove(each.instance, best, seconds)
+    if found is not None:
+        each.outcome = with_certificate(each.instance, each.outcome, found)
+
+
+def _solve(each: Try, formulation: str, settings: Settings, best: int | None) -> None:
+    """Solve it until nothing in it can be better than the best plan of the others."""
+    assert each.instance is not None
+    beaten = False
+
+    def look(news: News) -> None:
+        nonlocal beaten
+        beaten = beaten or (
+            best is not None and news.certified is not None and news.certified >= best
+        )
+        if settings.on_progress is not None:
+            settings.on_progress(news)
+
+    stop = Either(settings.stop, lambda: beaten)
+    watched = replace(settings, stop=stop, on_progress=look, polish=False)
+    before = each.outcome.certificate
+    each.outcome = solve(each.instance, formulation, watched)
+    if before is not None and each.outcome.status != Status.INFEASIBLE:
+        each.outcome = with_certificate(each.instance, each.outcome, before)

@@ -1,0 +1,198 @@
+"""TorchRec's 2D: the sharding group chosen with its plan, and the arguments of ``DMPCollection``.
+
+TorchRec's planner knows no sharding groups: its user gives it the topology of one, of a size that
+he picked. Here every size is planned, on TorchRec's own estimates, with the averaging of replicas
+as one more phase; a size whose bound is above the best plan is left early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch.distributed as dist
+from torch import nn
+from torchrec.distributed.planner.types import PlannerError, Topology
+from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingStrategy
+
+from formulations import Settings
+from milp_planner.errors import BadInput
+from milp_planner.features.plan.several import Try, best_of
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.two_d import TwoD
+from milp_planner.integrations.torchrec.planner import MilpShardingPlanner, received
+from milp_planner.integrations.torchrec.replicas import Replicas
+from milp_planner.plans.divisions import groups_of, words_of
+from milp_planner.pricing.exchange import links_of
+
+PER_SECOND = 1000
+"""Milliseconds, in which TorchRec gives bandwidths."""
+
+
+def collection_arguments(document: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of ``DMPCollection`` from an exported document.
+
+    ``world_size``, ``sharding_group_size``, ``sharding_strategy``, ``use_inter_host_allreduce`` and
+    ``node_group_size``; the plan comes from
+    :func:`milp_planner.integrations.torchrec.sharding_plan.from_document`. How often to average is
+    the train pipeline's: ``dmp_collection_sync_interval_batches`` of the document.
+
+    Raises
+    ------
+    BadInput
+        Where the document is of a plan without sharding groups.
+    """
+    found = document.get("dmp_collection")
+    if found is None:
+        raise BadInput("the document is of a plan without sharding groups (two_d of its cluster)")
+    return {**found, "sharding_strategy": ShardingStrategy[found["sharding_strategy"]]}
+
+
+class TwoDShardingPlanner:
+    """Chooses ``DMPCollection``'s sharding group together with the plan.
+
+    Parameters
+    ----------
+    topology : callable
+        ``topology(world_size, local_world_size)`` is the Topology of so many ranks, so many of
+        them on a host: called for all ranks, and for the groups that are tried.
+    world_size, local_world_size : int
+        Ranks of the job, and of a host.
+    two_d : TwoD, optional
+        What of size and layout is settled, and the interval of averaging; all are tried by
+        default. TorchRec counts no moments, so its memory is no smaller fully sharded: the strategy
+        is always the default.
+    settings : Settings, optional
+        Limits for all groups together.
+    formulation : str
+    planner
+        Further arguments of :class:`MilpShardingPlanner`.
+
+    Attributes
+    ----------
+    planner : MilpShardingPlanner or None
+        That made the last plan.
+    arguments : dict
+        Of ``DMPCollection``, for the last plan; empty where one group is best.
+    tries : list of Try
+        Every group that was looked at, with the best bound and plan known of it.
+    """
+
+    def __init__(
+        self,
+        topology: Callable[[int, int], Topology],
+        world_size: int,
+        local_world_size: int,
+        two_d: TwoD | None = None,
+        settings: Settings | None = None,
+        formulation: str = "auto",
+        **planner: Any,
+    ) -> None:
+        asked = two_d or TwoD()
+        if asked.strategy == "fully_sharded" or asked.sync_interval == "never":
+            raise BadInput(
+                "two_d: found fully_sharded or never; allowed with TorchRec's estimates: strategy "
+                "default and an interval (milp_planner.plan knows both)"
+            )
+        self._topology, self._settings = topology, settings or Settings()
+        self._formulation, self._more = formulation, planner
+        asked = asked.model_copy(update={"strategy": "default"})
+        self._job = _job(topology(world_size, local_world_size), asked)
+        self.planner: MilpShardingPlanner | None = None
+        self.arguments: dict[str, Any] = {}
+        self.tries: list[Try] = []
+
+    def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
+        """The plan of one group, whose ranks are those of the group.
+
+        Raises
+        ------
+        NoPlan
+            Where no group has one, as :class:`MilpShardingPlanner` tells it.
+        BadInput
+            Where no group can be planned.
+        """
+        groups = [*groups_of(self._job)] if self._job.two_d else [self._job]
+        self.tries = [self._try(group, module, sharders) for group in groups]
+        if all(each.instance is None for each in self.tries):
+            raise BadInput(self.tries[0].refused)
+        chosen, rest = best_of(self.tries, self._formulation, self._settings, lambda _: None)
+        group = groups[self.tries.index(chosen)]
+        self.planner = self._planner(group, rest)
+        self.arguments = _arguments(group)
+        return self.planner.plan(module, sharders)
+
+    def collective_plan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        pg: dist.ProcessGroup,
+    ) -> ShardingPlan:
+        """Plan on rank 0 of all ranks' group; plan and ``arguments`` reach every rank.
+
+        Raises
+        ------
+        NoPlan, PlannerError
+            On every rank, as :meth:`MilpShardingPlanner.collective_plan`.
+        """
+        if dist.get_rank(pg) != 0:
+            plan, self.arguments = received(pg, None)
+            return plan
+        try:
+            plan = self.plan(module, sharders)
+        except Exception as error:
+            told = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
+            received(pg, told)
+            raise
+        plan, self.arguments = received(pg, (plan, self.arguments))
+        return plan
+
+    def _planner(self, group: Cluster, settings: Settings) -> MilpShardingPlanner:
+        topology = self._topology(group.num_ranks, len(group.machines[0].ranks))
+        two_d, replicas = group.two_d, None
+        if two_d is not None and group.replicas > 1:
+            assert isinstance(two_d.sync_interval, int)
+            host_link = topology.hbm_to_ddr_mem_bw * PER_SECOND
+            replicas = Replicas(links_of(group).replica, host_link, two_d.sync_interval)
+        return MilpShardingPlanner(
+            topology=topology, settings=settings, formulation=self._formulation,
+            replicas=replicas, **self._more,
+        )  # fmt: skip
+
+    def _try(
+        self, group: Cluster, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> Try:
+        try:
+            problem = self._planner(group, self._settings).prepare(module, sharders)
+        except (BadInput, PlannerError) as error:
+            return Try(words_of(group), None, str(error))
+        return Try(words_of(group), None if problem is None else problem.instance)
+
+
+def _job(whole: Topology, two_d: TwoD) -> Cluster:
+    """Ranks, hosts and links of a topology; no more of it is read."""
+    speed, size = whole.comms_bandwidths, whole.local_world_size
+    links = {
+        "intra_machine": f"{round(speed.intra_host_bw * PER_SECOND)}B/s",
+        "inter_machine": f"{round(speed.inter_host_bw * PER_SECOND)}B/s",
+    }
+    return Cluster.from_dict(
+        {
+            "name": "job", "machines": whole.world_size // size, "ranks_per_machine": size,
+            "hbm": 0, "ddr": 0, "interconnect": links, "two_d": two_d.to_dict(),
+        }
+    )  # fmt: skip
+
+
+def _arguments(group: Cluster) -> dict[str, Any]:
+    """Of ``DMPCollection``; none where all ranks are one group."""
+    two_d = group.two_d
+    if two_d is None or group.replicas == 1:
+        return {}
+    return {
+        "world_size": group.num_ranks * group.replicas,
+        "sharding_group_size": group.num_ranks,
+        "use_inter_host_allreduce": two_d.layout == "contiguous",
+        "sharding_strategy": ShardingStrategy.DEFAULT,
+        "node_group_size": len(group.machines[0].ranks),
+    }

@@ -1,0 +1,123 @@
+"""Four gloo processes train a step on DMPCollection with an exported plan of a group of two.
+
+``python -O -m …two_groups FOLDER…``: DMPCollection asserts CUDA, which -O leaves out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+from torch.distributed.remote_device import _remote_device
+from torchrec.distributed.model_parallel import DMPCollection
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+from milp_planner.integrations.torchrec.sharding_plan import from_document
+from milp_planner.integrations.torchrec.two_d import collection_arguments
+
+from . import two_processes as one
+
+WORLD = 4
+
+
+class OnCpu(DMPCollection):
+    """DMPCollection numbers devices; processors have no number."""
+
+    def _remap_sharding_plan(self, plan: Any, *more: Any, **named: Any) -> None:
+        super()._remap_sharding_plan(plan, *more, **named)
+        for module in plan.plan.values():
+            for table in module.values():
+                for shard, rank in zip(table.sharding_spec.shards, table.ranks, strict=True):
+                    shard.placement = _remote_device(f"rank:{rank}/cpu")
+
+
+def run(rank: int, folder: str) -> None:
+    """Entry point of each process; writes what it saw to ``folder``/rank."""
+    os.environ.update(
+        RANK=str(rank), LOCAL_RANK=str(rank % 2), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE="2"
+    )
+    torch.set_num_threads(1)
+    store = f"file://{folder}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
+    try:
+        torch.save(_train(rank, Path(folder)), f"{folder}/{rank}")
+    finally:
+        dist.destroy_process_group()
+
+
+def _train(rank: int, folder: Path) -> dict[str, Any]:
+    """One step, and the averaging after it, beside the same step without sharding."""
+    document = json.loads((folder / "sharding.json").read_text())
+    torch.manual_seed(7)
+    reference = one.collection("cpu")
+    weights = {name: p.detach().clone() for name, p in reference.state_dict().items()}
+    module = one.collection("meta")
+    apply_optimizer_in_backward(torch.optim.SGD, module.parameters(), {"lr": one.RATE})
+    model = OnCpu(
+        module=module,
+        device=torch.device("cpu"),
+        plan=from_document(document),
+        global_pg=dist.group.WORLD,
+        sharders=[one.AnySharder()],
+        **collection_arguments(document),
+    )
+    replicas = model._default_ctx.replica_pg
+    model.set_all_reduce_hook(lambda tensors: _average(tensors, replicas))
+    with torch.no_grad():
+        for name, (row, column), (rows, columns), tensor in _shards(model):
+            tensor.copy_(weights[name][row : row + rows, column : column + columns])
+    output = model(one.batch(rank)).values()
+    output.square().sum().backward()
+    alone = [tensor.clone() for *_, tensor in _shards(model)]
+    model.sync()
+    expected, updated = _unsharded(reference, rank)
+    return {
+        "replicas": dist.get_process_group_ranks(replicas),
+        "output": output.detach(),
+        "expected": expected,
+        "before": alone,
+        "shards": [(*where, tensor.clone()) for *where, tensor in _shards(model)],
+        "updated": updated,
+    }
+
+
+def _shards(model: nn.Module) -> Iterator[tuple[str, list[int], list[int], torch.Tensor]]:
+    """Name, offsets, sizes and weights of the shards on this rank: local parts of DTensors, of
+    which one without shards still has a place, of no size."""
+    for name, value in model.state_dict().items():
+        local = value.to_local()
+        places = zip(local.local_offsets(), local.local_sizes(), strict=True)
+        for part, (where, size) in zip(local.local_shards(), places, strict=False):
+            yield name.removeprefix("module."), [*where], [*size], part.detach()
+
+
+def _average(tensors: list[torch.Tensor], group: dist.ProcessGroup) -> None:
+    """Gloo knows no average."""
+    for tensor in tensors:
+        dist.all_reduce(tensor, group=group)
+        tensor /= dist.get_world_size(group)
+
+
+def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """This rank's output, and the weights after one step on all ranks' batches.
+
+    A group takes half of the sum over its two ranks, and the average of both groups is taken.
+    """
+    outputs = [reference(one.batch(other)).values() for other in range(WORLD)]
+    sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
+    step = {name: one.RATE * p.grad / WORLD for name, p in reference.named_parameters()}
+    updated = {name: p.detach() - step[name] for name, p in reference.named_parameters()}
+    return outputs[rank].detach(), updated
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:  # forked, so that TorchRec is imported once
+        mp.start_processes(run, args=(path,), nprocs=WORLD, start_method="fork")
