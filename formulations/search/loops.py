@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from formulations.cpsat import POLL
+from formulations.search.kept import mark
 
 _LOOPS = "formulations.search.kernels"
 
@@ -18,6 +19,14 @@ _LOOPS = "formulations.search.kernels"
 def loaded() -> bool:
     """Whether the loops can run at once."""
     return hasattr(sys.modules.get(_LOOPS), "tidy")
+
+
+def load() -> None:
+    """Load them from the cache, or compile them, and mark that they are in it."""
+    import_module(_LOOPS)
+    complete = mark()
+    if complete is not None and complete.parent.is_dir():  # not where Numba compiles nothing
+        complete.touch()
 
 
 class Loops:
@@ -35,33 +44,41 @@ class Loops:
     def __init__(self, compile_apart: bool) -> None:
         self._lock, self._apart = threading.Lock(), compile_apart
         self._compiling: subprocess.Popen[bytes] | None = None
+        self._loading: threading.Thread | None = None
 
     def prepare(self) -> None:
-        """Start compiling unless they are there."""
+        """Start loading them from the cache, or compiling."""
         if loaded() or not self._apart:
+            return
+        complete = mark()
+        if complete is not None and complete.exists():
+            self._loading = threading.Thread(target=load, daemon=True)
+            self._loading.start()
             return
         # -P: this package, not one of the same name in the working folder, as in a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self._compiling = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"import {_LOOPS}"], env=path, process_group=0,
+            [sys.executable, "-P", "-m", "formulations.search.loops"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
     def compiling(self) -> bool:
         """Whether someone is still at it."""
-        compiler = self._compiling
-        return compiler is not None and compiler.poll() is None
+        compiler, loader = self._compiling, self._loading
+        return (compiler is not None and compiler.poll() is None) or (
+            loader is not None and loader.is_alive()
+        )
 
     def ready(self, over: Callable[[], bool]) -> bool:
         """Wait for them until it is over; whether they are there."""
         with self._lock:
-            compiling = self._compiling
-            while compiling is not None and compiling.poll() is None and not over():
+            prepared = self._compiling is not None or self._loading is not None
+            while self.compiling() and not over():
                 time.sleep(POLL)
-            if compiling is not None and (compiling.poll() is None or over()):
+            if prepared and (self.compiling() or over()):
                 return False  # nothing is compiled here once it is over
-            self._compiling = None
-            import_module(_LOOPS)
+            self._compiling = self._loading = None
+            load()
         return True
 
     def close(self) -> None:
@@ -82,4 +99,4 @@ def waited_for(over: Callable[[], bool]) -> bool:
 
 
 if __name__ == "__main__":  # compiled ahead, for an image or a fresh machine
-    import_module(_LOOPS)
+    load()

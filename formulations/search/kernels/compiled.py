@@ -10,15 +10,13 @@ is kept in a folder that is named after the text of all files of loops.
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from numba import config, njit, types
+
+from formulations.search.kept import loops_folder
 
 _INTS = types.CPointer(types.int64)
 _TYPES = {
@@ -32,21 +30,26 @@ _TYPES = {
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile for the types that go with the names of arguments (int64: any other name).
+    """Compile for the types that go with the names of arguments (int64: any other name), when an
+    entry that is not in the cache calls it: an entry's cached code holds what it calls.
 
     Once a function: left to the types it is called with, most would be compiled several times.
     Arrays are pointers: an array costs seven arguments and four atomic counts of references at
     every call.
     """
-    return _compiled(function, [_TYPES.get(name, types.int64) for name in _names(function)])
+    signature = tuple(_TYPES.get(name, types.int64) for name in _names(function))
+    lazy = njit(nogil=True)(function)
+    compiled = lazy.compile
+    lazy.compile = lambda _: compiled(signature)
+    return lazy
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """Compile what Python calls: with arrays."""
-    kinds = [_TYPES.get(name, types.int64) for name in _names(function)]
-    return _compiled(
-        function, [k.dtype[::1] if isinstance(k, types.CPointer) else k for k in kinds]
-    )
+    kinds = (_TYPES.get(name, types.int64) for name in _names(function))
+    arrays = tuple(k.dtype[::1] if isinstance(k, types.CPointer) else k for k in kinds)
+    with _kept():
+        return njit(arrays, cache=True, nogil=True)(function)
 
 
 def _names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -54,31 +57,7 @@ def _names(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def _compiled(function: Callable[..., Any], kinds: list[Any]) -> Any:
-    with _kept():
-        return njit(tuple(kinds), cache=True, nogil=True)(function)
-
-
-def folder_for(sources: Iterable[Path], kept: Path) -> Path:
-    """A folder in ``kept`` for what is compiled from these files; those for other texts go."""
-    text = b"".join(source.read_bytes() for source in sources)
-    folder = kept / f"loops-{sha256(text).hexdigest()[:16]}"
-    for old in kept.glob("loops-*"):
-        if old != folder:
-            shutil.rmtree(old, ignore_errors=True)
-    return folder
-
-
-def _folder() -> Path | None:
-    """Ours; None where nothing may be written here, and Numba finds another place."""
-    here = Path(__file__).parent
-    if not (config.CACHE_DIR or os.access(here, os.W_OK)):
-        return None
-    kept = Path(config.CACHE_DIR or here / "__pycache__")
-    return folder_for([*sorted(here.glob("*.py")), here.parent / "anneal_data.py"], kept)
-
-
-_FOLDER = _folder()
+_FOLDER = loops_folder()
 
 
 @contextmanager

@@ -43,7 +43,22 @@ def test_the_working_folder_does_not_stand_in_for_the_package(
     (tmp_path / "formulations" / "__init__.py").write_text("raise SystemExit(3)\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "loaded", lambda: False)
+    monkeypatch.setattr(module, "mark", lambda: tmp_path / "nothing is cached")
     loops = Loops(compile_apart=True)
     loops.prepare()
     compiler = loops._compiling
     assert compiler is not None and compiler.wait() == 0
+
+
+def test_what_is_cached_is_loaded_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the mark stands, nothing is compiled in another process."""
+    complete = tmp_path / "complete"
+    complete.touch()
+    monkeypatch.setattr(module, "loaded", lambda: False)
+    monkeypatch.setattr(module, "mark", lambda: complete)
+    loops = Loops(compile_apart=True)
+    loops.prepare()
+    assert loops._compiling is None and loops._loading is not None
+    assert loops.ready(lambda: False) and hasattr(sys.modules[module._LOOPS], "tidy")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from numba import config
 
+from formulations.search import kept as module
+from formulations.search import loops
 from formulations.search.kernels import compiled
 
 
@@ -14,13 +17,13 @@ def test_another_text_is_compiled_anew_and_the_old_goes(tmp_path: Path) -> None:
     one, two, kept = tmp_path / "one.py", tmp_path / "two.py", tmp_path / "kept"
     one.write_text("a = 1\n")
     two.write_text("b = 1\n")
-    before = compiled.folder_for([one, two], kept)
+    before = module.folder_for([one, two], kept)
     (before / "deep").mkdir(parents=True)
     (kept / "other").mkdir()
-    assert compiled.folder_for([one, two], kept) == before
+    assert module.folder_for([one, two], kept) == before
     assert before.exists()
     two.write_text("b = 2\n")
-    assert compiled.folder_for([one, two], kept) != before
+    assert module.folder_for([one, two], kept) != before
     assert [path.name for path in kept.iterdir()] == ["other"]
 
 
@@ -29,3 +32,14 @@ def test_loops_are_kept_in_the_folder_and_nothing_else_is() -> None:
     folder = compiled._FOLDER
     assert folder is None or any(folder.rglob("annealing.*.nbi"))
     assert folder is None or str(folder) != config.CACHE_DIR
+
+
+def test_loaded_loops_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mark lies in their folder, and another Numba has another one."""
+    loops.load()
+    complete = module.mark()
+    assert complete is None or (complete.is_file() and complete.parent == module.loops_folder())
+    monkeypatch.setattr(module, "version", lambda name: "0.1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    other = module.mark()
+    assert other is not None and not other.exists() and tmp_path in other.parents
