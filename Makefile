@@ -4,6 +4,7 @@
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
+# make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes
 # make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about three hours
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
 SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
-.PHONY: demo test test-all lint docs site unseen clean
+.PHONY: demo test test-all lint docs site figures unseen clean
 
 demo: $(VENV)/.installed
 	mkdir -p $(OUT)
@@ -39,6 +40,9 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+figures: $(VENV)/.dev-installed
+	$(BIN)/python benchmarks/figures.py $(ARGS)
 
 GAP := benchmarks/torchrec-gap
 TODAY := $(shell date +%F)

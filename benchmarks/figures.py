@@ -1,0 +1,176 @@
+"""Measure again every page that states figures: ``make figures``, or this file with Python.
+
+``--list`` only shows what would run, and how long each took last time; ``--only PAGE …`` limits it.
+The commands of a page run in order. One that was done at the same commit is not repeated, so a run
+that was interrupted, or ended at a failing command, goes on where it stopped. When a page is done,
+its date, commit, machine and duration go to benchmarks/figures.json, and to the table of
+docs/measured.md. A page of which a command needs a folder that is not given is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.pages import update  # noqa: E402
+
+BLOCK = "figures: benchmarks/figures.py"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A page and the commands that measure and write its figures."""
+
+    page: str
+    run: tuple[str, ...]
+    minutes: float | None = None
+
+    def commands(self, given: Mapping[str, str | None]) -> list[str] | None:
+        """The commands with their placeholders filled in; None if one is not given."""
+        known = {key: value for key, value in given.items() if value is not None}
+        try:
+            return [command.format(**known) for command in self.run]
+        except KeyError:
+            return None
+
+
+def steps(path: Path) -> list[Step]:
+    """The pages of benchmarks/figures.yaml, in order."""
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [Step(each["page"], tuple(each["run"]), each.get("minutes")) for each in found]
+
+
+class Figures:
+    """The steps of a checkout and what is known of them.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+    commit : str
+    """
+
+    def __init__(self, root: Path, commit: str) -> None:
+        self.root, self.commit = root, commit
+        self.steps = steps(root / "benchmarks" / "figures.yaml")
+        self._stored, self._done = (
+            root / "benchmarks" / "figures.json",
+            root / "out" / "figures.json",
+        )
+        self.known: dict[str, dict[str, Any]] = read(self._stored)
+
+    def takes(self, step: Step) -> str:
+        """How long a step takes: as measured, else as its README says."""
+        seconds = self.known.get(step.page, {}).get("seconds")
+        if seconds is not None:
+            return f"{seconds / 60:.1f} min"
+        return "not timed" if step.minutes is None else f"about {step.minutes:g} min"
+
+    def measure(self, step: Step, commands: list[str]) -> int:
+        """Run the commands that are not done at this commit; the exit code of the last."""
+        done = read(self._done).get(self.commit, {})
+        for command in commands:
+            if command in done:
+                print(f"   done before: {command}", flush=True)
+                continue
+            print(f"   {command}", flush=True)
+            begun = time.perf_counter()
+            code = subprocess.run(shlex.split(command), cwd=self.root, env=environment()).returncode
+            if code:
+                return code
+            done[command] = round(time.perf_counter() - begun, 1)
+            write(self._done, {self.commit: done})
+        self.known[step.page] = {
+            "date": f"{date.today()}", "commit": self.commit,
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "seconds": sum(done[command] for command in commands),
+        }  # fmt: skip
+        write(self._stored, self.known)
+        return 0
+
+    def table(self) -> str:
+        """When every page was measured, at which commit, and by what."""
+        lines = ["| page | measured | commit | takes | commands |", "|---|---|---|---|---|"]
+        for step in self.steps:
+            known = self.known.get(step.page, {})
+            shown = "<br>".join(f"`{command}`" for command in step.run)
+            lines.append(
+                f"| {step.page} | {known.get('date', 'never')} | {known.get('commit', '')} | "
+                f"{self.takes(step)} | {shown} |"
+            )
+        return "\n".join(lines)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where there is no file."""
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Write JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def environment() -> dict[str, str]:
+    """This one, with this Python and its milp-planner first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="show what would run, and run nothing")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PAGE", help="pages whose path contains one of these"
+    )
+    parser.add_argument("--instances", help="folder of the torchrec_*.json.gz instances")
+    parser.add_argument("--printout", help="TorchRec's sharding_stats_example.txt.gz")
+    parser.add_argument(
+        "--check", action="store_true", help="only say whether docs/measured.md is current"
+    )
+    args = parser.parse_args(arguments)
+    head = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
+    figures = Figures(ROOT, head.stdout.strip())
+    page = ROOT / "docs" / "measured.md"
+    if args.check:
+        return update(page, {BLOCK: figures.table()}, check=True)
+    given = {"today": f"{date.today()}", "instances": args.instances, "printout": args.printout}
+    for step in figures.steps:
+        if args.only and not any(part in step.page for part in args.only):
+            continue
+        commands = step.commands(given)
+        print(f"== {step.page} ({figures.takes(step)})", flush=True)
+        if commands is None:
+            print("   left out: it needs --instances or --printout")
+        elif args.list:
+            print("\n".join(f"   {command}" for command in commands))
+        elif code := figures.measure(step, commands):
+            print(f"exit code {code}; the same command goes on here")
+            return code
+        else:
+            update(page, {BLOCK: figures.table()})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

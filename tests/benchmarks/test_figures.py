@@ -1,0 +1,78 @@
+"""`make figures` runs what is not done, in order, and notes when and at which commit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import figures
+from benchmarks.figures import Figures, Step
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout with two pages; the second fails until there is a file named ready."""
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "figures.yaml").write_text("""
+- {page: a.md, minutes: 2, run: ["sh -c 'echo a >> log'"]}
+- {page: b.md, run: ["sh -c 'echo b >> log'", "test -e ready"]}
+""")
+    return tmp_path
+
+
+def measured(root: Path, commit: str) -> list[int]:
+    """Exit codes of both pages."""
+    found = Figures(root, commit)
+    return [found.measure(step, step.commands({}) or []) for step in found.steps]
+
+
+def test_a_failure_ends_it_and_the_next_run_goes_on_there(root: Path) -> None:
+    """What was done is not repeated at the same commit, and is at another."""
+    assert measured(root, "one") == [0, 1]
+    assert set(Figures(root, "one").known) == {"a.md"}
+    (root / "ready").touch()
+    assert measured(root, "one") == [0, 0]
+    assert (root / "log").read_text() == "a\nb\n"
+    assert measured(root, "two") == [0, 0]
+    assert (root / "log").read_text() == "a\nb\na\nb\n"
+
+
+def test_date_commit_and_duration_are_kept(root: Path) -> None:
+    """Of a page that is done; the table has both pages."""
+    measured(root, "one")
+    found = Figures(root, "two")
+    assert found.known["a.md"]["commit"] == "one" and found.known["a.md"]["seconds"] >= 0
+    first, second = found.table().splitlines()[2:]
+    assert first.startswith(f"| a.md | {found.known['a.md']['date']} | one | 0.0 min | `sh -c")
+    assert second.startswith("| b.md | never |  | not timed | `sh -c")
+    assert Figures(root, "x").takes(Step("c.md", (), 2)) == "about 2 min"
+
+
+def test_what_is_not_given_is_left_out() -> None:
+    """A placeholder without a value leaves the page out; with one it is filled in."""
+    step = Step("a.md", ("run {today}", "read {printout}"))
+    assert step.commands({"today": "now", "printout": None}) is None
+    assert step.commands({"today": "now", "printout": "p"}) == ["run now", "read p"]
+
+
+def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It shows the commands of the pages asked for, and how long they take."""
+    assert figures.main(["--list", "--only", "README"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("== README.md (") and " min)" in lines[0]
+    assert lines[1] == "   python benchmarks/demo/run.py --time-limit 30"
+
+
+def test_every_page_and_script_is_there_and_has_a_state() -> None:
+    """Pages and scripts of figures.yaml exist, and every page has a date and a commit."""
+    known = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
+    for step in figures.steps(ROOT / "benchmarks" / "figures.yaml"):
+        assert (ROOT / step.page).exists(), step.page
+        assert {"date", "commit"} <= known[step.page].keys(), step.page
+        for command in step.run:
+            script = command.split()[1]
+            assert not script.endswith(".py") or (ROOT / script).exists(), command
