@@ -40,7 +40,8 @@ ROOMS = {
     ),
     "model": (
         ["formulations/model/*"],
-        ["tests/formulations/model", "tests/formulations/goals", "tests/formulations/test_fusion.py"],
+        ["tests/formulations/model", "tests/formulations/goals",
+         "tests/formulations/test_fusion.py"],
     ),
     "pricing": (
         ["milp_planner/pricing/storage.py", "milp_planner/pricing/ledger.py"],

@@ -69,8 +69,6 @@ SHARD_ENTRIES = (
     Entry("encoding", frozenset({FORWARD_SEND}), "output · (wire/element + 1 if the codec clamps)"),
     Entry("gradients", frozenset({BACKWARD_RECEIVE}), "output · (1 + wire/element); sequences + 1"),
     Entry("gradient_bucket", _ALWAYS, "data-parallel: as the weights"),
-    Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, as looked up"),
-    Entry("padded_weights", _FORWARD, "2D: a padded copy where replicas do not divide the weights"),
     Entry("dense_gradients", _OWNERS, "data-parallel: as the weights, before the bucket"),
     Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, to be looked up"),
     Entry("padded_weights", _FORWARD, "2D: a padded copy, if replicas do not divide the weights"),

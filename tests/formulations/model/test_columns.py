@@ -94,6 +94,9 @@ def test_closed_ranks_take_nothing() -> None:
     for free, upper in (([1, 1, 0, 0], [1, 1, 1]), ([1, 0, 0, 0], [0])):
         partition = by_rank(one_table(block), np.asarray(free, dtype=bool))
         assert columns_of(block, partition).model.upper.tolist() == upper
+    for where in (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE):
+        partition = by_rank(one_table(Block(where, [ONE], 2)), np.zeros(4, dtype=bool))
+        assert columns_of(Block(where, [ONE], 2), partition).model.upper.tolist() == [0]
 
 
 def test_one_option_a_table() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import Parts
@@ -59,3 +61,18 @@ def test_several_shards_of_a_kind_count_once() -> None:
     builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])], count=4)])
     instance = builder.build()
     assert solved(instance, by_machine(instance))[1].value == 8
+
+
+def test_the_cuts_are_as_tight_as_they_can_be() -> None:
+    """Of plans that cost 11, no row of a cut leaves room, neither pooled ones nor the largest."""
+    instance = base_and_big(11)
+    model, answer = solved(instance)
+    matrix = model.linear.matrix()
+    assert answer.values is not None
+    values = np.asarray(answer.values)
+    for row in range(model.linear.num_rows):
+        name = model.linear.name(row)
+        if name[0] == "largest":
+            part = slice(int(matrix.start[row]), int(matrix.start[row + 1]))
+            activity = int(matrix.coefficient[part] @ values[matrix.column[part]])
+            assert activity == matrix.high[row], name

@@ -13,8 +13,10 @@ from milp_planner.pricing.ledger import (
     DENSE,
     FORWARD_SEND,
     MOMENTS,
+    SHARD_ENTRIES,
     SHARD_NAMES,
     UPDATE,
+    alive_outside_exchange,
     batches_in_flight,
     binding,
 )
@@ -255,3 +257,19 @@ def test_moments_are_named_in_the_instance() -> None:
         room = 80 * 2**30 - at_moment(exchange, moment)
         assert room - room // 200 <= resource.capacity[0] <= room
     assert at_moment(exchange, UPDATE) == 0 < at_moment(exchange, DENSE)
+
+
+def test_every_entry_has_one_column() -> None:
+    """A name that stands twice would leave a column that nobody fills."""
+    assert len(set(SHARD_NAMES)) == len(SHARD_NAMES)
+
+
+def test_what_is_alive_outside_an_exchange() -> None:
+    """What every moment or the dense part has, and copies for lookups; no exchange buffers."""
+    for moment in MOMENTS:
+        found = dict(zip(SHARD_NAMES, alive_outside_exchange(moment).tolist(), strict=True))
+        assert found["weights"] == found["inputs"] == found["gradient_bucket"] == 1
+        assert found["output"] == found["encoding"] == found["gradients"] == 0
+        for entry_ in SHARD_ENTRIES:
+            if entry_.name in ("gathered_weights", "padded_weights"):
+                assert found[entry_.name] == (moment in entry_.moments), moment
