@@ -1,4 +1,4 @@
-"""The side that improves the bound: programs over pooled places, and the exact model itself."""
+"""The worker that improves the bound: programs over pooled places, and the exact model."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
 
 
 def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
-    """The instance with room left for packing: shards that choose their rank use so large a share
-    more of what ranks have, and so large a share of that is taken away.
+    """The instance with room left for packing.
 
-    Shards seldom fill ranks to the last byte, but those of a table that lies evenly on all ranks,
-    or on those of a machine, leave no holes: programs that know no single ranks then choose as many
-    of these as it takes.
+    Shards that choose their rank get a surcharge on their use of rank resources, and a share of
+    these resources is taken away. Shards seldom fill ranks to the last byte, but those of a table
+    that lies evenly on all ranks, or on those of a machine, leave no holes. With the surcharge, a
+    program that does not distinguish ranks chooses as many of the latter as are needed.
     """
     free = np.repeat(instance.free, np.diff(instance.block_shards))
     use, resources = instance.shard_use.copy(), list(instance.resources)
@@ -43,18 +43,18 @@ def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
     return replace(instance, shard_use=use, resources=tuple(resources))
 
 
-#: How choices are asked for: what is found claims nothing.
+#: Solves for choices of options; their results are not used as bounds.
 _PLANS = Asked(Use.PLANS)
 
 
 class Bounds:
-    """Makers of bounds; every one first drops the options that the best plan rules out.
+    """Parts that improve the bound; each first drops the options that the best plan rules out.
 
     Parameters
     ----------
     context : Context
     choose, choose_second : callable
-        Told what a program chooses; the latter what is for the second side alone.
+        Called with the options that a program chooses; the latter with those for the second worker.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Bounds:
 
     @property
     def small(self) -> bool:
-        """Whether the whole model is worth all workers from the first second."""
+        """Whether the whole model gets all workers from the start."""
         columns = columns_of_whole(self._context, self._context.keep)
         return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
 
     def exact_first(self) -> bool:
-        """Whether the exact model has a side of its own: on small instances, until the plan is
+        """Whether the exact model has a worker of its own: on small instances, unless the plan is
         still far above the bound after a while."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
             self._hopeless = self._context.above(self._parameters.hopeless)
@@ -104,7 +104,7 @@ class Bounds:
         return self._apart(amount) if self._tries else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """For small instances with several machines: options and machines, at the least price."""
+        """For small instances with several machines: the cheapest options and machines."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         amount = max(amount, clock.share(chosen.apart_share))
         end = clock.now() + amount
@@ -126,8 +126,9 @@ class Bounds:
         return bool(self._tries)
 
     def _pooled_with_room(self) -> bool:
-        """For others, options alone, for the second side: with much room at first, so that a plan
-        comes soon; with less at every later turn, if that may still cost less than the best one."""
+        """For other instances: options only, for the second worker. The first turn leaves much room
+        for packing, so that a plan is found soon; later turns leave less, if a choice may then
+        still cost less than the best plan."""
         context, chosen = self._context, self._parameters
         while self._rooms and context.bound is not None and not context.over():
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
@@ -146,17 +147,17 @@ class Bounds:
         return bool(self._rooms)
 
     def no_start(self) -> bool:
-        """Whether a small instance lacks a choice of options and machines that may come early."""
+        """Whether a small instance still lacks a choice of options and machines."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
         return early and bool(self._tries)
 
     def machines(self, amount: float) -> bool:
-        """The program that keeps machines apart; the second side starts from what it chooses.
+        """The program that distinguishes machines; the second worker starts from its choices.
 
-        It is asked for anything below a limit on the way from the bound to the best that is known:
-        whether there is any is said far sooner than what is best. Left without an answer it is
-        asked once more with CP-SAT's presolve, which helps to find something and proves nothing,
-        then for less.
+        It only has to find a choice below a limit between the bound and the best known choice, or
+        prove that there is none, which takes much less time than optimising. Without a result it is
+        solved once more with CP-SAT's presolve, which helps to find a choice but whose proofs are
+        not used, and then with a limit closer to the bound.
         """
         context, chosen = self._context, self._parameters
         context.drop()
@@ -183,7 +184,8 @@ class Bounds:
         return more or first
 
     def _limit(self) -> tuple[int | None, bool]:
-        """Below what that program is asked for a choice, and whether any will do."""
+        """The limit for that program's next solve, and whether the first choice below it will
+        do."""
         context, chosen = self._context, self._parameters
         known = [v for v in (self._apart_value, context.objective) if v is not None]
         limit, low = min(known, default=None), context.bound
@@ -192,9 +194,9 @@ class Bounds:
         return low + 1 + int(self._way * (limit - low)), True
 
     def answers(self, spent: float) -> bool:
-        """Whether that program, which has had so much time, goes before all else: as long as it
-        says something, on small instances that are not solved soon, and where the plan is far above
-        the bound."""
+        """Whether that program, after the time that it has used, takes precedence over other parts:
+        as long as it gives results, on small instances that are not solved soon, and if the plan is
+        far above the bound."""
         context, chosen = self._context, self._parameters
         if context.objective is None or self._silent >= chosen.silence or not self.askable:
             return False
@@ -205,7 +207,7 @@ class Bounds:
 
     @property
     def askable(self) -> bool:
-        """Whether options and machines are few enough for that program to answer in seconds."""
+        """Whether options and machines are few enough to solve that program in seconds."""
         return self._few(self._context.keep, self._parameters.few_apart)
 
     def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
@@ -230,8 +232,8 @@ class Bounds:
         return True
 
     def close(self, amount: float) -> bool:
-        """A certificate that is near enough to the best plan: the linear program's, checked, where
-        that does, else one made for just the bound that does."""
+        """A certificate within the gap of the best plan: that of the linear program, if it suffices
+        and the checker accepts it, else one made for the bound that suffices."""
         context, first = self._context, self._context.certificate
         value, gap = context.objective, context.settings.gap_asked
         unchecked = first if first is not None and not context.checked(first) else None
@@ -243,15 +245,15 @@ class Bounds:
         return True
 
     def may_end(self) -> bool:
-        """Whether the best bound is near enough to the plan, were it certified; asked once a pair
-        of them."""
+        """Whether certifying the best bound would meet the gap; evaluated once for each pair of
+        bound and plan."""
         context = self._context
         value, bound = context.objective, context.bound
         near = within_gap(value, bound, context.settings.gap_asked) and not context.enough
         return near and self._near != (value, bound)
 
     def last_word(self) -> None:
-        """Have the certificate of the linear program checked; prove more in what is left."""
+        """Have the linear program's certificate checked, and prove more in the remaining time."""
         context = self._context
         if context.certificate is not None and not context.over():
             context.accepts(context.instance, context.certificate)
@@ -260,22 +262,23 @@ class Bounds:
             self.certified(FINDING * (context.clock.remaining() - again))
 
     def nothing_to_certify(self) -> bool:
-        """Whether the prover could do nothing: no plan, or it ended early with this one."""
+        """Whether the prover has nothing to do: there is no plan, or it ended early with this
+        one."""
         return self._context.objective in (None, self._exhausted)
 
     def may_close(self, spent: float) -> bool:
-        """Whether the prover, which has had so much time, has not seen the best plan yet."""
+        """Whether the prover, after the time that it has used, has not tried the best plan yet."""
         context = self._context
         few = spent <= self._parameters.urgent_share * context.clock.now()
         return few and self.exact_first() and context.objective not in (None, self._asked)
 
     def whole_is_large(self) -> bool:
-        """Whether the options left are too many for the exact model."""
+        """Whether too many options are left for the exact model."""
         context = self._context
         return columns_of_whole(context, context.keep) > self._parameters.whole_columns
 
     def whole_is_news(self) -> bool:
-        """Whether so few options are left, of those it last had, that it may be proved at once."""
+        """Whether so many options were dropped since its last run that a proof may come at once."""
         context, chosen = self._context, self._parameters
         value = context.objective
         keep = context.keep if value is None else context.left_below(value)
@@ -283,8 +286,8 @@ class Bounds:
         return few and int(keep.sum()) < chosen.news_left * self._whole_of
 
     def whole(self, amount: float) -> bool:
-        """The exact model over the options left, until a better plan leaves far fewer of them, or a
-        notably better one comes while little is lost by beginning anew from it."""
+        """The exact model over the options left. It is restarted when a better plan leaves far
+        fewer options, or when a notably better plan appears while it is young."""
         context, chosen = self._context, self._parameters
         context.drop()
         if context.proved or self.whole_is_large():
@@ -349,7 +352,7 @@ class Bounds:
         return not (result.infeasible or met)
 
     def _tell_second(self, result: PooledBound) -> None:
-        """Start from a choice that is cheaper than those before, and place it."""
+        """Hand on a choice that is cheaper than all before, and place it."""
         value = self._apart_value = result.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value

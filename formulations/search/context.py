@@ -1,4 +1,4 @@
-"""What every part of the search shares: the best plan and bound, prices, time and work."""
+"""State shared by all parts of the search: the best plan and bound, prices, time and work."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from formulations.settings import Settings
 
 
 class Context:
-    """The best plan and the best bound so far, safe to share between threads.
+    """The best plan and bound so far; thread-safe.
 
     Attributes
     ----------
     instance : Instance
     parameters : Parameters
-        Numbers that steer the search, some perhaps from the options.
+        Numbers that steer the search, as the caller's options set them.
     peaks : int
-        Targets that make up one for the objective: one a phase under ``step_time``, else one.
+        Number of targets whose sum is the objective's: one for each phase under ``step_time``, else
+        one.
     keep : bool array [options]
         Options that a better plan may still use.
     best : Placement or None
@@ -40,23 +41,23 @@ class Context:
     bound : int or None
     source : BoundSource or None
     refuted : BoundSource or None
-        Who proved that there is no plan at all.
+        Method that proved that there is no plan.
     failed : bool
         Whether a thread ended in an error.
     closed : bool
-        Whether the outcome is being written: what a thread left behind finds is not taken.
+        Whether the outcome is final: plans and bounds of threads still running are ignored.
     certificate : Certificate or None
         Its multipliers price options.
     proven : Certificate or None
-        The best that the prover made, checked.
+        The prover's best certificate, accepted by the checker.
     proof : Certificate or None
-        That there is no plan.
+        Certificate that there is no plan.
     opened : Sizes
-        How much neighbourhoods open, from turn to turn.
+        Sizes of neighbourhoods, kept from turn to turn.
     walks : int
         Descents started so far.
     loops : Loops
-        The compiled loops, or who compiles them.
+        The compiled loops, or the process that compiles them.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Context:
         self.lock, self._checking = threading.Lock(), threading.Lock()
 
     def offer(self, placement: Placement, source: str) -> bool:
-        """Take a plan if the check accepts it and it is the best so far."""
+        """Keep a plan if the check accepts it and it is the best so far; whether it was kept."""
         verdict = check(self.instance, placement)
         if not verdict.feasible:
             return False
@@ -96,7 +97,7 @@ class Context:
         return True
 
     def lift(self, bound: int | None, source: BoundSource) -> None:
-        """Take a bound, derived in integers, if it is the best so far."""
+        """Keep a bound, which must be derived in integers, if it is the best so far."""
         if bound is None:
             return
         with self.lock:
@@ -112,7 +113,7 @@ class Context:
         return objective is None or bound is None or objective - bound > share * abs(bound)
 
     def accepts(self, instance: Instance, certificate: Certificate) -> bool:
-        """Whether the checker accepts a certificate, asked once."""
+        """Whether the checker accepts a certificate; the result is cached."""
         with self._checking:
             if id(certificate) not in self._checked:
                 accepted = certifies(instance, certificate)
@@ -127,11 +128,11 @@ class Context:
 
     @property
     def beside(self) -> bool:
-        """Whether sides run beside each other."""
+        """Whether the two workers run at the same time."""
         return self.settings.workers > 1 and not self.clock.counts
 
     def close(self) -> None:
-        """Take nothing any more."""
+        """Ignore all later plans and bounds."""
         with self.lock:
             self.closed = True
 
@@ -141,18 +142,18 @@ class Context:
 
     @property
     def work(self) -> float:
-        """Deterministic work so far."""
+        """Deterministic work counted so far."""
         return self.clock.work
 
     def cheap(self, dearest: int) -> NDArray[np.bool_]:
-        """Options that alone cost this or less, where every table has one left; else all."""
+        """Options whose own cost is at most a value, if every table has one; else all options."""
         keep = self.keep & (own_cost(self.instance) <= dearest)
         every = np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all()
         return keep if every else self.keep
 
     @property
     def enough(self) -> bool:
-        """Whether what is certified is as near to the best plan as the caller asked."""
+        """Whether the certified bound is within the caller's gap of the best plan."""
         return within_gap(self.objective, self.clock.certified, self.settings.gap_asked)
 
     @property
@@ -163,8 +164,8 @@ class Context:
         return met or self.refuted is not None
 
     def left_below(self, value: int) -> NDArray[np.bool_]:
-        """Options that a plan cheaper than ``value`` may use: by what they cost alone, and by
-        price (reduced-cost fixing, exact)."""
+        """Options that a plan cheaper than ``value`` may use, by their own cost and by exact
+        reduced-cost fixing."""
         if self._below[0] != value:
             keep = self.keep & (own_cost(self.instance) < value)
             if self.certificate is not None:
@@ -173,7 +174,8 @@ class Context:
         return self._below[1]
 
     def drop(self) -> None:
-        """Keep only options that a better plan may use; none left for a table: it is optimal."""
+        """Drop options that no better plan can use; if a table has none left, the plan is
+        optimal."""
         if self.objective is None:
             return
         value = self.objective
@@ -184,7 +186,7 @@ class Context:
             self.keep = keep
 
     def over(self) -> bool:
-        """Whether to stop: proved, near enough, failed, closed, out of time or work, or
+        """Whether to stop: proved, within the gap, failed, closed, out of time or work, or
         interrupted."""
         ended = self.failed or self.closed or self.proved or self.enough
         return ended or self.clock.over()
@@ -192,16 +194,16 @@ class Context:
     def limits(
         self, amount: float | None, seed: int = 0, workers: int = 1, gap: float = 0.0
     ) -> Limits:
-        """Limits for one solve of about ``amount`` units of the clock, within what is left; it
-        ends as well when all is over."""
+        """Limits for one solve of at most ``amount`` units of the clock, and of what is left; its
+        stop flag is also set when the whole search is over."""
         stop = self.stop_when(self.over)
         return replace(self.clock.limits(amount, seed, workers), gap=gap, stop=stop)
 
     def stop_when(self, over: Callable[[], bool]) -> threading.Event:
-        """The caller's stop flag, or also set when a question says so.
+        """A stop flag that is set if the caller's is, or if ``over`` returns true.
 
-        A question is asked from time to time on the wall, so where work is counted none is asked:
-        at which step it would end a solve, and how much work that would have spent, is chance.
+        ``over`` is called at irregular moments of wall time. With counted work it is not used, as
+        the step at which it ends a solve, and the work spent by then, would depend on chance.
         """
         if self.clock.counts:
             return self.settings.stop
@@ -210,7 +212,7 @@ class Context:
 
 @dataclass
 class Sizes:
-    """How much each kind of neighbourhood opens; adapts to how fast the last ones were solved."""
+    """Sizes of the neighbourhoods, adapted to whether the last ones were solved to optimality."""
 
     ranks: float = 3.0
     tables: float = 12.0
@@ -229,12 +231,12 @@ class Sizes:
 
 
 class Either(threading.Event):
-    """An event that also counts as set when a question says so."""
+    """An event that is also set if a function returns true."""
 
     def __init__(self, event: threading.Event, ask: Callable[[], bool]) -> None:
         super().__init__()
         self._event, self._ask = event, ask
 
     def is_set(self) -> bool:
-        """Whether the event is set, or the question says yes."""
+        """Whether the event is set or the function returns true."""
         return self._event.is_set() or self._ask()

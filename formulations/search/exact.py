@@ -1,4 +1,4 @@
-"""The exact model as part of the search: over some options, below a limit, or repairing."""
+"""The exact model as a part of the search: over some options, below a limit, or repairing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOURCE = BoundSource("cpsat", exact=True)
 
 
 def columns_of_whole(context: Context, keep: np.ndarray) -> int:
-    """About how many columns the whole model has."""
+    """Approximate number of columns of the whole model."""
     return int(keep.sum()) * (1 + context.instance.num_ranks // 2)
 
 
@@ -38,8 +38,8 @@ def solve_whole(
         Units of the clock.
     workers : int
     stale : callable
-        Asked now and then whether to end early, as there is a better model to solve by now; given
-        the best plan that this one knows.
+        Called now and then with the best plan of this solve; returns whether to end early, because
+        there is a smaller model to solve by now.
     """
     with context.lock:
         upper, best = context.objective, context.best
@@ -56,7 +56,8 @@ def solve_whole(
             mine = context.objective
 
     def lift(bound: int) -> None:
-        """Below plans alone: that the best is reached is for the answer's integer to say."""
+        """The bound, if it lies below the plan; whether it reaches the plan is decided in
+        integers."""
         value = context.objective
         context.lift(bound if value is None else min(value - 1, bound), _SOURCE)
 
@@ -79,7 +80,7 @@ def improve_whole(context: Context, work: float, seed: int) -> None:
 
 
 def place(context: Context, options: IntArray, work: float) -> None:
-    """Place a choice of options: with so few columns CP-SAT finds in a second what fits."""
+    """Place a choice of options, which takes CP-SAT about a second with so few columns."""
     keep = np.zeros(context.instance.num_options, dtype=bool)
     keep[options] = True
     if columns_of_whole(context, keep) > context.parameters.whole_columns:
@@ -93,7 +94,7 @@ def place(context: Context, options: IntArray, work: float) -> None:
 
 
 def _with(best: Placement | None, context: Context) -> np.ndarray:
-    """The options left, and those of the best plan: CP-SAT begins there."""
+    """The options left, and those of the best plan, from which CP-SAT starts."""
     keep = context.keep.copy()
     if best is not None:
         keep[best.options] = True
@@ -108,7 +109,7 @@ def _solve(
     asked: Asked,
     take: Callable[[Placement], object],
 ) -> Answer:
-    """Solve from a placement; every plan found is taken."""
+    """Solve from a placement; every plan found is offered to the context."""
     hint = None if base is None else encode(model, base)
     asked = replace(asked, on_values=lambda values: take(decode(model, values)))
     answer = solve_cpsat(model.linear, limits, hint, asked)
@@ -117,7 +118,7 @@ def _solve(
 
 
 def _learn(context: Context, answer: Answer, upper: int | None) -> None:
-    """What the whole model, with every option that matters, proved up to ``upper``."""
+    """Record what the whole model, with all options that matter, proved up to ``upper``."""
     if answer.status == Found.INFEASIBLE and upper is None:
         context.refuted = _SOURCE
     elif answer.status == Found.INFEASIBLE:

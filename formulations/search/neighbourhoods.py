@@ -27,7 +27,7 @@ MAX_COLUMNS = 6_000
 
 
 class Descent:
-    """One placement that is improved step by step; it may start infeasible.
+    """A placement that is improved step by step; it may start infeasible.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Descent:
     keep : bool array [options], optional
         Options to choose from; default: the context's.
     sizes : Sizes, optional
-        How much neighbourhoods opened before.
+        Sizes of earlier neighbourhoods.
     cap : int, optional
         While capacities are exceeded, the objective may not grow beyond it.
     target : int, optional
-        Cost beyond it counts as overflow, so that all ranks above it are pulled down together;
-        without one the objective itself is minimised once the placement is feasible.
+        Cost beyond it counts as overflow, so that all ranks above it are improved together. Without
+        a target, the objective is minimised once the placement is feasible.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Descent:
         self.failures = 0
 
     def step(self) -> bool:
-        """Open one neighbourhood; returns whether the placement got better."""
+        """Open and solve one neighbourhood; returns whether the placement got better."""
         context = self._context
         kind, tables, free = self._chooser.draw(self.placement, self.load)
         parts = Parts(
@@ -124,7 +124,7 @@ class Descent:
         return not same or (self.over == 0 and new > old)
 
     def _overflow(self, placement: Placement, load: Loads) -> float:
-        """Overflow; a placement that breaks anything but capacities counts as overfull too."""
+        """Overflow; a placement that violates another constraint counts as overfull too."""
         instance = self._context.instance
         over = overflow(instance, load)
         if over == 0 and not check(instance, placement).feasible:
@@ -135,7 +135,7 @@ class Descent:
 
 
 def overflow(instance: Instance, load: Loads) -> float:
-    """How far capacities are exceeded, in shares of a place's capacity, summed over places."""
+    """Sum over all places of the overflow as a share of the place's capacity."""
     over = 0.0
     for resource, use in zip(instance.resources, load.use, strict=True):
         room = np.maximum(resource.capacity, 1)
@@ -144,19 +144,19 @@ def overflow(instance: Instance, load: Loads) -> float:
 
 
 def _excess(cost: IntArray, target: int) -> float:
-    """Cost beyond a target: per rank for a single peak, else of the sum of peaks."""
+    """Cost beyond a target: of each rank for a single peak, else of the sum of peaks."""
     if cost.shape[1] == 1:
         return float((cost[:, 0] - target).clip(0).sum()) / max(1, target)
     return max(0.0, float(cost.max(axis=0).sum()) - target) / max(1, target)
 
 
 def _sorted_costs(load: Loads) -> list[int]:
-    """Costs of the ranks, dearest first: what breaks ties between equal objectives."""
+    """Costs of the ranks in descending order, which break ties between equal objectives."""
     return sorted(load.cost.sum(axis=1).tolist(), reverse=True)
 
 
 class Chooser:
-    """Draws parts of a placement to open: ranks with all they hold, or tables on all ranks.
+    """Draws parts of a placement to open: ranks with all their tables, or tables on all ranks.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Chooser:
     keep : bool array [options]
     rng : Random
     sizes : Sizes, optional
-        Of an earlier search, to go on from.
+        Sizes to start with.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Chooser:
         self.sizes = Sizes() if sizes is None else sizes
 
     def draw(self, placement: Placement, load: Loads) -> tuple[str, list[int], np.ndarray]:
-        """A kind, the tables and the free ranks of the next neighbourhood."""
+        """Kind, tables and free ranks of the next neighbourhood."""
         order = self._by_pressure(load)
         kind = "tables" if self._instance.num_ranks == 1 else self._rng.choice(["ranks", "tables"])
         if kind == "ranks":
@@ -188,7 +188,7 @@ class Chooser:
         return (kind, *self._tables(placement, order))
 
     def _by_pressure(self, load: Loads) -> list[int]:
-        """Ranks, fullest first: by overflow, then by cost."""
+        """Ranks in descending order of overflow, then of cost."""
         instance = self._instance
         pressure = np.zeros(instance.num_ranks)
         for resource, use in zip(instance.resources, load.use, strict=True):
@@ -223,8 +223,8 @@ class Chooser:
         return self._capped(tables, count), free
 
     def _reach(self, placement: Placement, table: int, free: np.ndarray) -> str:
-        """Whether a table's shards sit inside the free ranks, partly outside, or partly outside
-        but as wide as their option has them, so that they need no free rank (``spread``)."""
+        """Where a table's shards lie: on free ranks only (``inside``), partly on others
+        (``outside``), or partly on others that its option prescribes (``spread``)."""
         state = "inside"
         blocks = self._instance.blocks_of(int(placement.options[table]))
         for block, ranks in zip(blocks, placement.ranks[table], strict=True):
@@ -245,7 +245,7 @@ class Chooser:
         return self._capped(tables, int(free.sum())), free
 
     def _open_ranks(self, order: list[int]) -> np.ndarray:
-        """All ranks, or the fullest, the emptiest and some others when there are many."""
+        """All ranks or, if there are many, the fullest, the emptiest and some others."""
         ranks = self._instance.num_ranks
         free = np.ones(ranks, dtype=bool)
         if ranks > 32:
@@ -256,7 +256,7 @@ class Chooser:
         return free
 
     def _capped(self, tables: list[int], ranks: int) -> list[int]:
-        """As many tables as keep the model small."""
+        """The first tables, as many as keep the model small."""
         total, kept = 0, list[int]()
         for table in tables:
             total += int(self._choices[table]) * (1 + ranks // 2)

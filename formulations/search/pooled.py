@@ -1,4 +1,4 @@
-"""Bounds from the model over coarse cells with options whole: places pooled."""
+"""Bounds from the model over pooled places, with integer options."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from formulations.result.outcome import BoundSource
 
 @dataclass(frozen=True, eq=False)
 class PooledBound:
-    """What a pooled integer program proved, and chose.
+    """Bound and choice of a pooled integer program.
 
     Attributes
     ----------
     bound : int or None
-        No plan (with the options kept, and within ``limit``) costs less; None: nothing.
+        No plan with the options kept, and within ``limit``, costs less; None: no bound.
     infeasible : bool
-        No plan (likewise) exists.
+        Whether no such plan exists.
     source : BoundSource
     options : int64 array [tables] or None
         Option per table of the best solution.
@@ -33,7 +33,7 @@ class PooledBound:
     work : float
         CP-SAT's deterministic time.
     machines : int64 array [tables] or None
-        Machine of each table in that solution, −1: several; None: machines are not told apart.
+        Machine of each table in that solution, −1: several; None: machines are not distinguished.
     """
 
     bound: int | None
@@ -46,7 +46,7 @@ class PooledBound:
 
 
 def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) -> PooledBound:
-    """Options whole, ranks of one kind pooled, largest-shard rows; by CP-SAT.
+    """Solve the program with ranks of one kind pooled, with largest-shard rows, by CP-SAT.
 
     HiGHS's bounds for this program were wrong by up to 4% (docs/bounds.md).
 
@@ -64,7 +64,7 @@ def pooled_ip(instance: Instance, limits: Limits, parts: Parts | None = None) ->
 def machine_ip(
     instance: Instance, limits: Limits, parts: Parts | None = None, asked: Asked | None = None
 ) -> PooledBound:
-    """Options whole and every machine by itself, ranks pooled only within it; by CP-SAT.
+    """Solve the program with ranks pooled within each machine only, by CP-SAT.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def machine_ip(
     limits : Limits
     parts : Parts, optional
     asked : Asked, optional
-        How; CP-SAT follows the LP in any case.
+        How to call CP-SAT; it follows the linear program in any case.
     """
     model = build(instance, by_machine(instance), parts)
     answer = solve_cpsat(model.linear, limits, asked=replace(asked or Asked(), follow_lp=True))

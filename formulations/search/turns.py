@@ -1,4 +1,4 @@
-"""Whose turn it is: parts of the search get time by what they delivered on this very instance."""
+"""Scheduling: parts of the search get time according to what they delivered on this instance."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from formulations.clock import OutOfTime
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
 
-#: Instead of weights that are set to 0.
+#: Replaces weights of 0.
 _TINY = 1e-9
 
 
 @dataclass
 class Part:
-    """Something that can be given time.
+    """A part of the search that can be given time.
 
     Attributes
     ----------
@@ -23,19 +23,20 @@ class Part:
     run : callable
         Takes an amount of time (units of the clock) and returns whether it may deliver more.
     progress : callable
-        What it works on: a number that grows when it delivers.
+        A number that grows when the part delivers.
     amount : float
-        What its next turn may take.
+        Length of its next turn.
     waits : callable
-        Whether it could do nothing now; such parts are asked where no other is left.
+        Whether it has nothing to do now; such a part gets a turn only if no other is left.
     urgent : callable
-        Whether it goes before the others now.
+        Whether it takes precedence now.
     least : float
-        Weight that it keeps however little it delivered.
+        Weight that it keeps however little it delivers.
     anew : bool
-        Whether it begins anew every turn: its turns only grow, and may take all that is left.
+        Whether it starts from scratch in every turn; then its turns only grow, and may take all
+        remaining time.
     spent, gained : float
-        Units so far; what it delivered lately, later turns forgetting.
+        Units used so far; recent deliveries, discounted at each later turn.
     """
 
     name: str
@@ -55,13 +56,13 @@ class Part:
 
 
 def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) -> None:
-    """Give turns until it is over or no part can deliver more."""
+    """Give turns until the search is over or no part can deliver more."""
     while not over() and step(context, parts):
         pass
 
 
 def step(context: Context, parts: list[Part]) -> bool:
-    """One turn for the part with the least time for its weight; False: none is left."""
+    """Give a turn to the part with the least time relative to its weight; False if none is left."""
     chosen, alive = context.parameters, [p for p in parts if p.alive]
     if not alive:
         return False
