@@ -89,6 +89,8 @@ class Reservations(Spec):
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
     """Multiple of the dense parameters to reserve (weights, gradients, optimizer, buckets)."""
+    activations: Bytes = 0
+    """HBM that the dense part takes between forward and backward exchange alone, per rank."""
     kjt_multiple: Annotated[int, Field(ge=0, le=1000)] = 20
     """Multiple of the ids of one batch (8 bytes each) to reserve."""
     hbm_bytes: Bytes = 0

@@ -69,6 +69,9 @@ class Workload(Spec):
     """Whether cache misses are fetched ahead of the step; three batches are then in flight."""
     prefetch_passes: Count = 1
     """Passes in which a batch's rows are fetched ahead, each with buffers of its own ids only."""
+    stash_window_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
+    """Milliseconds in which weights may be copied to host memory, in the dense part's forward, and
+    back, in its backward: each at least as long; absent, no table is stashed."""
     buffers: Literal["additive", "largest_collective"] = "additive"
     """Whether output buffers of all tables add up (conservative) or only one collective's."""
     storage_model: StorageModel = "runtime"

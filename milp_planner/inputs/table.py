@@ -114,6 +114,9 @@ class Constraints(Spec):
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
     """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
+    stash: Literal["allow", "always", "never"] = "allow"
+    """Whether its weights may, must or must not leave HBM between forward and backward, where the
+    workload has a stash_window_ms."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
     pin: PinSpec | None = None

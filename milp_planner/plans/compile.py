@@ -22,6 +22,7 @@ from milp_planner.pricing import price
 from milp_planner.pricing.ledger import (
     MOMENTS,
     SHARD_ENTRIES,
+    SHARD_NAMES,
     alive,
     alive_outside_exchange,
     binding,
@@ -54,7 +55,8 @@ def compile_instance(
     Resources are ``hbm`` (of a rank) and ``ddr`` (of a machine), with the capacities that the
     cluster leaves to embeddings. For machines with SSD there are ``ssd`` (of a machine; live bytes)
     and, with the workload's ``ssd_step_ms``, ``ssd_step`` (of a machine; bytes read and written in
-    a step). If any of several moments of a step may be the fullest, each has an HBM resource
+    a step); with its ``stash_window_ms``, ``stash`` (of a rank; bytes copied each way in a step).
+    If any of several moments of a step may be the fullest, each has an HBM resource
     ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
 
     With ``buffers: largest_collective`` each collective has one too, such as
@@ -156,9 +158,20 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
         Resource(_shortest(name, [*names]), Scope.RANK, np.array(each, dtype=np.int64))
         for name, each in names.items()
     ]
-    drives = _drives(options)
-    columns = [*(use[name] for name in names), entries.ddr, *(used for _, used in drives)]
-    return (*found, ddr, *(each for each, _ in drives)), np.stack(columns, axis=1)
+    further = [*_drives(options), *_stash(options)]
+    columns = [*(use[name] for name in names), entries.ddr, *(used for _, used in further)]
+    return (*found, ddr, *(each for each, _ in further)), np.stack(columns, axis=1)
+
+
+def _stash(options: Options) -> list[tuple[Resource, IntArray]]:
+    """Bytes that a rank can copy to host memory, and back, while the dense part hides it."""
+    window = options.model.workload.stash_window_ms
+    if window is None:
+        return []
+    most = int(Fraction(window) * Fraction(options.profile.host_link) / 1000)
+    capacity = np.full(options.cluster.num_ranks, most, dtype=np.int64)
+    stashed = options.entries.ledger[:, SHARD_NAMES.index("stashed")]
+    return [(Resource("stash", Scope.RANK, capacity), stashed)]
 
 
 def _drives(options: Options) -> list[tuple[Resource, IntArray]]:

@@ -23,9 +23,16 @@ from milp_planner.pricing.ledger import (
     alive,
     alive_outside_exchange,
 )
-from milp_planner.pricing.outside import OUTSIDE, assumed_ddr, exchange_bytes, outside, outside_ddr
+from milp_planner.pricing.outside import (
+    OUTSIDE,
+    assumed_ddr,
+    dense_part,
+    exchange_bytes,
+    outside,
+    outside_ddr,
+)
 
-ROWS = ("weights", "state", "metadata", "cache_index")
+ROWS = ("weights", "stashed", "state", "metadata", "cache_index")
 """Entries of shards that do not change during a step."""
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
@@ -140,7 +147,7 @@ def is_charged(plan: Plan, held: Held) -> bool:
     at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
     kept = [held.ledger @ alive_outside_exchange(moment) for moment in MOMENTS]
     for index, resource in enumerate(instance.resources):
-        if resource.name == "ssd_step":
+        if resource.name in ("ssd_step", "stash"):
             continue  # traffic of a step, not stored bytes
         use = instance.shard_use[rows, index]
         likely = {"ddr": [held.ddr], "ssd": [held.ssd]}.get(resource.name, at)
@@ -172,6 +179,7 @@ def hbm_of(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
             moment: _some(dict(zip(SHARD_NAMES, shards[moment][number].tolist(), strict=True)))
             | everywhere
             | fixed
+            | _some({"dense_part": dense_part(plan.cluster, moment)})
             for moment, everywhere in exchanged.items()
         }
         used = {moment: sum(entries.values()) for moment, entries in found.items()}

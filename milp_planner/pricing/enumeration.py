@@ -128,6 +128,8 @@ class TableTraits:
     """Of HugeCTR: data-parallel because it is among the smallest."""
     by_machine: bool = False
     """Of HugeCTR: placed on whole machines."""
+    stash: tuple[bool, ...] = (False,)
+    """Whether its weights may stay in HBM between forward and backward, may leave it, or both."""
 
 
 def traits_of(
@@ -138,6 +140,7 @@ def traits_of(
     trains: bool = True,
     replicated: bool = False,
     by_machine: bool = False,
+    window: bool = False,
 ) -> TableTraits:
     """The traits of a table; ``ratios`` and ``l1_ratios`` are the workload's grids, its own
     constraint wins."""
@@ -158,7 +161,16 @@ def traits_of(
         no_store=no_store,
         replicated=replicated,
         by_machine=by_machine,
+        stash=_stash(table, window and trains),
     )
+
+
+def _stash(table: Table, offered: bool) -> tuple[bool, ...]:
+    """Without the twin (False), with it, or it alone; nothing where it is asked for in vain."""
+    wanted = table.constraints.stash
+    possible = offered and table.kind == "torchrec" and not table.key_value.virtual
+    twins = {"allow": (False, True), "always": (True,), "never": (False,)}[wanted]
+    return tuple(each for each in twins if possible or not each)
 
 
 def _no_store(table: Table, trains: bool) -> str:
@@ -181,7 +193,10 @@ def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     workload, site = model.workload, site_of(cluster)
     fuses, of_hugectr = workload.fusion == "honoured", hugectr.traits(model)
     ratios = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
-    return [enumeration_of(traits_of(t, *ratios, *of_hugectr(t)), site) for t in model.tables]
+    window = workload.stash_window_ms is not None and workload.storage_model == "runtime"
+    return [
+        enumeration_of(traits_of(t, *ratios, *of_hugectr(t), window), site) for t in model.tables
+    ]
 
 
 @lru_cache(maxsize=4096)
@@ -200,10 +215,13 @@ def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
         replace(shape, **fields)
         for shape in shapes
         for fields in _mode_fields(traits, site)
-        if shape.sharding != "data_parallel" or fields["mode"] == shape.mode
+        if shape.sharding != "data_parallel"
+        or (fields["mode"] == shape.mode and not fields["stash"])
     ]
     choices = [choice for choice in choices if _pin_allows(traits.constraints, choice)]
     refused += _without_store(traits, site)
+    if traits.constraints.stash == "always" and not any(choice.stash for choice in choices):
+        refused.append(f"stash: {NO_STASH}")
     if shapes and not choices:
         refused.append("no mode is left for the sharding types that are")
     return Enumeration(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
@@ -214,9 +232,19 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
     for mode, ratio in _modes(traits, site):
         for dist_type in traits.dist_types or (None,):
             for group in _groups(traits, mode):
-                yield {"mode": mode, "ratio": ratio, "dist_type": dist_type, "caching_group": group}
+                for stash in traits.stash:
+                    if not stash or (mode == "HBM_ONLY" and not site.replicated):
+                        yield {
+                            "mode": mode, "ratio": ratio, "dist_type": dist_type,
+                            "caching_group": group, "stash": stash,
+                        }  # fmt: skip
 
 
+NO_STASH = (
+    "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a table "
+    "of TorchRec in HBM_ONLY that is not data_parallel"
+)
+"""Why a table that must be stashed cannot be."""
 UNSYNCED = {
     "HYBRID": "TorchRec's tables have no such mode",
     "CACHING": "sync() of 2D averages rows in host memory without those that a cache has changed",

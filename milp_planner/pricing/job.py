@@ -107,6 +107,8 @@ class OptionColumns:
     under: IntArray
     group_ranks: IntArray
     width: IntArray
+    stash: IntArray
+    """1 where weights are stashed, else 0."""
 
     def at(self, index: IntArray) -> OptionColumns:
         """The same columns gathered by option index (one row per shard entry)."""
@@ -139,13 +141,13 @@ class ShardColumns:
         return ShardColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
 
-CODE = 6
+CODE = 7
 """Numbers of a :func:`choice_code`."""
 
 
-def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int, int]:
+def choice_code(choice: Choice, ranks: int) -> tuple[int, ...]:
     """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over, width
-    of its shards."""
+    of its shards, whether it is stashed."""
     split = {"row_wise": ranks}.get(choice.sharding, choice.row_parts)
     return (
         SHARDING_TYPES.index(choice.sharding),
@@ -154,6 +156,7 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, int, int, int, int, in
         choice.ratio.denominator,
         split,
         choice.width,
+        int(choice.stash),
     )
 
 

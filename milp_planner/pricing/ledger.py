@@ -58,6 +58,7 @@ class Entry(NamedTuple):
 
 SHARD_ENTRIES = (
     Entry("weights", _ALWAYS, "rows · columns · element, of the part in HBM"),
+    Entry("stashed", _ALWAYS - {DENSE}, "weights that are in host memory in the dense part"),
     Entry("state", _ALWAYS, "optimizer state of these rows"),
     Entry("metadata", _ALWAYS, "dynamicemb: keys, scores, digests, counters, admission"),
     Entry("cache_index", _ALWAYS, "TorchRec caching: 4 bytes a row, 16 a slot"),

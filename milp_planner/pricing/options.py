@@ -21,7 +21,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.ledger import DENSE, FORWARD_SEND, SHARD_ENTRIES, alive
+from milp_planner.pricing.ledger import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
@@ -84,6 +84,8 @@ class Choice:
     """The only ranks allowed; None: all."""
     pinned: tuple[int, ...] | None = None
     """The rank of every shard, in shard order."""
+    stash: bool = False
+    """Whether its weights are in host memory between forward and backward."""
 
     @property
     def name(self) -> str:
@@ -95,6 +97,8 @@ class Choice:
         parts = [self.sharding + cut, self.mode]
         if self.mode in TIERED:
             parts.append(ratio_text(self.ratio))
+        if self.stash:
+            parts.append("stash")
         if self.dist_type is not None:
             parts.append(self.dist_type)
         if self.mode == "HBM_ONLY" and self.caching_group:
@@ -181,7 +185,7 @@ class Entries:
     @property
     def hbm(self) -> IntArray:
         """Bytes of HBM always there: rows, what is kept with them, ids; int64 array [entries]."""
-        return self.ledger @ alive(SHARD_ENTRIES, DENSE)
+        return self.ledger @ alive(SHARD_ENTRIES, UPDATE)
 
     @property
     def buffer(self) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.pricing.job import table_columns, traffic_of
-from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, RANK_NAMES
+from milp_planner.pricing.ledger import DENSE, MOMENTS, RANK_ENTRIES, RANK_NAMES
 from milp_planner.pricing.units import IntArray
 
 
@@ -67,6 +67,7 @@ OUTSIDE = {
     "rank": "reserved on this rank alone",
     "reserved": "percentage reserved, less the headroom",
     "assumed": "assumed outside the embeddings, less the headroom",
+    "dense_part": "dense activations, in the dense part alone",
     "fragmentation": "held by the allocator and of no use: reserved less allocated bytes",
     "headroom": "must stay free",
     "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
@@ -153,8 +154,13 @@ def capacities(model: Model, cluster: Cluster) -> dict[str, tuple[int, ...]]:
     return {
         moment: tuple(max(0, room - fixed) for room in usable)
         for moment in MOMENTS
-        for fixed in [at_moment(exchange, moment)]
+        for fixed in [at_moment(exchange, moment) + dense_part(cluster, moment)]
     }
+
+
+def dense_part(cluster: Cluster, moment: str) -> int:
+    """Bytes of every rank that are reserved for this moment alone."""
+    return cluster.reservations.activations if moment == DENSE else 0
 
 
 def at_moment(exchange: dict[str, int], moment: str) -> int:

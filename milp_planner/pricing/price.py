@@ -18,7 +18,7 @@ from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
 from milp_planner.pricing.key_value import fetched
-from milp_planner.pricing.ledger import DENSE
+from milp_planner.pricing.ledger import UPDATE
 from milp_planner.pricing.lookup import bandwidths, hits_of
 from milp_planner.pricing.options import (
     Entries,
@@ -45,6 +45,7 @@ def price(
     integers an Instance allows, or the profile is unknown.
     """
     cluster = group_of(cluster)
+    _check_stash(model, cluster)
     enumerations = _enumerations(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
@@ -78,6 +79,17 @@ def price(
         },
     )
     return within_sums(options)
+
+
+def _check_stash(model: Model, cluster: Cluster) -> None:
+    """Refuse a stash that frees nothing which is counted."""
+    if model.workload.stash_window_ms is None or cluster.reservations.activations:
+        return
+    raise BadInput(
+        "workload.stash_window_ms: stashed weights leave HBM in the dense part, and nothing is "
+        f"reserved for it alone on cluster {cluster.name}; needed: reservations.activations, what "
+        "the dense part takes between forward and backward exchange"
+    )
 
 
 def _enumerations(model: Model, cluster: Cluster) -> list[Enumeration]:
@@ -215,7 +227,7 @@ def fits_somewhere(options: Options) -> BoolArray:
     infeasible plan and not a missing table.
     """
     entries, cluster = options.entries, options.cluster
-    hbm, ddr = capacities(options.model, cluster)[DENSE], cluster.usable_ddr(options.model)
+    hbm, ddr = capacities(options.model, cluster)[UPDATE], cluster.usable_ddr(options.model)
     everywhere = np.array([c.sharding in ("row_wise", "data_parallel") for c in options.choices])
     option = np.repeat(np.arange(len(options)), np.diff(entries.first))
     limit = np.where(everywhere[option], min(hbm), max(hbm))

@@ -258,6 +258,7 @@ def shard_bytes(
     """
     ledger, ddr, move = _torchrec(job.tables, options, shards)
     ssd = _key_value(job, options, shards, ledger, ddr)
+    ddr = ddr + _stash(options, ledger)
     dynamic = np.flatnonzero(job.tables.dynamic[options.table])
     if len(dynamic):
         model = job.workload.storage_model
@@ -277,6 +278,22 @@ def shard_bytes(
         fullest = np.max([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=0)
         return ShardBytes(np.zeros_like(ledger), ddr + fullest, ssd, move, *traffic)
     return ShardBytes(ledger, ddr, ssd, move, *traffic)
+
+
+def _stash(options: OptionColumns, ledger: IntArray) -> IntArray:
+    """Move weights of stashed shards to the entry that the dense part does not have.
+
+    Returns
+    -------
+    int64 array [entries]
+        Host memory for them: twice their bytes, as pinned blocks are rounded up to powers of two
+        (TorchRec 1.9.2, ``distributed/memory_stashing.py``, PyTorch's CachingHostAllocator) and
+        which tables share a block is up to TorchRec.
+    """
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    put["stashed"][:] = put["weights"] * options.stash
+    put["weights"][:] -= put["stashed"]
+    return 2 * put["stashed"]
 
 
 def staged_bytes(model: Model, move: IntArray, ssd: IntArray) -> IntArray:

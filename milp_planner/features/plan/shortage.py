@@ -20,7 +20,7 @@ from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.forced import Forced
 from milp_planner.pricing.ledger import MOMENTS
-from milp_planner.pricing.outside import at_moment, exchange_bytes
+from milp_planner.pricing.outside import at_moment, dense_part, exchange_bytes
 
 
 @dataclass(frozen=True)
@@ -323,7 +323,7 @@ def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
     if capacity:
         return max(cluster.usable_hbm(model)) - capacity
     held = exchange_bytes(model, cluster.num_ranks)
-    return max(at_moment(held, moment) for moment in MOMENTS)
+    return max(at_moment(held, moment) + dense_part(cluster, moment) for moment in MOMENTS)
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
