@@ -83,6 +83,8 @@ class PinSpec(Spec):
     """Routing rule the table must take; one of its dist_types."""
     column_width: Count | None = None
     """Width of its column shards, in columns."""
+    stash: bool | None = None
+    """Whether its weights leave HBM between forward and backward."""
     ranks: RankNumbers | None = None
     """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
 
@@ -132,6 +134,7 @@ class Constraints(Spec):
             ("sharding_type", pin.sharding_type, self.sharding_types),
             ("cache_ratio", pin.cache_ratio, self.cache_ratios),
             ("column_width", pin.column_width, self.column_widths),
+            ("stash", pin.stash, {"always": (True,), "never": (False,)}.get(self.stash)),
         ):
             if wanted is not None and allowed is not None and wanted not in allowed:
                 raise problem_at(

@@ -76,6 +76,8 @@ class PlacedTable(Spec):
     """Tables of the same group share one cache ratio; None if the table is not fused."""
     fusion_caching: bool | None = None
     """The ``caching`` flag of that group."""
+    stash: bool = False
+    """Whether its weights are in host memory between forward and backward."""
     capacity_per_rank: int | None = None
     """Rows of a dynamicemb table that a rank can hold (``max_capacity``)."""
     hbm_for_values: int | None = None
@@ -290,6 +292,7 @@ def placed_tables(
                 column_width=choice.width,
                 fusion_group=_group(table, model, choice),
                 fusion_caching=choice.caching_group,
+                stash=choice.stash,
                 capacity_per_rank=int(round_up(room, table.bucket_capacity)) if dynamic else None,
                 hbm_for_values=hbm_for_values(room, table.bucket_capacity, row, choice.ratio)
                 if dynamic

@@ -140,7 +140,6 @@ def traits_of(
     trains: bool = True,
     replicated: bool = False,
     by_machine: bool = False,
-    window: bool = False,
 ) -> TableTraits:
     """The traits of a table; ``ratios`` and ``l1_ratios`` are the workload's grids, its own
     constraint wins."""
@@ -161,7 +160,6 @@ def traits_of(
         no_store=no_store,
         replicated=replicated,
         by_machine=by_machine,
-        stash=_stash(table, window and trains),
     )
 
 
@@ -194,9 +192,11 @@ def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     fuses, of_hugectr = workload.fusion == "honoured", hugectr.traits(model)
     ratios = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
     window = workload.stash_window_ms is not None and workload.storage_model == "runtime"
-    return [
-        enumeration_of(traits_of(t, *ratios, *of_hugectr(t), window), site) for t in model.tables
+    traits = [
+        replace(traits_of(t, *ratios, *of_hugectr(t)), stash=_stash(t, window and workload.trains))
+        for t in model.tables
     ]
+    return [enumeration_of(each, site) for each in traits]
 
 
 @lru_cache(maxsize=4096)
@@ -501,5 +501,6 @@ def _pin_allows(limits: Constraints, choice: Choice) -> bool:
         (pin.cache_ratio, choice.ratio),
         (pin.dist_type, choice.dist_type),
         (pin.column_width, choice.width),
+        (pin.stash, choice.stash),
     )
     return all(want is None or want == have for want, have in wanted)

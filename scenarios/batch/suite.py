@@ -102,6 +102,8 @@ class Sweep(Spec):
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[tuple[Multiple, ...], _List] = ()
     """Multiple of the dense parameters to reserve."""
+    activations: Annotated[tuple[Bytes, ...], _List] = ()
+    """HBM that the dense part takes alone, per rank."""
     kjt_multiple: Annotated[tuple[Multiple, ...], _List] = ()
     """Multiple of the ids of one batch to reserve."""
     hbm_bytes: Annotated[tuple[Bytes, ...], _List] = ()

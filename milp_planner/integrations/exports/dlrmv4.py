@@ -94,6 +94,8 @@ def notes(plan: Plan) -> list[str]:
         found.append(
             f"a codec that needs {work.codec_peak_factor:g} times its input has no value there"
         )
+    if any(placed.stash for placed in plan.tables):
+        found.append("which tables are stashed has no place there")
     if any(placed.column_shards > 1 for placed in plan.tables):
         found.append("the width of column shards is left to the trainer")
     ratios = sorted({str(p.cache_ratio) for p in plan.tables if p.mode == "CACHING"})

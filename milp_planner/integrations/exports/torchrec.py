@@ -59,6 +59,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         "compute_device": _device(plan),
         **_collection(plan),
         "plan": by_module,
+        **({} if plan.model.workload.stash_window_ms is None else {"stash_weights": stashed(plan)}),
         "left_to_dynamicemb": [t.name for t in plan.tables if t.kind == "dynamicemb"],
     }
 
@@ -99,6 +100,12 @@ def notes(plan: Plan) -> list[str]:
             f"{listed([t.name for t in stored], 3)}: set use_one_tbe_per_table in the sharder's "
             "fused_params, so that each table has the cache that was planned for it"
         )
+    if stashed(plan):
+        found.append(
+            f"stash_weights names {listed(stashed(plan), 3)}: give the names to TorchRec's "
+            "MemoryStashingManager.set_stashed_tables before sharding, or set stash_weights in the "
+            "tables' configs"
+        )
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: the table's own config says use_virtual_table")
@@ -134,6 +141,11 @@ def _on_collection(plan: Plan) -> list[str]:
     return found
 
 
+def stashed(plan: Plan) -> list[str]:
+    """Tables whose weights leave HBM between forward and backward."""
+    return [table.name for table in plan.tables if table.stash]
+
+
 def _over_machines(plan: Plan) -> list[PlacedTable]:
     """Tables whose rows are split over several machines of a domain."""
     wide = plan.cluster.span > 1
@@ -147,12 +159,23 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
     misses, and shards that do not cover their table.
     """
     pins: dict[str, PinSpec] = {}
+    away = _stashed(text)
     for module, name, entry in entries(text):
         table = known(model, name, "plan")
         if name in pins:
             raise BadInput(f"plan: table {name!r} is in two modules, the second is {module!r}")
         pins[name] = _pin(table, entry)
+        if away is not None:
+            pins[name] = pins[name].model_copy(update={"stash": name in away})
     return pins
+
+
+def _stashed(text: str) -> list[str] | None:
+    """Names that a document lists as stashed; None where it says nothing of it."""
+    found = _parse(text).get("stash_weights")
+    if found is not None and not (isinstance(found, list) and all(type(n) is str for n in found)):
+        raise BadInput("stash_weights: must be a list of names of tables")
+    return found
 
 
 def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:

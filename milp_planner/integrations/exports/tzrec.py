@@ -68,6 +68,8 @@ def write(plan: Plan) -> str:
 def notes(plan: Plan) -> list[str]:
     """What the config leaves to TorchEasyRec."""
     found = ["the ranks are left to TorchEasyRec's planner"]
+    if any(placed.stash for placed in plan.tables):
+        found.append("which tables are stashed has no place there")
     if any(p.column_shards > 1 for p in plan.tables):
         found.append("the width of column shards is left to TorchRec")
     static = sorted({str(p.cache_ratio) for p in plan.tables

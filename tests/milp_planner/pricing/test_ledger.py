@@ -213,6 +213,19 @@ def test_outside_says_what_it_assumed() -> None:
     )  # fmt: skip
 
 
+def test_what_is_reserved_further_by_hand() -> None:
+    """Six copies of 1,000 dense bytes, 3 · 8 · 512 · 2 of ids, 77 bytes, and 11 of the rank."""
+    site = cluster(
+        reservations={"hbm_percent": 5, "dense_parameter_bytes": 1000, "kjt_multiple": 3,
+                      "hbm_bytes": 77}
+    )  # fmt: skip
+    found = outside(model(SEQ), site, 100_000, own=11)
+    assert found == (
+        {"dense": 6_000, "batch": 3 * 8 * 512 * 2, "further": 77, "rank": 11, "headroom": 5_000},
+        None,
+    )
+
+
 def test_fragmentation_comes_on_top() -> None:
     """3% of the HBM beside 15% assumed; embeddings may use the 82% left, and never less than 0."""
     site = cluster(
