@@ -26,6 +26,7 @@ OTHER = "other"
 #: What entries of the ledger are drawn as, with their colour's name; others are outside.
 KINDS = {
     "weights": "weights",
+    "stashed": "weights",
     "state": "optimizer state",
     "metadata": "metadata, index",
     "cache_index": "metadata, index",
@@ -37,6 +38,7 @@ KINDS = {
     "activation_gradients": "gradients",
     "inputs": "ids",
     "lengths": "ids",
+    "prefetch": "ids",
     "batch": "ids",
     "output": "embeddings sent",
     "send_buffer": "embeddings sent",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from milp_planner.features.plan.memory import MemoryInfo, TierMemory, memory_svg
+from milp_planner.features.plan.memory import KINDS, MemoryInfo, TierMemory, memory_svg
 from milp_planner.features.plan.ranks import ranks_of
+from milp_planner.pricing.ledger import RANK_ENTRIES, SHARD_ENTRIES
 from tests.milp_planner.features.example import example, placement
 
 
@@ -40,3 +41,8 @@ def test_figures_stand_right_of_the_bars() -> None:
     label = re.search(r'<text x="([\d.]+)"[^>]+>(529.4 GiB of 543.0 GiB)<', svg)
     assert limit and label
     assert float(label[1]) - 6.6 * len(label[2]) >= float(limit[1]) + 10
+
+
+def test_every_entry_of_the_embeddings_has_a_colour() -> None:
+    """None of what shards or the exchange hold is drawn as being outside the embeddings."""
+    assert {entry.name for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} <= set(KINDS)
