@@ -27,6 +27,8 @@ OTHER = "other"
 KINDS = {
     "weights": "weights",
     "stashed": "weights",
+    "gathered_weights": "weights",
+    "padded_weights": "weights",
     "state": "optimizer state",
     "metadata": "metadata, index",
     "cache_index": "metadata, index",
