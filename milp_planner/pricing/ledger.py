@@ -93,7 +93,7 @@ RANK_ENTRIES = (
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
 
 
-ROWS_OF_A_MOMENT = ("gathered_weights", "padded_weights")
+ROWS_OF_A_MOMENT = ("stashed", "gathered_weights", "padded_weights")
 """Entries that come and go and yet belong to no exchange."""
 
 

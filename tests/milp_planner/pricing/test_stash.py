@@ -132,3 +132,19 @@ def test_the_twins_are_what_the_table_itself_is() -> None:
     first = with_window.entries.first
     rows = np.concatenate([np.arange(first[i], first[i + 1]) for i in kept])
     assert (with_window.entries.ledger[rows] == without.entries.ledger).all()
+
+
+def test_other_collectives_hold_them_too() -> None:
+    """With the largest collective's buffers alone, a table of another collective still has its
+    weights in HBM at every moment but the dense part."""
+    priced = options(TABLE, {**TABLE, "output": "sequence"}, buffers="largest_collective")
+    instance = compile_instance(priced)
+    at = entry(priced, "table_wise/HBM_ONLY/stash")
+    least = {
+        resource.name: int(used)
+        for resource, used in zip(instance.resources, instance.shard_use[at], strict=True)
+        if resource.name.startswith("hbm")
+    }
+    assert any("sequence" in name for name in least)
+    for name, used in least.items():
+        assert (used >= 1_024_000_000) == (DENSE not in name)
