@@ -8,6 +8,7 @@ should be, a process outlives its job, or memory grows beyond what is stated.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import random
@@ -169,11 +170,13 @@ def main() -> int:
         seconds = time.monotonic() - start
         waiting = load.ask("GET", "v1/jobs")[1]["jobs"]
         open_jobs = [job["id"] for job in waiting if job["state"] in ("queued", "running")]
+        cached = sum(bool((job["result"] or {}).get("cached")) for job in waiting)
         left = children(service.pid)
     quarter = len(load.resident) // 4
     growth = max(load.resident[-quarter:]) - max(load.resident[:quarter])
     result = {
-        "requests": REQUESTS, "clients": CLIENTS, "seconds": round(seconds, 1),
+        "date": datetime.date.today().isoformat(), "requests": REQUESTS, "clients": CLIENTS,
+        "seconds": round(seconds, 1), "cached_of_last": [cached, len(waiting)],
         "seen": dict(sorted(load.seen.items())), "wrong": load.wrong, "open_jobs": open_jobs,
         "processes_left": len(left), "service_peak_bytes": max(load.resident),
         "service_growth_bytes": growth, "cores": os.cpu_count(),
