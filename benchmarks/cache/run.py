@@ -31,9 +31,9 @@ from scenarios import catalog
 #: Model, cluster, and the certified gap that is asked for.
 CASES = (
     ("kuairand-27k", "1xa10", 0.005),
-    ("torchrec-production", "8xh100", 0.05),
-    ("generated:tables=1000", "8xh100", 0.05),
-    ("generated:tables=1000", "16x8xh100", 0.5),
+    ("dlrmv4-yambda5b", "8xmi350x", 0.005),
+    ("generated:tables=1000", "16x8xmi350x", 0.05),
+    ("torchrec-production", "12x8xtorchrec-default", 0.2),
 )
 
 
