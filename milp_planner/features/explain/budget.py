@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from formulations import Instance, Outcome, Placement, Settings, Status, StoppedBy, registry, solve
+from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import gap_between, nothing
 
@@ -69,11 +71,16 @@ class Budget:
         return Budget(settings, self.formulation, self.each, certificate=True)
 
     def solve(
-        self, instance: Instance, share: float = 1.0, hint: Placement | None = None
+        self,
+        instance: Instance,
+        share: float = 1.0,
+        hint: Placement | None = None,
+        prices: Certificate | None = None,
     ) -> Outcome:
         """Solve with at most a share of the time left; unknown when none is left.
 
-        Polishing is left out: only objective and bound matter here.
+        Polishing is left out: only objective and bound matter here. Searches start from ``hint``,
+        bounds from the multipliers of ``prices``.
         """
         if self.over():
             stopped = StoppedBy.INTERRUPTED if self.settings.stop.is_set() else StoppedBy.TIME_LIMIT
@@ -83,8 +90,9 @@ class Budget:
         if self.each is not None:
             limit = self.each if limit is None else min(limit, self.each)
         settings = replace(
-            self.settings, time_limit=limit, hint=hint, polish=False, certificate=self.certificate
-        )
+            self.settings, time_limit=limit, hint=hint, prices=prices, polish=False,
+            certificate=self.certificate,
+        )  # fmt: skip
         return solve(instance, self.formulation, settings)
 
 
@@ -122,6 +130,16 @@ class Answer:
         return gap_between(self.objective, self.bound)
 
 
+class Learner(Protocol):
+    """What is known of a grid from the outcomes at its points."""
+
+    def learn(self, at: int, outcome: Outcome) -> Iterable[tuple[int, int]]:
+        """Take in an outcome at a point; points and bounds that follow."""
+
+    def prices(self, at: int) -> Certificate | None:
+        """Where bounds of a point start."""
+
+
 def solve_grid(
     points: Sequence[int],
     make: Callable[[int], Instance],
@@ -130,15 +148,14 @@ def solve_grid(
     bounds: Sequence[tuple[int, int]] = (),
     *,
     enough: float = 0.0,
-    on_outcome: Callable[[int, Outcome], Iterable[tuple[int, int]]] | None = None,
+    proofs: Learner | None = None,
 ) -> dict[int, Answer]:
     """Answer every point of a grid, the ends first, each solve started from the best plan known.
 
     ``points`` ascend: capacities, or limits of another kind that more of never makes a plan worse.
     ``known`` plans (point, placement, objective) fit at a point, and so wherever there is at least
     as much; ``bounds`` (point, bound) hold there and wherever there is at most as much. A point
-    whose gap is ``enough`` is not solved; ``on_outcome`` is shown every point that was, and gives
-    further bounds.
+    whose gap is ``enough`` is not solved; ``proofs`` learns of every point that was.
     """
     answers = {point: Answer() for point in points}
     instances = {point: make(point) for point in answers}
@@ -152,9 +169,11 @@ def solve_grid(
         if answers[point].proved or (gap is not None and gap <= enough):
             continue
         hint = answers[point].placement
-        outcome = budget.solve(instances[point], min(1.0, 2 / (len(order) - done)), hint)
+        share = min(1.0, 2 / (len(order) - done))
+        prices = None if proofs is None else proofs.prices(point)
+        outcome = budget.solve(instances[point], share, hint, prices)
         _learn(answers, instances, point, outcome)
-        for at, bound in () if on_outcome is None else on_outcome(point, outcome):
+        for at, bound in () if proofs is None else proofs.learn(point, outcome):
             _share_bound(answers, at, bound)
     return answers
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from formulations import Instance, Outcome, Status
+from formulations.proof.carry import carried
 from formulations.result.certificate import Certificate
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
@@ -236,7 +237,7 @@ def certified_grid(
         known.append((0, outcome.placement, outcome.objective))
     bounds = [*proofs.learn(0, outcome)]
     answers = solve_grid(
-        extras, instances.__getitem__, budget, known, bounds, enough=enough, on_outcome=proofs.learn
+        extras, instances.__getitem__, budget, known, bounds, enough=enough, proofs=proofs
     )
     found_there = {}
     for at, answer in answers.items():
@@ -279,6 +280,11 @@ class Proofs:
 
     def _claim(self, at: int, bound: int, certificate: Certificate) -> None:
         self.claims.setdefault(at, {}).setdefault(bound, certificate)
+
+    def prices(self, at: int) -> Certificate | None:
+        """The multipliers that prove most at a capacity so far."""
+        known, there = self.claims.get(at), self.instances[at]
+        return carried(known[max(known)], there, there) if known else None
 
     def outcome(self, at: int, answer: Answer) -> Outcome:
         """An answer as an Outcome, with the best of its certificates that closes there."""
