@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Settings, solve
+from formulations.reduce import bounds_at
 from formulations.result.certify import certify
 from formulations.result.verify import verify
 from milp_planner import explain, plan, report
@@ -81,6 +82,19 @@ def test_a_certificate_goes_to_every_capacity() -> None:
     grid = certified_grid(instance, outcome, "ddr", [0, 4], quick(0.0), 0.0)
     assert {at: found.certified_bound for at, (found, *_) in grid.items()} == {0: 12, 4: 9}
     assert all(verify(with_more(instance, "ddr", at), f).ok for at, (f, *_) in grid.items())
+
+
+def test_bounds_of_a_point_start_from_its_neighbours() -> None:
+    """With more memory the multipliers prove 9 before anything is solved; without a proof, none."""
+    instance = two_modes(hbm=100, ddr=12)
+    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    more = with_more(instance, "ddr", 4)
+    proofs = Proofs({0: instance, 4: more})
+    assert proofs.prices(4) is None
+    assert dict(proofs.learn(0, outcome)) == {0: 12, 4: 9}
+    prices = proofs.prices(4)
+    assert prices is not None
+    assert bounds_at(more, np.ones(more.num_options, dtype=bool), prices).bound == 9
 
 
 def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
