@@ -1,4 +1,4 @@
-"""Who owns an embedding key: routing rules, balance, bucketize and checkpoints.
+"""Routing of embedding keys to ranks: rules, balance, bucketize and checkpoints.
 
 ``import cuda_routing`` needs NumPy only; numba, torch and a GPU make :func:`bucketize` faster.
 """

@@ -1,4 +1,4 @@
-"""How evenly a rule spreads lookups over the ranks."""
+"""How evenly a rule distributes lookups over the ranks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Balance:
     ----------
     rule : Rule
     loads : array [ranks]
-        Share of the lookups each rank serves; they make 1.
+        Share of the lookups that each rank serves; their sum is 1.
     hottest_key_share : float
-        Share of the lookups the most wanted key gets: no rule brings the busiest rank below it.
+        Share of the lookups of the most frequent key: under no rule is the busiest rank below it.
     """
 
     rule: Rule
@@ -95,18 +95,18 @@ def rank_loads(
     tail: float = 0.0,
     index_type: str | None = None,
 ) -> FloatArray:
-    """Share of the lookups each rank serves, for keys known one by one.
+    """Share of the lookups that each rank serves, for individually known keys.
 
     Parameters
     ----------
     ids, shares : arrays [K]
-        Keys and the share of the lookups each gets.
+        Keys, and the share of the lookups of each.
     ranks : int
     rule : Rule, int or str
     rows : int
         Size of the table; needed by ``continuous`` and by ``tail``.
     tail : float
-        Share spread evenly over all rows.
+        Share that is distributed evenly over all rows.
     index_type : str, optional
         Type in which dynamicemb looks the ids up, whose hash_roundrobin sends int32 keys elsewhere
         (:func:`cuda_routing.rules.owners`); without it, that of ``ids``.
@@ -158,7 +158,7 @@ def balance(load: KeyLoad, ranks: int, rule: Rule | int | str) -> Balance:
 def balances(
     load: KeyLoad, ranks: int, rules: Iterable[Rule | int | str] | None = None
 ) -> dict[Rule, Balance]:
-    """Balance under each rule (all of them, less ``continuous`` where the rows are unknown)."""
+    """Balance under each rule (by default all, without ``continuous`` if the rows are unknown)."""
     if rules is None:
         rules = [r for r in Rule if r is not Rule.CONTINUOUS or load.rows]
     parsed = [Rule.parse(rule) for rule in rules]
@@ -187,7 +187,8 @@ def _segment_loads(
     rule: Rule,
     rows: int,
 ) -> FloatArray:
-    """Load of evenly spread id ranges: exact under ``continuous``, even under the others."""
+    """Load of uniform ranges of ids: exact under ``continuous``, taken as even under other
+    rules."""
     if rule is not Rule.CONTINUOUS:
         return np.full(ranks, float(shares.sum()) / ranks)
     block = _block(rows, ranks)

@@ -22,7 +22,7 @@ WORTH_COMPILING = 1 << 15
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What to return and how to get there."""
+    """What to return, and by which backend."""
 
     positions: bool
     permute: bool
@@ -70,12 +70,12 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     positions, permute : bool
         Return the place inside the bag, and where each input key went.
     dedup : bool
-        Send each different key of a feature once; ``permute`` then maps several inputs to it,
-        ``lengths`` counts keys per (rank, feature), and ``traffic`` says what was saved.
+        Send each distinct key of a feature once. ``permute`` then maps several inputs to it,
+        ``lengths`` counts keys per (rank, feature), and ``traffic`` tells how much was saved.
     dynamicemb_int32 : bool
         dynamicemb's hash of int32 keys; see :func:`cuda_routing.rules.owners`.
     backend : str
-        ``auto`` picks the fastest there is; ``numpy``, ``numba``, ``torch``, ``cuda`` force one.
+        ``auto`` selects the fastest available; ``numpy``, ``numba``, ``torch``, ``cuda`` force one.
     threads : int, optional
         CPU threads of the numba path (all cores when not given).
 
@@ -129,7 +129,7 @@ def as_flat(values: Any, what: str) -> Any:
 
 
 def choose_cpu(backend: str, keys: int) -> str:
-    """CPU path for this many keys: numba where it is there and worth its start-up.
+    """CPU backend for this many keys: numba if it is installed and worth its start-up.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def choose_cpu(backend: str, keys: int) -> str:
 
 @functools.cache
 def have_numba() -> bool:
-    """Whether numba is there and goes with this NumPy (it is imported to find out)."""
+    """Whether numba can be imported and supports this NumPy version."""
     try:
         importlib.import_module("cuda_routing.numba_path")
     except ImportError:
@@ -250,7 +250,7 @@ def _tensors_plain(
 def _deduplicated(
     lengths: Any, keys: Any, features: Features, wanted: _Wanted, path: str
 ) -> Bucketized:
-    """Make each feature's keys different first, then group what is left."""
+    """De-duplicate each feature's keys, then group the rest."""
     from cuda_routing import unique
 
     if path == "torch":
@@ -276,7 +276,7 @@ def _deduplicated(
 
 
 def _like(values: Any, model: Any) -> Any:
-    """Values in the dtype of the model."""
+    """Values in the dtype of another array."""
     return values.to(model.dtype) if _is_tensor(values) else values.astype(model.dtype)
 
 

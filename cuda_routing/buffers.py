@@ -1,9 +1,9 @@
-"""Large output arrays on memory that was used before, instead of pages the kernel must clear anew.
+"""Reuse the memory of large output arrays, instead of fresh pages that the kernel must clear.
 
-A batch's outputs die when the next batch's are made, and first touches of fresh pages cost as much
-as routing itself, and more on virtual machines. So memory of dropped results is kept, up to a
-limit, and handed out again. A buffer is reused only when nothing refers to it any more: arrays,
-views and torch tensors made from them all hold its lease.
+A batch's outputs are freed when the next batch's are made, and touching fresh pages costs as much
+as routing itself, and more on virtual machines. So the memory of freed results is kept, up to a
+limit, and reused. A buffer is reused only when nothing refers to it any more: arrays, views and
+torch tensors made from them all hold its lease.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def default_limit() -> int:
 
 
 class _Lease:
-    """Memory in use; gives it back when the last array on it is gone."""
+    """Memory in use, which is returned when the last array on it is freed."""
 
     def __init__(self, pool: Pool, memory: NDArray[np.uint8]) -> None:
         self.pool, self.memory = pool, memory
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
-        """Hand the memory back."""
+        """Return the memory."""
         self.pool.give_back(self.memory)
 
 
@@ -85,9 +85,10 @@ class Pool:
         return whole[:need].view(kind)
 
     def give_back(self, memory: NDArray[np.uint8]) -> None:
-        """Keep memory that nobody refers to any more; the oldest goes where the limit is reached.
+        """Keep memory that nothing refers to any more; beyond the limit the oldest is freed.
 
-        Never waits for the lock: it runs wherever a last reference dies, even inside this class.
+        Never waits for the lock, as it runs wherever a last reference disappears, even inside this
+        class.
         """
         if memory.nbytes > self.limit:
             return
@@ -99,13 +100,13 @@ class Pool:
                 self._lock.release()
 
     def idle_bytes(self) -> int:
-        """Bytes kept for later."""
+        """Idle bytes."""
         with self._lock:
             self._collect()
             return self._idle_bytes
 
     def _take(self, need: int) -> NDArray[np.uint8] | None:
-        """Smallest idle memory that fits without much waste."""
+        """The smallest idle memory that is large enough, without much waste."""
         with self._lock:
             self._collect()
             fits = [m for m in self._idle if need <= m.nbytes <= need * WASTE]
@@ -117,7 +118,7 @@ class Pool:
             return best
 
     def _collect(self) -> None:
-        """Move what was returned to the idle list; forget the oldest beyond the limit."""
+        """Move returned memory to the idle list; free the oldest beyond the limit."""
         while self._returned:
             self._idle.append(self._returned.popleft())
         self._idle_bytes = sum(memory.nbytes for memory in self._idle)
@@ -129,14 +130,14 @@ POOL = Pool()
 
 
 def keep_idle(limit: int) -> None:
-    """Set how many bytes of dropped results are kept for the next ones.
+    """Set how many bytes of freed results are kept for reuse.
 
     The default is an eighth of the machine's memory, at most 4 GiB.
 
     Parameters
     ----------
     limit : int
-        0 turns recycling off and frees what is idle.
+        0 disables reuse and frees idle memory.
     """
     POOL.limit = max(0, int(limit))
     POOL.idle_bytes()

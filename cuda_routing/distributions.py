@@ -1,4 +1,4 @@
-"""Which keys a table is asked for, and how often: known keys first, then evenly spread ranges."""
+"""How often each key of a table is looked up: individually known keys, then uniform ranges."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def _no_ids() -> Int64Array:
 
 @dataclass(frozen=True)
 class KeyLoad:
-    """Share of a table's lookups each key gets; all shares together make 1.
+    """Share of a table's lookups of each key; the shares add up to 1.
 
     Attributes
     ----------
     keys, shares : arrays [K]
-        Keys known one by one, each with its share of the lookups.
+        Individually known keys and their shares of the lookups.
     starts, stops, segment_shares : arrays [S]
-        Ranges of ids start ≤ id < stop whose share is spread evenly over them.
+        Ranges of ids, start ≤ id < stop, with their shares, which are uniform within a range.
     rows : int
         Ids run from 0 to rows − 1; 0 when unknown.
     name : str
-        What it is, for tables and plots.
+        Name in tables and plots.
     """
 
     keys: Int64Array
@@ -56,7 +56,7 @@ class KeyLoad:
 
     @property
     def hottest_key_share(self) -> float:
-        """Share of the lookups the most wanted key gets."""
+        """Share of the lookups of the most frequent key."""
         known = float(self.shares.max()) if self.shares.size else 0.0
         ids = (self.stops - self.starts).astype(np.float64)
         spread = self.segment_shares / np.maximum(ids, 1.0)
@@ -64,7 +64,7 @@ class KeyLoad:
 
 
 def uniform(rows: int) -> KeyLoad:
-    """Every id 0 … rows − 1 is wanted equally often."""
+    """Every id 0 … rows − 1 is looked up equally often."""
     _check_rows(rows)
     if rows <= HEAD:
         ids = np.arange(rows, dtype=np.int64)
@@ -74,7 +74,7 @@ def uniform(rows: int) -> KeyLoad:
 
 
 def zipf(rows: int, alpha: float, *, shuffle_seed: int | None = None) -> KeyLoad:
-    """Key of popularity rank i (from 1) is wanted in proportion to i**−alpha.
+    """The i-th most popular key (from 1) is looked up in proportion to i**−alpha.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def zipf(rows: int, alpha: float, *, shuffle_seed: int | None = None) -> KeyLoad
 
 
 def strided(rows: int, step: int, offset: int = 0) -> KeyLoad:
-    """Only every step-th id from ``offset`` on is wanted, all of them equally often."""
+    """Only every step-th id from ``offset`` on is looked up, all of them equally often."""
     _check_rows(rows)
     if step < 1 or not 0 <= offset < rows:
         raise RoutingError(f"a stride needs step ≥ 1 and 0 ≤ offset < rows, got {step}, {offset}")
@@ -127,7 +127,7 @@ def strided(rows: int, step: int, offset: int = 0) -> KeyLoad:
 
 
 def histogram(keys: Any, counts: Any, *, rows: int = 0, name: str = "histogram") -> KeyLoad:
-    """Known keys with how often each was wanted (keys may repeat; counts add up).
+    """Keys with the number of lookups of each (counts of repeated keys are added).
 
     Raises
     ------
@@ -146,7 +146,7 @@ def histogram(keys: Any, counts: Any, *, rows: int = 0, name: str = "histogram")
 
 
 def sample(keys: Any, *, rows: int = 0, name: str = "sample") -> KeyLoad:
-    """Keys as they were looked up, one entry a lookup."""
+    """Keys in the order of lookups, one entry for each lookup."""
     ids = np.asarray(keys).ravel()
     if ids.size == 0:
         raise RoutingError("a key sample must hold at least one key")
@@ -155,7 +155,7 @@ def sample(keys: Any, *, rows: int = 0, name: str = "sample") -> KeyLoad:
 
 
 def after_dedup(load: KeyLoad, lookups: int) -> tuple[KeyLoad, float]:
-    """Expected load when each sender asks once for each different key of its batch.
+    """Expected load when each sender requests each distinct key of its batch once.
 
     Parameters
     ----------

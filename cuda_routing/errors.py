@@ -1,4 +1,4 @@
-"""Errors of this package: one sentence each, about what to change."""
+"""Errors of this package; each message is one sentence that says what to change."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class CheckpointError(ValueError):
 
 
 class BackendUnavailable(RuntimeError):
-    """A faster path was asked for and its package or device is absent: says what is missing."""
+    """A backend was requested whose package or device is missing: says what is missing."""

@@ -11,7 +11,7 @@ from cuda_routing.result import Bucketized
 
 @dataclass(frozen=True)
 class Received:
-    """What this rank was sent, one source rank after the other.
+    """The keys that this rank received, one source rank after the other.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ def exchange(result: Bucketized, *, group: Any = None) -> Received:
 
     Notes
     -----
-    The sizes travel first, because buffers must be allocated; reading them is the one place where
-    the host waits for the device.
+    The sizes are exchanged first, because buffers must be allocated; reading them is the only place
+    where the host waits for the device.
     """
     import torch
     import torch.distributed as dist
@@ -88,7 +88,7 @@ def exchange(result: Bucketized, *, group: Any = None) -> Received:
 
 
 def send_back(received: Received, values: Any) -> Any:
-    """Return one value or row a received key to the ranks that asked.
+    """Send one value or row for each received key back to the rank that requested it.
 
     Parameters
     ----------

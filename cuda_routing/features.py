@@ -1,4 +1,4 @@
-"""What a batch of features needs to be routed: rule, block size, boundaries and batch size each."""
+"""Routing settings of a batch's features: rule, block size, boundaries and batch size of each."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Features:
 
     @property
     def renumbers(self) -> bool:
-        """Whether any feature's keys change on the way (``continuous``)."""
+        """Whether any feature's keys are renumbered (``continuous``)."""
         return bool(np.any(self.rules == Rule.CONTINUOUS))
 
     def one_row_each(self) -> Features:

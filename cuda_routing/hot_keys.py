@@ -1,4 +1,4 @@
-"""Hot keys whose ids are not known: what the busiest rank is likely to carry."""
+"""Hot keys with unknown ids: the likely load of the busiest rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_KEYS = 4096
 
 @dataclass(frozen=True)
 class HottestRank:
-    """Share of a table's lookups on its busiest rank, over where hot keys may fall.
+    """Share of a table's lookups on its busiest rank, over possible placements of the hot keys.
 
     Attributes
     ----------

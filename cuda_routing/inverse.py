@@ -1,4 +1,4 @@
-"""The way back: from grouped keys, or what was computed for them, to the input order."""
+"""Inverse of bucketize: bring grouped keys, or values computed for them, into input order."""
 
 from __future__ import annotations
 

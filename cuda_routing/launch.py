@@ -1,6 +1,7 @@
-"""What to launch for a batch: the kernel argument, sizes, and the order of the kernels.
+"""Launches for a batch: the kernel argument, sizes, and the order of the kernels.
 
-Knows no driver: the GPU and the CPU shim of the tests launch through the same functions.
+This module does not depend on a driver: the GPU and the CPU shim of the tests launch through the
+same functions.
 """
 
 from __future__ import annotations

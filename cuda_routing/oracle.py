@@ -1,4 +1,4 @@
-"""Bucketize in NumPy: always there, and the definition every faster path must equal bit for bit.
+"""Bucketize in NumPy: always available, and the definition that faster paths equal bit for bit.
 
 The whole operation is one stable multisplit of the flat key array by owner; rows matter only for
 the output lengths, the positions and the rule of each feature.

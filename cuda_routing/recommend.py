@@ -1,4 +1,4 @@
-"""Which rule a table should use, with the reason in a sentence."""
+"""Recommend a rule for a table, with the reason in a sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUCKET_CAPACITY = 128
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The rule to use for a table, and what else would help.
+    """The recommended rule for a table, and further advice.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Recommendation:
     reason : str
         Why this rule, with its figures.
     advice : str or None
-        What to do about load that no rule can even out.
+        What to do about load that no rule can balance.
     balances : dict of Rule to Balance
-        Every rule that was looked at.
+        Balance under every rule considered.
     """
 
     rule: Rule
@@ -69,7 +69,7 @@ def choose(found: dict[Rule, Balance], *, bucket_capacity: int = BUCKET_CAPACITY
     Raises
     ------
     RoutingError
-        There is nothing to choose from.
+        There is no rule to choose from.
     """
     order = [rule for rule in ALLOWED if rule in found]
     if not order:

@@ -1,4 +1,4 @@
-"""Who owns what and how even: one value that the terminal, JSON and the plot share."""
+"""The report of ``route``: owners and balance, as one value for the terminal, JSON and the plot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPECS = "uniform:ROWS, zipf:ALPHA:ROWS, strided:ROWS:STEP"
 
 @dataclass(frozen=True)
 class HotKey:
-    """One of the most wanted keys.
+    """One of the most frequent keys.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class RouteInfo:
         Share of the lookups that is still sent after de-duplication.
     hottest : list of HotKey
     advice : Recommendation
-        Among the rules that were asked for; by default among dynamicemb's three.
+        Among the requested rules; by default among dynamicemb's three.
     row_bytes : int
         Bytes of an embedding row as sent back.
     """
@@ -216,7 +216,7 @@ def _of_stream(
 
 
 def _advise(found: dict[Rule, Balance], offered: list[Rule]) -> Recommendation:
-    """Choose among the offered rules; ours is offered only where it was asked for by name."""
+    """Choose among the rules; ``hash_independent`` only if it was requested by name."""
     return choose({rule: result for rule, result in found.items() if rule in offered})
 
 

@@ -1,4 +1,4 @@
-"""Who owns a key: the rules, as NumPy functions that define them.
+"""Rules that assign keys to ranks, as the NumPy functions that define them.
 
 Throughout, ``u`` is the key cast to the unsigned integer of its own width (so int64 ``-1`` is
 2**64 - 1 and int32 ``-1`` is 2**32 - 1) and ``P`` is the number of ranks.
@@ -39,7 +39,7 @@ _LOW32 = np.uint64(0xFFFFFFFF)
 
 
 class Rule(IntEnum):
-    """How a key finds its rank; the value is dynamicemb's ``dist_type`` code."""
+    """How keys are assigned to ranks; the value is dynamicemb's ``dist_type`` code."""
 
     CONTINUOUS = 0
     ROUNDROBIN = 1

@@ -1,4 +1,4 @@
-"""How far a re-sharding got: written after every piece, read when it is resumed."""
+"""Progress of a re-sharding, written after every piece and read when it is resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Journal:
     Attributes
     ----------
     task : dict
-        What is being done (source files, rule, world size): a resumed run must ask for the same.
+        The task (source files, rule, world size); a resumed run must have the same.
     done : list of str
         Finished tables.
     rank, row : int
@@ -53,7 +53,7 @@ class Journal:
 
 
 def resume(folder: Path, task: dict[str, Any]) -> Journal:
-    """Journal of an unfinished run, its files cut back to what it vouches for; or a new one.
+    """Journal of an unfinished run, with its files truncated to the recorded sizes; or a new one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files of a checkpoint: names, metadata and manifests, and what makes a checkpoint whole.
+"""Files of a checkpoint: names, metadata and manifests, and when a checkpoint is complete.
 
 Per table and rank, as dynamicemb writes them (NVIDIA/recsys-examples, ``key_value_table.py``):
 ``{table}_emb_{keys,values,scores,opt_values}.rank_R.world_size_W``, raw little-endian rows, and
@@ -26,7 +26,7 @@ _FILE = re.compile(r"(?P<table>.+)_emb_keys\.rank_(?P<rank>\d+)\.world_size_(?P<
 
 @dataclass(frozen=True)
 class Meta:
-    """What ``{table}_opt_args.json`` says.
+    """Contents of ``{table}_opt_args.json``.
 
     Attributes
     ----------

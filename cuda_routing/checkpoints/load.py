@@ -1,4 +1,4 @@
-"""Load one rank's rows, refusing what this run would misread."""
+"""Load one rank's rows; refuse checkpoints that this run would misinterpret."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuda_routing.rules import Rule
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """What a checkpoint holds of one table.
+    """One table of a checkpoint.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class CheckpointInfo:
         Rows saved by each rank.
     row_bytes : dict of kind to int or None
     checked : bool
-        Whether manifests vouch for sizes and contents.
+        Whether manifests confirm sizes and contents.
     """
 
     table: str
@@ -44,7 +44,7 @@ class CheckpointInfo:
 
 
 def inspect(folder: str | Path, table: str) -> CheckpointInfo:
-    """Look at a checkpoint without reading its rows.
+    """Describe a checkpoint without reading its rows.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Move a checkpoint to another number of ranks or another rule, row by row, nothing lost."""
+"""Convert a checkpoint to another number of ranks or another rule, without losing a row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHUNK_ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Resharded:
-    """What a re-sharding did: rows of each table."""
+    """Result of a re-sharding: rows of each table."""
 
     folder: Path
     rows: dict[str, int]
@@ -39,7 +39,7 @@ class Resharded:
 
 @dataclass(frozen=True)
 class _Job:
-    """One table on its way."""
+    """Re-sharding of one table."""
 
     table: str
     before: Meta
@@ -113,7 +113,7 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
 
 
 def _override(meta: Meta, rule: Any, rows: int | None, index_type: str | None) -> Meta:
-    """Metadata with what the caller knows better."""
+    """Metadata with the values that the caller overrides."""
     changed = meta if rule is None else replace(meta, rule=Rule.parse(rule))
     if index_type is not None:
         as_index_type(np.empty(0, np.int64), index_type)  # refuses an unknown one
@@ -122,7 +122,7 @@ def _override(meta: Meta, rule: Any, rows: int | None, index_type: str | None) -
 
 
 def _run(source: Path, target: Path, jobs: list[_Job]) -> Resharded:
-    """Do all tables, then give the folder its name."""
+    """Convert all tables, then rename the folder."""
     if target.exists():
         finished = (target / NAME).is_file() and read_json(target / NAME)["task"]
         if finished != _task(source, jobs):
@@ -148,7 +148,7 @@ def _count(job: _Job) -> int:
 
 
 def _task(source: Path, jobs: list[_Job]) -> dict[str, Any]:
-    """What a resumed run must find unchanged (as JSON gives it back)."""
+    """What must be unchanged in a resumed run, as JSON values."""
     files = [path for job in jobs for shard in job.shards for path in shard.paths.values()]
     return {
         "source": str(source.resolve()),
@@ -202,12 +202,12 @@ def _move_piece(job: _Job, shard: ShardFiles, stop: int, partial: Path, journal:
 
 
 def _width(shards: list[ShardFiles], kind: str) -> int | None:
-    """Bytes a row of one kind, from the first rank that knows."""
+    """Bytes per row of one kind, from the first rank that has rows."""
     return next((s.row_bytes[kind] for s in shards if s.row_bytes[kind] is not None), None)
 
 
 def _check_contents(shard: ShardFiles, read_crc: dict[str, int]) -> None:
-    """Hold what was read against the source's checksums."""
+    """Compare the rows read with the source's checksums."""
     for kind, expected in (shard.checksums or {}).items():
         if read_crc.get(kind, 0) != expected:
             raise CheckpointError(f"{shard.paths[kind]} does not match its checksum: it is damaged")

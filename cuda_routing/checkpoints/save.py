@@ -1,4 +1,4 @@
-"""Save one rank's rows, so that an interrupted save is seen as one."""
+"""Save one rank's rows, so that an interrupted save can be recognised."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     Parameters
     ----------
     folder : path
-        Created if absent. Use a fresh one a save, or a new ``tag``.
+        Created if it does not exist. Use a new one for each save, or a new ``tag``.
     rule : Rule, int or str
         The dist_type the keys were routed by.
     rows : int, optional

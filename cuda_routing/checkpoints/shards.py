@@ -1,4 +1,4 @@
-"""One rank's part of a table: its sizes checked, its rows read piece by piece."""
+"""One rank's part of a table: check its sizes, read its rows piece by piece."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ def solve_whole(
             mine = context.objective
 
     def lift(bound: int) -> None:
-        """The bound, if it lies below the plan; whether it reaches the plan is decided in
-        integers."""
+        """Keep a bound, but below the plan: the final answer decides, in integers, whether it
+        reaches the plan."""
         value = context.objective
         context.lift(bound if value is None else min(value - 1, bound), _SOURCE)
 
