@@ -1,20 +1,20 @@
-"""The one clock that every method obeys: seconds on the wall, or work that is only counted.
+"""The clock that all methods use: wall time, or counted work.
 
-``Clock(settings)`` runs on the wall unless ``settings.work_limit`` is given. What a method asks
-is the same for both, in *units*: seconds, or units of work (CP-SAT's deterministic seconds).
+``Clock(settings)`` measures wall time unless ``settings.work_limit`` is given. Its methods are the
+same for both and use *units*: seconds, or units of work (CP-SAT's deterministic seconds).
 
-* ``now()`` units spent, ``remaining()`` units left, ``share(s)`` a share of those left;
-* ``limits(amount)`` what one call of a solver may take: ``Limits`` for
-  :mod:`formulations.cpsat`, within what is left;
-* ``spend(work)`` after such a call, or after counted steps of a search: it moves a work clock and
-  leaves a wall clock alone. One unit should be about a second of one core;
+* ``now()``: units spent; ``remaining()``: units left; ``share(s)``: a share of those left;
+* ``limits(amount)``: the ``Limits`` of one call of a solver (:mod:`formulations.cpsat`), within
+  what is left;
+* ``spend(work)``, to be called after such a call or after counted steps of a search: it advances a
+  work clock and does not affect wall time. One unit should be about a second of one core;
 * ``over()``, ``check()`` (raises :class:`OutOfTime` inside long steps), ``interrupted()``;
-* ``record(objective, bound, source)`` puts a point on the trace, at ``now()``.
+* ``record(objective, bound, source)`` adds a point to the trace, at ``now()``.
 
-A work clock steers by nothing but work, so the same instance, settings and seed with one worker
-give the same plan, bound and trace on a busy and on an idle machine. Hence no method may ask
-``time`` itself, or choose by how long something took. (A time limit given as well ends the run as
-the caller's stop flag does, as a last resort; it is no unit to share out.)
+With counted work, all decisions depend on work only. So the same instance, settings and seed with
+one worker give the same plan, bound and trace on a busy and on an idle machine. Hence no method may
+read the time itself, or decide by how long something took. (If there is a time limit too, it ends
+the run like the caller's stop flag, as a last resort.)
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dataclasses import dataclass, replace
 from formulations.result.placement import Placement
 from formulations.settings import News, Settings, TracePoint
 
-#: What a share is taken of where nothing limits the run, in units.
+#: Units of which a share is taken if the run has no limit.
 _WITHOUT_LIMIT = 60.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long one call of a solver may search.
+    """Limits of one call of a solver.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Limits:
 
 
 class OutOfTime(Exception):
-    """A long step was left half done: the time is over, or the caller asked to stop."""
+    """A long step was aborted because the time is over or the caller set the stop flag."""
 
 
 class Clock:
-    """Time since a solve began, against its limit and the caller's stop flag; keeps the trace.
+    """Time or work since a solve began, its limit and the caller's stop flag; keeps the trace.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Clock:
         self.certified: int | None = None
 
     def seconds(self) -> float:
-        """Seconds on the wall since the start: to be told, never to steer by."""
+        """Wall time in seconds since the start: for reports only, never for decisions."""
         return time.perf_counter() - self._start
 
     def now(self) -> float:
@@ -109,7 +109,7 @@ class Clock:
         return float("inf") if limit is None else max(0.0, limit - held - self.seconds())
 
     def share(self, share: float) -> float:
-        """A share of the units left; of a minute where there is no limit."""
+        """A share of the units left, or of a minute if there is no limit."""
         left = self.remaining()
         return share * (_WITHOUT_LIMIT if left == float("inf") else left)
 
@@ -119,7 +119,7 @@ class Clock:
             self.work += work
 
     def limits(self, amount: float | None = None, seed: int = 0, workers: int = 1) -> Limits:
-        """What one call of a solver may take: ``amount`` units at most, within what is left."""
+        """Limits of one call of a solver: at most ``amount`` units, and at most what is left."""
         units = self.remaining() if amount is None else min(amount, self.remaining())
         seconds = self.seconds_left() if self.counts else units
         return Limits(
@@ -132,7 +132,7 @@ class Clock:
 
     @contextmanager
     def holding_back(self, units: float) -> Iterator[None]:
-        """Keep some of the time for what comes after: it does not count as remaining meanwhile."""
+        """Reserve some of the time for later: inside the context it does not count as remaining."""
         self._held_back += units
         try:
             yield
@@ -140,7 +140,7 @@ class Clock:
             self._held_back -= units
 
     def interrupted(self) -> bool:
-        """Whether the caller asked to stop."""
+        """Whether the caller has set the stop flag."""
         return self._settings.stop.is_set()
 
     def over(self) -> bool:
@@ -148,7 +148,7 @@ class Clock:
         return self.interrupted() or self.remaining() <= 0.0 or self.seconds_left() <= 0.0
 
     def check(self) -> None:
-        """Leave a long step, such as building a model, from inside.
+        """Abort a long step, such as building a model, if it is time to stop.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Clock:
             raise OutOfTime
 
     def forget_bounds(self) -> None:
-        """Take the bounds out of the trace: something known contradicts one."""
+        """Remove all bounds from the trace, as a known plan contradicts one."""
         with self._lock:
             told = [p for p in self.trace if p.objective is not None]
             self.trace = [replace(p, bound=None) for p in told]
@@ -172,7 +172,7 @@ class Clock:
         source: str,
         placement: Placement | None = None,
     ) -> None:
-        """Note an improvement and tell the caller, with the checked plan if that is the news."""
+        """Record an improvement and report it to the caller, with the checked plan if it is new."""
         with self._lock:  # the moment too: points of two threads stay in order
             point = TracePoint(round(self.now(), 4), objective, bound, source)
             self.trace.append(point)
@@ -180,7 +180,8 @@ class Clock:
         self._tell(News(*told, certified=self.certified, placement=placement))
 
     def certify(self, bound: int | None) -> None:
-        """Note what a checked certificate proves, and tell the caller if that is news."""
+        """Record the bound of a checked certificate, and report it to the caller if it is
+        higher."""
         with self._lock:
             if bound is None or (self.certified is not None and bound <= self.certified):
                 return

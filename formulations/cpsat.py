@@ -3,8 +3,8 @@
 
 CP-SAT's presolve has given wrong bounds, wrong "optimal" and wrong "infeasible" on linear models
 of ours (google/or-tools #5293, #5274; benchmarks/ortools-presolve), so it is off wherever a status
-or a bound is used as a claim. Only :class:`Use` ``PLANS`` keeps it: what comes back is checked,
-and claims nothing.
+or a bound is used as a claim. Only :class:`Use` ``PLANS`` uses presolve: its plans are checked, and
+its claims are ignored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POLL = 0.05
 
 
 class Found(StrEnum):
-    """What a solver says of a model; ``OPTIMAL`` and ``INFEASIBLE`` are its claims of proof."""
+    """Status that a solver reports; ``OPTIMAL`` and ``INFEASIBLE`` are its claims of a proof."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -46,7 +46,7 @@ class Found(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a solver found.
+    """The result of a solve.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Answer:
     work : float
         Deterministic work spent.
     done : bool
-        Whether the solver ended by itself, not at a limit; no claim.
+        Whether the solver ended by itself, not at a limit.
     relaxed : bool
         Whether rows beyond 62 bits were weakened: a solution may break them.
     """
@@ -89,7 +89,7 @@ def solver() -> dict[str, Any]:
 
 
 class Use(Enum):
-    """What the answer is used for."""
+    """The use of the result."""
 
     CLAIMS = "claims"
     PLANS = "plans"
@@ -98,7 +98,7 @@ class Use(Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """How CP-SAT is asked.
+    """How to call CP-SAT.
 
     Attributes
     ----------
@@ -173,14 +173,14 @@ def solve_cpsat(
 def _run_until(
     work: Callable[[], Any], halt: Callable[[], None], stop: threading.Event | None
 ) -> Any:
-    """Run a solver in a thread of its own, so that signals and the stop flag are heard.
+    """Run a solver in a thread of its own, so that signals and the stop flag are handled.
 
     Parameters
     ----------
     work : callable
-        Runs the solver; what it raises is raised here.
+        Runs the solver; its exceptions are raised here.
     halt : callable
-        Asks the solver to end soon; may be called more than once.
+        Tells the solver to stop soon; may be called more than once.
     stop : threading.Event or None
     """
     result: list[Any] = []
@@ -210,7 +210,7 @@ def _run_until(
 
 
 def _answer(model: LinearModel, response: Any, status: Found, use: Use, relaxed: bool) -> Answer:
-    """Status, bound and values: in integers, and no claims beyond the use."""
+    """Status, bound and values in integers, without claims that the use does not allow."""
     done = status in (Found.OPTIMAL, Found.INFEASIBLE)
     values = None
     if status in (Found.OPTIMAL, Found.FEASIBLE):
@@ -279,7 +279,7 @@ _EXACTLY, _AT_MOST = 1, 2
 def _special(
     matrix: Matrix, coefficient: IntArray, ends: tuple[IntArray, IntArray], upper: IntArray
 ) -> list[int]:
-    """Rows of binaries with coefficients 1 of which exactly, or at most, one is 1."""
+    """Rows that say that exactly one, or at most one, of some binaries is 1."""
     low, high = ends
     plain = (coefficient == 1) & (upper[matrix.column] == 1)
     length = np.diff(matrix.start)
@@ -289,7 +289,7 @@ def _special(
 
 
 def _within_62_bits(matrix: Matrix, upper: IntArray) -> tuple[IntArray, IntArray, IntArray, bool]:
-    """Coefficients and limits of rows that CP-SAT can add up.
+    """Coefficients and limits of rows within CP-SAT's integers.
 
     A row ≤ its limit that is too long is divided by a power of two, coefficients and limit rounded
     down: as columns are not negative integers, whatever satisfied it still does.

@@ -137,7 +137,7 @@ def run_model(
 
 
 def _tracer(model: Model, clock: Clock) -> Callable[[IntArray], None]:
-    """Records every improving plan with its true objective, but never spends long on it."""
+    """Records every improving plan with its true objective, but never takes long for it."""
     instance, spent = model.columns.candidates.instance, 0.0
 
     def trace(values: IntArray) -> None:
@@ -268,8 +268,7 @@ def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, valu
 
 
 def _outcome(run: Run, clock: Clock, near: bool) -> Outcome:
-    """What one run proves and found about the options it was given; ``near``: the gap asked for may
-    have ended it."""
+    """Proof and plan of one run over its options; ``near``: it may have ended at the given gap."""
     answer, instance = run.answer, run.model.columns.candidates.instance
     if answer.status == Found.INFEASIBLE:
         return infeasible("cpsat", _SOURCE, **solver())

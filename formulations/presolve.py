@@ -16,7 +16,7 @@ from formulations.instance.lowering import crowded
 
 @dataclass(frozen=True, eq=False)
 class Presolved:
-    """What is left of the options.
+    """Options left by presolve.
 
     Attributes
     ----------
@@ -40,11 +40,10 @@ class Presolved:
 
 @lru_cache(maxsize=1)
 def presolve(instance: Instance) -> Presolved:
-    """Find the options worth keeping; kept for whoever asks about the same Instance next.
+    """Find the options worth keeping; cached for the next call with the same Instance.
 
-    One option dominates another of its
-    table when it may be placed wherever the other may, every shard of it costs and uses at most
-    as much, and its fusion is the same or none.
+    An option dominates another of its table if it can be placed wherever the other can, each of its
+    shards costs and uses at most as much, and it has the same fusion or none.
 
     Parameters
     ----------
@@ -79,7 +78,7 @@ def usable(instance: Instance) -> NDArray[np.bool_]:
 
 
 def placement_variables(instance: Instance, presolved: Presolved | None = None) -> int:
-    """How many variables say where shards go, over the options worth keeping."""
+    """Number of placement variables of the options worth keeping."""
     kept = (presolved or presolve(instance)).kept[instance.option_of]
     places = np.where(instance.free, instance.num_ranks, len(instance.machines))
     return int(places[kept & ~instance.settled].sum())

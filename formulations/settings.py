@@ -1,4 +1,4 @@
-"""What a caller may ask of any formulation: limits, goals beside the objective, and options."""
+"""Settings of a solve: limits, goals after the objective, and options of a formulation."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class TracePoint:
 
 @dataclass(frozen=True)
 class News(TracePoint):
-    """A point as the caller is told of it while the solve runs.
+    """A point of the trace, as it is reported to the caller during the solve.
 
     Attributes
     ----------
     certified : int or None
         Bound that a checked certificate proves.
     placement : Placement or None
-        The plan that costs ``objective``, checked; None where the news is a bound.
+        The checked plan that costs ``objective``; None if the news is a bound.
     """
 
     certified: int | None = None
@@ -62,8 +62,8 @@ def available_cores() -> int:
 
 HOST_MEMORY, SHARDS, TOTAL = "host_memory", "shards", "total"
 EVEN_MEMORY, MOVES = "even_memory", "moves"
-#: What a plan is judged by after its objective, in the order in which they count where the caller
-#: says nothing. A table leaves the ranks for the objective or for want of room, not for headroom.
+#: The goals after the objective, in their default order. A table is moved to host memory for the
+#: sake of the objective or for lack of room, but not for more headroom.
 GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
 #: How full ranks may be without counting, where the caller does not name ``even_memory``: below
 #: half, nobody cuts a table to even it out.
@@ -75,7 +75,7 @@ EVEN_STEP, FINE_STEP = 0.05, 0.001
 
 @dataclass(frozen=True)
 class Goals:
-    """What a plan should be good at after its objective, and what that may cost.
+    """The goals after the objective, and how much of the objective they may cost.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ class Goals:
         return ",".join((*given, *order))
 
     def most(self, objective: int) -> int:
-        """What the objective may be in the end."""
+        """The largest objective that the goals may lead to."""
         return objective + int(abs(objective) * (self.tolerance or 0.0))
 
     @property
     def named(self) -> bool:
-        """Whether a caller asked for other goals than the usual ones."""
+        """Whether the goals differ from the default."""
         return (self.order, self.enough, self.step) != (GOALS, EVEN_ENOUGH, EVEN_STEP)
 
 
@@ -141,7 +141,7 @@ class Settings:
     polish : bool
         After the objective, pursue the goals in what time is left.
     goals : Goals
-        Which, in which order, and what of the objective may be given up for them.
+        The goals, their order, and how much of the objective they may cost.
     certificate : bool
         Attach a certificate that ``verify`` can re-derive without a solver.
     stop : threading.Event
@@ -171,7 +171,7 @@ class Settings:
 
     @property
     def gap_asked(self) -> float:
-        """The gap to stop at; 0 where nothing is certified."""
+        """The gap at which to stop; 0 without certificates."""
         return self.gap if self.certificate else 0.0
 
     def describe(self) -> dict[str, object]:
@@ -243,7 +243,7 @@ def _check_goal(name: str, share: bool, objective: str) -> None:
 
 @dataclass(frozen=True)
 class ValueType:
-    """What an option may be.
+    """The allowed values of an option.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ def number() -> ValueType:
 
 
 def several(count: int, each: ValueType) -> ValueType:
-    """A list of so many values of one kind."""
+    """A list of ``count`` values of one kind."""
 
     def holds(value: object) -> bool:
         return (

@@ -1,4 +1,4 @@
-"""One entry for every formulation: run it, time it, attach a certificate, doubt what it claims."""
+"""The entry point of all formulations: run one, attach a certificate, and verify its claims."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def solve(
     Returns
     -------
     Outcome
-        Its placement, if any, has passed :func:`formulations.result.check.check`. A claim that
-        something known contradicts is not handed out: it is solved again, then told as feasible.
+        Its placement, if any, has passed :func:`formulations.result.check.check`. If a known plan
+        contradicts a claim, the instance is solved again, and then the claim is dropped.
         Ctrl-C, or a notebook's interrupt, ends the search: ``stopped_by`` is ``interrupted`` then,
         and the outcome is the best known; a second one raises ``KeyboardInterrupt``.
 
@@ -79,8 +79,8 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
 def _with_hint(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> tuple[Settings, dict[str, object]]:
-    """The settings with a hint that is a plan, if need be one with few bytes moved; none where none
-    was found. What had to move is told."""
+    """The settings with a feasible hint, if necessary one with few bytes moved, or without a hint
+    if none was found; and details of what had to move."""
     from formulations.search.near import complete, settled
 
     hint = settings.hint
@@ -100,10 +100,10 @@ def _with_hint(
 def _certified(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    """What a formulation answers, with a certificate where time is left for one, then the goals."""
+    """The outcome of a formulation, with a certificate if time is left for one, then the goals."""
     from formulations.goals.seek import improve, kept_for_goals
 
-    wanted = settings.polish and chosen.proves != "nothing"  # baselines are told as they are
+    wanted = settings.polish and chosen.proves != "nothing"  # baselines are reported unchanged
     with clock.holding_back(kept_for_goals(instance, settings) if wanted else 0.0):
         outcome = _proved(instance, chosen, settings, clock)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
@@ -165,7 +165,7 @@ def _with_proof(
 
 
 def _tell(outcome: Outcome, clock: Clock) -> None:
-    """Put what is known on the trace, where that is news."""
+    """Add the final objective and bound to the trace, if they are new."""
     told = {point.known for point in clock.trace[-1:]} | {(None, None)}
     if (outcome.objective, outcome.bound) not in told:
         source, plan = outcome.formulation, outcome.placement
@@ -180,9 +180,9 @@ def _again(
     clock: Clock,
     doubt: str,
 ) -> Outcome:
-    """Solved once more with another seed, from the best plan; without claims if that is no better.
+    """Solve once more with another seed, from the best plan; if that contradicts too, drop claims.
 
-    Everything claimed so far is forgotten, the trace's bounds with it.
+    All earlier claims are discarded, including the bounds in the trace.
     """
     clock.forget_bounds()
     other = replace(
@@ -206,11 +206,11 @@ def _again(
 def contradiction(
     instance: Instance, outcome: Outcome, settings: Settings, clock: Clock
 ) -> str | None:
-    """What is known that an outcome's claims cannot be true beside.
+    """A known fact that contradicts an outcome's claims.
 
-    A bound is held against the outcome's own plan, the caller's, and the best that was reported on
-    the way; so are the bounds reported on the way. That there is no plan is held against
-    the same and against greedy's, unless a certificate proves it.
+    A bound, also one reported on the way, is compared with the outcome's own plan, the caller's,
+    and the best plan reported on the way. A claim that there is no plan is compared with these and
+    with greedy's plan, unless a certificate proves it.
 
     Returns
     -------
@@ -231,13 +231,13 @@ def contradiction(
 
 
 def best_plan(instance: Instance, outcome: Outcome, settings: Settings) -> Placement | None:
-    """The cheaper of the outcome's plan and the caller's, as far as they pass the check."""
+    """The cheaper of the outcome's plan and the caller's, of those that pass the check."""
     plans = list(_plans(instance, outcome, settings))
     return min(plans, key=lambda plan: plan[1])[0] if plans else None
 
 
 def without_claims(instance: Instance, outcome: Outcome, settings: Settings, why: str) -> Outcome:
-    """The best plan at hand with nothing claimed of it, and a note that says why."""
+    """The best known plan without claims, and a note that says why."""
     note = f"a solver's proof was dropped: {why}"
     rest: dict[str, Any] = {"solver": outcome.solver, "version": outcome.version, "note": note,
             "detail": outcome.detail}  # fmt: skip
