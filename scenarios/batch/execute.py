@@ -107,14 +107,13 @@ def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, 
 
 def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
     """The plan of the best division into sharding groups; bounds and seconds are of all."""
-    start = time.perf_counter()
 
     def planned(compiled: Compiled, name: str, settings: Settings) -> Outcome:
         return solve(compiled.instance, name, settings)
 
     settings, name = scenario.settings(), scenario.formulation
     plan = divided(model, cluster, name, scenario.objective, settings, lambda _: None, planned)
-    found: dict[str, Any] = {"seconds": time.perf_counter() - start}
+    found: dict[str, Any] = {}
     info = divisions_of(plan)
     if info is None or info.best is None or info.gap == 0:
         return plan, found

@@ -7,15 +7,24 @@ settings.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from formulations import Outcome, Settings
+from milp_planner.drawing.units import show_gap
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.several import Try, best_of, kept
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import Compiled, compile_for
-from milp_planner.plans.divisions import Division, Divisions, groups_of, words_of
+from milp_planner.plans.divisions import (
+    Division,
+    Divisions,
+    best_cost,
+    groups_of,
+    least_elsewhere,
+    words_of,
+)
 from milp_planner.plans.placement import Plan, decode
 
 
@@ -56,7 +65,7 @@ def divided(
             "objective total counts the ranks of one sharding group; allowed where two_d leaves "
             "the group open: step_time or busiest_rank"
         )
-    groups = [*groups_of(cluster)]
+    start, groups = time.monotonic(), [*groups_of(cluster)]
     priced = [_priced(model, group, objective) for group in groups]
     if not any(isinstance(each, Compiled) for each in priced):
         raise BadInput(str(priced[0]))
@@ -70,8 +79,20 @@ def divided(
         for group, each in zip(groups, tries, strict=True)
         if each is not chosen
     )
+    divisions = Divisions(cluster.two_d, others)
+    outcome = outcome.with_(note=note_of(outcome, divisions), seconds=time.monotonic() - start)
     plan = decode(compiled.options, compiled.instance, outcome)
-    return replace(plan, divisions=Divisions(cluster.two_d, others))
+    return replace(plan, divisions=divisions)
+
+
+def note_of(outcome: Outcome, divisions: Divisions) -> str:
+    """What is claimed of this division only, where another may hold a better plan."""
+    best, least = best_cost(outcome), least_elsewhere(divisions)
+    if best is None or (least is not None and least >= best):
+        return outcome.note
+    share = "" if least is None else f", by at most {show_gap((best - least) / max(1, best))}"
+    text = f"certified for this division alone: another one may hold a better plan{share}"
+    return "; ".join(filter(None, (outcome.note, text)))
 
 
 def _priced(model: Model, group: Cluster, objective: str) -> Compiled | BadInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from formulations import Settings, checker
 from milp_planner import Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.divide import note_of
 from milp_planner.features.plan.divisions import divisions_of
 from milp_planner.features.report.page import render, report_of
 from milp_planner.inputs import Cluster, Model
@@ -220,3 +222,21 @@ def test_nothing_can_be_priced() -> None:
     """The sentence of the first division."""
     with pytest.raises(BadInput, match="whose state DMPCollection cannot average"):
         plan(tables(optimizer="adam"), place(sharding_group_size=2))
+
+
+def test_a_division_left_open_is_told(chosen: Plan) -> None:
+    """Where another one is certified from below the plan's cost on, or not at all."""
+    best, told = chosen.outcome.objective, chosen.divisions
+    assert best is not None and told is not None
+    assert not chosen.outcome.note
+    first = next(other for other in told.others if other.outcome and other.outcome.certified_bound)
+
+    def noted(bound: int | None) -> str:
+        assert first.outcome is not None
+        opened = replace(first, outcome=first.outcome.with_(certified_bound=bound))
+        others = tuple(opened if other is first else other for other in told.others)
+        return note_of(chosen.outcome, replace(told, others=others))
+
+    assert noted(best) == ""
+    assert noted(best - best // 10).endswith("may hold a better plan, by at most 10%")
+    assert noted(None).endswith("another one may hold a better plan")
