@@ -158,7 +158,7 @@ PARTS = (
     Variant("packing ranks anew", switch=_set(5, lambda _: 0)),
     Variant("packing anew after another option", switch=_set(6, lambda mix: mix[5])),
     Variant("swaps", switch=_set(1, lambda mix: mix[4])),
-    Variant("greedy's plan", {"greedy_up_to": 1}),
+    Variant("greedy's plan", switch=_instead(conductor, "starting_plan", _nothing)),
     Variant("annealing and packing of choices", switch=_never("annealing")),
     Variant("replicas", switch=_never("replicas")),
     Variant("first plan", switch=_never("first plan")),
@@ -213,17 +213,17 @@ WALL_ONLY = {
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
     "longest_turn": 1.0, "growth": 1.0, "replicas_up_to": 10**9, "most_gain": _FEW,
-    "forgetting": 1.0, "cooling": 1.0, "hottest": 1e9, "ageing": 1.0, "no_dearer": 1e9,
+    "forgetting": 1.0, "cooling": 1.0, "ageing": 1.0, "no_dearer": 1e9,
     "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
     "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
-    "greedy_up_to": 1, "packed_first": 10**9, "whole_columns": 1, "small_columns": 1,
+    "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
     "first_moves": 1, "fewest_moves": 1, "repacked": 1, "patience": 1, "settling_moves": 1,
     "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
     **{name: [_COLD, _COLD] for name in ("cold_starts", "warm_starts", "first_heats")},
     "settling_heat": _COLD,
 }  # fmt: skip
 #: There is no search without them. (The shares of a mix are parts.)
-_NEVER_OFF = {"burst", "most_state", "capacity_weights", "ladder", "capacity_weight", "first_turn"}
+_NEVER_OFF = {"burst", "capacity_weights", "ladder", "capacity_weight", "first_turn"}
 
 
 def settings() -> tuple[Variant, ...]:

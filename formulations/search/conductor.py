@@ -316,7 +316,7 @@ def _packing(context: Context, plans: Plans) -> Part:
     """Choices of options packed at once where the linear program takes long; else nothing."""
 
     def pack(amount: float) -> bool:
-        if context.best is None and context.instance.num_options > context.parameters.packed_first:
+        if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
             plans.pack()
         return False
 

@@ -53,9 +53,6 @@ class Parameters:
     cold_starts: tuple[float, ...] = (0.008, 0.001)
     warm_starts: tuple[float, ...] = (0.004, 0.0008)
     cooling: float = 1 / 150
-    #: None hotter than this times the moves a table gets in a pass of this share of the time.
-    hottest: float = 1e-4
-    pass_share: float = 0.12
     #: What annealing left is taken for this much worse every time that nothing came of it.
     ageing: float = 1.02
     #: Without a plan, what annealing is near to counts for so many bounds more.
@@ -71,17 +68,15 @@ class Parameters:
     heavier: float = 1.3
     lighter: float = 0.9
     capacity_weights: tuple[float, ...] = (0.4, 12.0)
-    #: Moves a table of the shortest pass.
+    #: Moves a table of the shortest pass, and the most of the time that these may take.
     fewest_moves: int = 1500
+    pass_share: float = 0.12
     #: Largest shards of the first choices of options, as shares of what a rank carries on average.
     widths: tuple[float, ...] = (
         1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03,
     )  # fmt: skip
     #: What one that meets the target aims at next, above what it costs at least.
     packed_above: float = 0.002
-    #: With more options than this they are placed before anything else: greedy is not asked there,
-    #: a first try of annealing takes minutes, and the linear program long.
-    packed_first: int = 20_000
     #: Moves a table, and the heat, that settle each of them.
     settling_moves: int = 100
     settling_heat: float = 0.001
@@ -96,9 +91,8 @@ class Parameters:
     #: plans. Tight memory wants the second.
     ladder: tuple[float, ...] = (0.1, 1e-3, 14)
     other_ladder: tuple[float, ...] = (0.2, 1e-3, 16)
-    #: Moves of each replica between exchanges, and numbers that replicas may take in memory.
+    #: Moves of each replica between exchanges.
     burst: int = 500
-    most_state: int = 20_000_000
     #: The first aim of replicas, above the bound, or above what machines were chosen at; what it is
     #: raised by after a turn without a plan: the first, or, if more, the second of the way to the
     #: best plan, as other missed aims are.
@@ -179,7 +173,9 @@ class Parameters:
     silence: int = 3
     #: Time for placing what it chose.
     placing: float = 1.5
-    #: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most).
+    #: Options up to which TorchRec's greedy is asked for a first plan (a few seconds at most). With
+    #: more, choices are packed before anything else: a first try of annealing takes minutes there,
+    #: and the linear program long.
     greedy_up_to: int = 20_000
     #: How much longer a check takes beside a search than alone.
     beside_factor: float = 1.5

@@ -17,7 +17,6 @@ from formulations.proof.rows import measures
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
-from formulations.search.anneal_data import STATE
 from formulations.search.context import Context
 from formulations.search.neighbourhoods import Descent
 
@@ -146,13 +145,8 @@ class Plans:
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from what was reached, and how hot."""
-        context = self._context
-        moves = context.clock.share(self._parameters.pass_share) * self._parameters.moves_a_unit
-        hottest = self._parameters.hottest * moves / max(1, context.instance.num_tables)
-        ways = [(False, h) for h in self._parameters.cold_starts]
-        ways += [(True, h) for h in self._parameters.warm_starts]
-        coldest = min(self._parameters.cold_starts)
-        return [way for way in ways if way[1] <= max(hottest, coldest)]
+        cold, warm = self._parameters.cold_starts, self._parameters.warm_starts
+        return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
 
     def reached(self) -> float:
         """The best plan's objective; without a plan, what annealing is near to, made far worse."""
@@ -211,10 +205,7 @@ class Plans:
         """Replica exchange, turn after turn from where it was."""
         context, begin = self._context, self._context.clock.now()
         if self._replicas is None:
-            heats = self._heats()
-            if not heats:
-                return False
-            self._replicas = self._replicated(heats)
+            self._replicas = self._replicated()
         annealer = self._replicas
         if context.objective is not None:
             less = max(1, int(self._parameters.shrink * abs(context.objective)))
@@ -249,7 +240,7 @@ class Plans:
         dearest = np.maximum.reduceat(per_option(instance, cost), instance.table_options[:-1])
         return max(1, int(dearest.sum()))
 
-    def _replicated(self, heats: list[float]) -> Annealer:
+    def _replicated(self) -> Annealer:
         """Replicas of what the choice of options gives, aiming far enough above the bound to meet
         plans soon."""
         self._misses, self._reached = 0, False
@@ -260,7 +251,7 @@ class Plans:
             self._aim = max(self._aim, (self._aim + best) // 2)
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
-        annealer.replicate(heats)
+        annealer.replicate(self._heats())
         return annealer
 
     def _first_aim(self) -> int:
@@ -276,14 +267,10 @@ class Plans:
         return value is not None and best is not None and best - value > far * abs(value)
 
     def _heats(self) -> list[float]:
-        """Temperatures of replicas; none where the instance is too large for any."""
+        """Temperatures of replicas."""
         ladders = self._parameters.ladder, self._parameters.other_ladder
-        hottest, coldest, steps = ladders[self._seed % 2]
-        count = int(steps)
-        state = int(self._ready().array[STATE])
-        if count * state > self._parameters.most_state:
-            return []
-        return [float(heat) for heat in np.geomspace(hottest, coldest, count)]
+        hottest, coldest, count = ladders[self._seed % 2]
+        return [float(heat) for heat in np.geomspace(hottest, coldest, int(count))]
 
     def _mix(self) -> tuple[int, ...]:
         """Shares of moves; what looks at all tables is rare where many are."""
