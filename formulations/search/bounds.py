@@ -122,7 +122,7 @@ class Bounds:
                 self._choose(_choice(result))
                 self._tries, self._started = [], True
                 self._told = self._apart_value = result.value
-                place(context, np.asarray(result.options), chosen.placing)
+                place(context, np.asarray(result.options), clock.share(chosen.placing))
         return bool(self._tries)
 
     def _pooled_with_room(self) -> bool:
@@ -358,7 +358,8 @@ class Bounds:
             self._told = value
             tell = self._choose if self.exact_first() else self._choose_second
             tell(_choice(result))
-            place(self._context, np.asarray(result.options), self._parameters.placing)
+            amount = self._context.clock.share(self._parameters.placing)
+            place(self._context, np.asarray(result.options), amount)
 
     def _tell(self, result: PooledBound) -> None:
         if not self._started:

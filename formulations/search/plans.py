@@ -400,14 +400,14 @@ class Plans:
         annealer.choose_from(keep | (context.keep & bare[context.instance.table_of]))
 
     def _made(self, seed: int) -> Annealer:
+        if not self._context.loops.ready(self._context.over):
+            raise OutOfTime
         annealer = Annealer(self._context.instance, seed)
         annealer.capacity_weight = self._parameters.capacity_weight
         return annealer
 
     def _ready(self) -> Annealer:
         if self.annealer is None:
-            if not self._context.loops.ready(self._context.over):
-                raise OutOfTime
             self.annealer = self._made(self._seed)
         return self.annealer
 
