@@ -79,8 +79,8 @@ def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, be
     with pytest.MonkeyPatch.context() as patch:
         replicated = Plans._replicated
 
-        def noted(plans: Plans, heats: list[float]) -> Annealer:
-            made.append(replicated(plans, heats))
+        def noted(plans: Plans) -> Annealer:
+            made.append(replicated(plans))
             return made[-1]
 
         patch.setattr(Plans, "_replicated", noted)
