@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from math import inf
 
 from formulations import Instance, Outcome, Status
-from milp_planner.inputs import Cluster
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.sharding_group import group_of, unfit
 from milp_planner.inputs.two_d import TwoD
+from milp_planner.pricing import Options, price
 from milp_planner.pricing.exchange import links_of
+from milp_planner.pricing.profile import Profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +85,21 @@ def groups_of(cluster: Cluster) -> Iterator[Cluster]:
         if key not in known:
             known.append(key)
             yield group
+
+
+def options_of(model: Model, cluster: Cluster, profile: Profile) -> Options:
+    """Priced options; where the division is open, of the first one that can be priced.
+
+    BadInput where there is none.
+    """
+    refused: BadInput | None = None
+    for group in groups_of(cluster) if is_open(cluster) else [cluster]:
+        try:
+            return price(model, group, profile)
+        except BadInput as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def words_of(group: Cluster) -> str:

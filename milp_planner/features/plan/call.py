@@ -30,11 +30,10 @@ from milp_planner.plans.compile import (
     to_cluster,
     to_model,
 )
-from milp_planner.plans.divisions import is_open
+from milp_planner.plans.divisions import is_open, options_of
 from milp_planner.plans.ledger import assumed_of
 from milp_planner.plans.moving import parse_price
 from milp_planner.plans.placement import Plan, decode
-from milp_planner.pricing import price
 from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
@@ -319,7 +318,7 @@ def check(
     name = profile or (place.profile if place is not None else None)
     prices = None if name is None else told(lambda: load_profile(name))
     if tables is not None and place is not None and prices is not None:
-        told(lambda: price(tables, place, prices))
+        told(lambda: options_of(tables, place, prices))
     return tuple(problems)
 
 

@@ -21,8 +21,8 @@ from milp_planner.plans.compile import (
     to_cluster,
     to_model,
 )
+from milp_planner.plans.divisions import options_of
 from milp_planner.plans.forced import forced_overflow
-from milp_planner.pricing import price
 from milp_planner.pricing.profile import load_profile
 
 LARGEST_HBM = 2**40
@@ -48,7 +48,8 @@ def doubts(
         that look like another unit or a share in place of a percentage.
     """
     tables, place = to_model(model), to_cluster(cluster)
-    options = price(tables, place, load_profile(profile or place.profile))
+    options = options_of(tables, place, load_profile(profile or place.profile))
+    place = options.cluster
     instance, forced = compile_instance(options), forced_overflow(options)
     found = [_placed(cluster, *each) for each in _of_cluster(place)]
     large: Iterable[Doubt] = _too_large(tables, place, instance)
