@@ -162,6 +162,7 @@ def _model(extra: str) -> str:
 WRONG = {
     "unknown field": ({**JOB, "modle": "x"}, "modle"),
     "wrong type": ({**JOB, "time_limit": "long"}, "time_limit"),
+    "a gap of everything": ({**JOB, "gap": 1.0}, "gap"),
     "a boolean": ({**JOB, "hbm": True}, "hbm"),
     "too long": ({**JOB, "time_limit": 61.0}, "at most 60 s"),
     "too much": ({**JOB, "hbm": 2**60}, "hbm"),
