@@ -2,7 +2,9 @@
 
 Only of proofs of a bound over pooled ranks: rows of costs, capacities, largest shards and fusion,
 and splits by options. Of any other, and of any that is not closed here, nothing is said: the
-checker decides.
+checker decides. Rows and their prices are those of the prover, while the checker shares no line
+with it; so what is claimed for the first time is for the checker, and this is for what it accepted
+before, and for claims that follow from such ones.
 """
 
 from __future__ import annotations
