@@ -169,8 +169,8 @@ def gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntA
 
 def _malformed(instance: Instance, placement: Placement) -> Iterator[str]:
     if len(placement.options) != instance.num_tables or len(placement.ranks) != instance.num_tables:
-        found = len(placement.options)
-        yield f"the placement has {found} tables, the instance {instance.num_tables}"
+        found = f"options of {len(placement.options)} and ranks of {len(placement.ranks)} tables"
+        yield f"the placement has {found}, the instance {instance.num_tables} tables"
         return
     for table, option in enumerate(placement.options):
         name = instance.table_names[table]

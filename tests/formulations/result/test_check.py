@@ -130,3 +130,48 @@ def test_objective_names_are_those_of_the_instance() -> None:
     """Every objective an instance may ask for is computed."""
     verdict = check(every_kind(), place(every_kind(), GOOD))
     assert set(verdict.objectives) == {o.value for o in Objective}
+
+
+def test_every_malformed_table_is_named() -> None:
+    """The second and the fifth table are on ranks that they cannot take: two sentences, by name."""
+    lists = [*GOOD]
+    lists[1], lists[4] = [[0]], [[1, 3]]
+    violations = check(every_kind(), place(every_kind(), lists)).violations
+    assert len(violations) == 2
+    assert violations[0].startswith("table 'any', option 'cw': ")
+    assert violations[1].startswith("table 'listed', option 'list': ")
+
+
+def test_a_foreign_option_does_not_hide_what_follows() -> None:
+    """An option of another table is one sentence, and later tables are still looked at."""
+    lists = [*GOOD]
+    lists[4] = [[1, 3]]
+    violations = check(every_kind(), place(every_kind(), lists, [0, 0, 2, 3, 4, 5])).violations
+    assert [text.partition(":")[0].partition(",")[0] for text in violations] == [
+        "table 'any'", "table 'listed'"]  # fmt: skip
+
+
+def test_ranks_of_every_table_are_needed() -> None:
+    """Six options, but ranks of five tables: malformed, not an error."""
+    verdict = check(every_kind(), place(every_kind(), GOOD[:5]))
+    assert verdict.violations == (
+        "the placement has options of 6 and ranks of 5 tables, the instance 6 tables",
+    )
+
+
+def test_a_capacity_of_the_cluster_has_no_place() -> None:
+    """Three shards of 4 links where 9 are there: the sentence names no place."""
+    instance = every_kind()
+    counts = instance.block_count.copy()
+    counts[-1] = 3
+    verdict = check(replace(instance, block_count=counts), place(instance, GOOD))
+    assert verdict.violations == ("links of cluster: 12 used, 9 there, 3 too much",)
+
+
+def test_peaks_of_ranks() -> None:
+    """Phase by phase under step_time; else the sum over phases, still one row for each rank."""
+    loads = check(every_kind(), place(every_kind(), GOOD)).loads
+    assert loads is not None
+    assert loads.peaked(Objective.STEP_TIME).tolist() == [[8, 11], [2, 11], [6, 2], [14, 1]]
+    for objective in (Objective.TOTAL, Objective.BUSIEST_RANK):
+        assert loads.peaked(objective).tolist() == [[19], [13], [8], [15]]
