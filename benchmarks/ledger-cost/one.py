@@ -7,6 +7,7 @@ be compared. Seconds to 1% are until plan and bound were first that near to each
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -52,7 +53,8 @@ def main() -> None:
         "status": outcome.status.value,
         "gap": outcome.gap,
     }
-    print(json.dumps(result))
+    print(json.dumps(result), flush=True)
+    os._exit(0)  # a solver's thread that is still stopping must not decide the exit status
 
 
 if __name__ == "__main__":
