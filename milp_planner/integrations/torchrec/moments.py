@@ -160,10 +160,10 @@ def _model(
         poolings = get_num_poolings(constraints, option)
         ids = sum(n * q for n, q in zip(poolings, option.input_lengths, strict=True))
         rows, dim = option.tensor.shape
-        features = len(option.input_lengths)
+        features = max(1, len(option.input_lengths))
         use: dict[str, Any] = {"output": "sequence", "sequence_length": max(ids / features, 1e-9)}
         if option.is_pooled:
-            each = sum(poolings) / features
+            each = max(sum(poolings) / features, 1e-9)
             use = {"num_poolings": each, "pooling_factor": ids / (each * features)}
         classes = getattr(option.tensor, "_optimizer_classes", [])
         forward, backward = _wire(option, sharders)
@@ -246,7 +246,7 @@ def _choice(job: Job, option: ShardingOption) -> Choice:
     ratio = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}.get(mode)
     if ratio is None:
         factor = option.cache_load_factor
-        ratio = _UVM_RATIO if factor is None else Fraction(factor)
+        ratio = _UVM_RATIO if factor is None else Fraction(factor).limit_denominator(10_000)
     return Choice(
         sharding=option.sharding_type,
         mode=mode,  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from torchrec.distributed.fbgemm_qcomm_codec import (
     get_qcomm_codecs_registry,
 )
 from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption
+from torchrec.distributed.types import CacheParams
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations.torchrec.moments import above_estimate, fullest_moments
@@ -125,3 +126,16 @@ def test_other_kernels_count_as_estimated() -> None:
         assert set(each.entries) - {"as_estimated"} == {"activations", "received"} or (
             each.moment != "forward_receive"
         )
+
+
+def test_a_cache_holds_its_share_of_the_rows() -> None:
+    """A load factor of 0.1, which no binary fraction is: a tenth of 1,024,000 bytes."""
+    case = case_of(bags([(1000, COLUMNS)]), "table_wise")
+    [option] = planned(case)
+    option.compute_kernel = "fused_uvm_caching"
+    option.cache_params = CacheParams(load_factor=0.1)
+    most = max(
+        fullest_moments([option], case.topology, case.constraints), key=lambda each: each.bytes
+    )
+    assert most.entries["weights"] == 102_400
+    assert most.entries["cache_index"] == 4 * 1000 + 16 * 100
