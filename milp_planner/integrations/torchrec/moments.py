@@ -107,7 +107,7 @@ def fullest_moments(
     model = _model(options, constraints, sharders)
     cluster = _cluster(topology)
     job = bytes_job(model, cluster, load_profile(cluster.profile))
-    places, bytes_ = _shards(job, options)
+    places, bytes_ = _shards(job, options, sharders)
     everywhere = exchange_bytes(model, ranks)
     kept, estimate = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
     for option in options:
@@ -182,16 +182,23 @@ def _wire(
     option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> tuple[str | None, str | None]:
     """Types on the wire as the module's sharder encodes them, forward and backward."""
-    for sharder in sharders:
-        if sharder.module_type is type(option.module[1]):
-            for codecs in (sharder.qcomm_codecs_registry or {}).values():
-                types = [
-                    getattr(each, "_comm_precision", None)
-                    for each in (codecs.forward, codecs.backward)
-                ]
-                found = [each.value if each is not None else None for each in types]
-                return _named(found[0]), _named(found[1])
+    sharder = _sharder(option, sharders)
+    registry = {} if sharder is None else sharder.qcomm_codecs_registry or {}
+    for codecs in registry.values():  # of every collective alike
+        types = [
+            getattr(each, "_comm_precision", None) for each in (codecs.forward, codecs.backward)
+        ]
+        found = [each.value if each is not None else None for each in types]
+        return _named(found[0]), _named(found[1])
     return None, None
+
+
+def _sharder(
+    option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
+) -> ModuleSharder[nn.Module] | None:
+    """The sharder of an option's module."""
+    kind = type(option.module[1])
+    return next((each for each in sharders if each.module_type is kind), None)
 
 
 def _named(precision: str | None) -> str | None:
@@ -208,11 +215,13 @@ def _cluster(topology: Topology) -> Cluster:
     })  # fmt: skip
 
 
-def _shards(job: Job, options: Sequence[ShardingOption]) -> tuple[IntArray, IntArray]:
+def _shards(
+    job: Job, options: Sequence[ShardingOption], sharders: Sequence[ModuleSharder[nn.Module]]
+) -> tuple[IntArray, IntArray]:
     """Rank and ledger of every shard whose kernel the ledger knows; int64 arrays [shards] and
     [shards, entries]."""
     known = [index for index, option in enumerate(options) if _mode(option)]
-    columns = option_columns([_choice(job, options[i]) for i in known], job.ranks, known)
+    columns = option_columns([_choice(job, options[i], sharders) for i in known], job.ranks, known)
     rows = [
         (at, shard.rank or 0, *shard.size)
         for at, index in enumerate(known)
@@ -237,7 +246,9 @@ def _worst(job: Job, table: int, group: int) -> float:
     return float(loads[0])
 
 
-def _choice(job: Job, option: ShardingOption) -> Choice:
+def _choice(
+    job: Job, option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
+) -> Choice:
     """An option as ours, as far as bytes depend on it."""
     mode = _mode(option)
     assert mode is not None
@@ -246,6 +257,10 @@ def _choice(job: Job, option: ShardingOption) -> Choice:
     ratio = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}.get(mode)
     if ratio is None:
         factor = option.cache_load_factor
+        if factor is None:  # the sharder's, as in TorchRec's estimate
+            sharder = _sharder(option, sharders)
+            fused = getattr(sharder, "fused_params", None) or {}
+            factor = fused.get("cache_load_factor")
         ratio = _UVM_RATIO if factor is None else Fraction(factor).limit_denominator(10_000)
     return Choice(
         sharding=option.sharding_type,

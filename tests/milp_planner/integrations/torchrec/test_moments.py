@@ -129,7 +129,8 @@ def test_other_kernels_count_as_estimated() -> None:
 
 
 def test_a_cache_holds_its_share_of_the_rows() -> None:
-    """A load factor of 0.1, which no binary fraction is: a tenth of 1,024,000 bytes."""
+    """A load factor of 0.1, which no binary fraction is: a tenth of 1,024,000 bytes;
+    where the option says nothing the sharder's, else TorchRec's fifth."""
     case = case_of(bags([(1000, COLUMNS)]), "table_wise")
     [option] = planned(case)
     option.compute_kernel = "fused_uvm_caching"
@@ -139,3 +140,9 @@ def test_a_cache_holds_its_share_of_the_rows() -> None:
     )
     assert most.entries["weights"] == 102_400
     assert most.entries["cache_index"] == 4 * 1000 + 16 * 100
+    option.cache_params = None
+    sharder: Any = EmbeddingBagCollectionSharder(fused_params={"cache_load_factor": 0.3})
+    of_sharder = fullest_moments([option], case.topology, case.constraints, [sharder])
+    assert max(each.entries.get("weights", 0) for each in of_sharder) == 307_200
+    unsaid = fullest_moments([option], case.topology, case.constraints)
+    assert max(each.entries.get("weights", 0) for each in unsaid) == 204_800
