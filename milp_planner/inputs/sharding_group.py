@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from milp_planner.errors import CHECK, BadInput, Problem
-from milp_planner.inputs.cluster import Cluster, Machine
+from milp_planner.inputs.cluster import Cluster, Machine, Rank
 from milp_planner.inputs.interconnect import Interconnect, Run
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
@@ -63,10 +63,11 @@ def unfit(whole: Cluster, size: int, layout: str) -> str:
     """
     groups = sharding_groups(whole.num_ranks, size, layout)
     home = [machine for machine, ranks in enumerate(whole.machine_ranks) for _ in ranks]
-    first = _shape(whole, home, groups[0])
+    every = whole.ranks
+    first = _shape(whole, home, every, groups[0])
     run = whole.span * len(whole.machines[0].ranks)
     wide = f"row groups of {run} ranks ({whole.span} machines of a domain) do not divide them"
-    if any(_shape(whole, home, ranks) != first for ranks in groups[1:]):
+    if any(_shape(whole, home, every, ranks) != first for ranks in groups[1:]):
         return wide if whole.span > 1 and size % run else "their machines or domains differ"
     links = _links(whole, sorted({home[rank] for rank in groups[0]}))
     domains = None if links is None else links.domains
@@ -104,7 +105,8 @@ def _group(whole: Cluster, two_d: TwoD, ranks: Run) -> Cluster:
         for number, there in enumerate(whole.machine_ranks)
         if not inside.isdisjoint(there)
     ]
-    machines = tuple(_machine(whole, number, held) for number, held in chosen)
+    every = whole.ranks
+    machines = tuple(_machine(whole, every, number, held) for number, held in chosen)
     numbers = [number for number, _ in chosen]
     ddr = max(_share(whole, whole.reservations.ddr_bytes, *each) for each in chosen)
     kept = whole.reservations.model_copy(update={"ddr_bytes": ddr})
@@ -120,10 +122,14 @@ def _group(whole: Cluster, two_d: TwoD, ranks: Run) -> Cluster:
     return whole.model_copy(update=changes)
 
 
-def _machine(whole: Cluster, number: int, held: Sequence[int]) -> Machine:
-    machine, every = whole.machines[number], whole.ranks
-    ddr = machine.ddr_bytes * len(held) // len(machine.ranks)
-    return Machine(ddr_bytes=ddr, ranks=tuple(every[rank] for rank in held))
+def _machine(whole: Cluster, every: Sequence[Rank], number: int, held: Sequence[int]) -> Machine:
+    return Machine(ddr_bytes=_ddr(whole, number, held), ranks=tuple(every[r] for r in held))
+
+
+def _ddr(whole: Cluster, number: int, held: Sequence[int]) -> int:
+    """A machine's DDR for so many of its ranks, rounded down."""
+    machine = whole.machines[number]
+    return machine.ddr_bytes * len(held) // len(machine.ranks)
 
 
 def _share(whole: Cluster, amount: int, number: int, held: Sequence[int]) -> int:
@@ -152,12 +158,15 @@ def _domains(whole: Cluster, machines: Sequence[int]) -> Run:
     return tuple(count for count in counts if count)
 
 
-def _shape(whole: Cluster, home: Sequence[int], ranks: Run) -> object:
+def _shape(whole: Cluster, home: Sequence[int], every: Sequence[Rank], ranks: Run) -> object:
     """What of a group decides prices and capacities: its machines, their ranks, its domains."""
     held: dict[int, list[int]] = {}
     for rank in ranks:
         held.setdefault(home[rank], []).append(rank)
-    machines = [_machine(whole, number, there) for number, there in held.items()]
+    machines = [
+        (_ddr(whole, number, there), [every[rank] for rank in there])
+        for number, there in held.items()
+    ]
     alone = whole.interconnect is None or whole.interconnect.domains is None
     return machines, () if alone else _domains(whole, [*held])
 
