@@ -18,8 +18,9 @@ from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Answer, Asked, Found, solve_cpsat, solver
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
-from formulations.model.build import Model, Parts, build
+from formulations.model.build import Model, build
 from formulations.model.partition import by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import NEVER, OptionBounds, option_bounds, places_are_fixed

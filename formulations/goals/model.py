@@ -12,10 +12,11 @@ from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
 from formulations.goals.problem import PARTS, Aim, Problem
 from formulations.instance import Instance
-from formulations.model.build import Model, Parts, build
+from formulations.model.build import Model, build
 from formulations.model.fullest import fullest
 from formulations.model.loads import Row
 from formulations.model.partition import Partition, by_class, by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray
+from formulations.instance import Instance
 from formulations.instance.lowering import lower
 from formulations.model.columns import Columns, add_columns, choose_one
 from formulations.model.fusion import fuse
@@ -17,50 +15,12 @@ from formulations.model.limits import limit_moves, limit_resources
 from formulations.model.linear import LinearModel
 from formulations.model.loads import Loads, nothing_closed, rest_of
 from formulations.model.partition import Partition
+from formulations.model.parts import Parts
 from formulations.model.peaks import Goal, cost_of, set_goal
 from formulations.model.symmetry import order_ranks
-from formulations.result.placement import Placement
 
 #: Costs are divided by a power of two until their sum over all candidates is below this.
 MOST_COST = 2**59
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What to put into a model.
-
-    Attributes
-    ----------
-    keep : bool array [options], optional
-        Options that may be chosen; default: those that pins and ``forbidden`` allow.
-    limit : int, optional
-        Largest objective of interest.
-    cuts : bool
-        Add rows that follow from the others: pooled ones and largest shards.
-    ordered : bool
-        Break the symmetry of interchangeable ranks; for the exact model only.
-    base : Placement, optional
-        Makes the model a neighbourhood of this placement: tables not in ``tables`` stay as they
-        are in it, and no shard that chooses its rank is added to a closed cell of the partition.
-    tables : sequence of int, optional
-        The open tables of a neighbourhood.
-    repair : bool
-        Minimise the overflow of the capacities, with the objective at most ``limit``.
-    soft : bool
-        While repairing, the objective may exceed ``limit``, and the excess is minimised too.
-    check : callable, optional
-        Called between families of rows; raises to abort.
-    """
-
-    keep: NDArray[np.bool_] | None = None
-    limit: int | None = None
-    cuts: bool = True
-    ordered: bool = False
-    base: Placement | None = None
-    tables: IntArray | None = None
-    repair: bool = False
-    soft: bool = False
-    check: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from formulations.instance import IntArray, Scope
 from formulations.model.columns import Columns
 from formulations.model.loads import Loads, Rest, Row, collect, distinct
-
-if TYPE_CHECKING:
-    from formulations.model.build import Parts
+from formulations.model.parts import Parts
 
 #: Key of the row over all places together.
 ALL = -1

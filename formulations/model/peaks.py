@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,7 @@ from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.model.columns import Columns
 from formulations.model.limits import pay_beyond
 from formulations.model.loads import Loads, Rest, Row, distinct
-
-if TYPE_CHECKING:
-    from formulations.model.build import Parts
+from formulations.model.parts import Parts
 
 
 @dataclass

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from formulations.clock import OutOfTime
 from formulations.cpsat import Asked, Use
 from formulations.instance import Instance, Scope
-from formulations.model.build import Parts
+from formulations.model.parts import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
 from formulations.result.outcome import within_gap

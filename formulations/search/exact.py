@@ -11,8 +11,9 @@ import numpy as np
 from formulations.clock import Limits
 from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
 from formulations.instance import IntArray
-from formulations.model.build import Model, Parts, build
+from formulations.model.build import Model, build
 from formulations.model.partition import by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.model.symmetry import renamed
 from formulations.result.outcome import BoundSource

@@ -13,8 +13,9 @@ import numpy as np
 
 from formulations.cpsat import Asked, Use, solve_cpsat
 from formulations.instance import Instance, IntArray, Objective
-from formulations.model.build import Parts, build
+from formulations.model.build import build
 from formulations.model.partition import by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement

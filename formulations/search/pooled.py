@@ -9,8 +9,9 @@ import numpy as np
 from formulations.clock import Limits
 from formulations.cpsat import Answer, Asked, Found, solve_cpsat
 from formulations.instance import Instance
-from formulations.model.build import Model, Parts, build
+from formulations.model.build import Model, build
 from formulations.model.partition import by_class, by_machine
+from formulations.model.parts import Parts
 from formulations.model.placements import chosen_machines, chosen_options
 from formulations.result.outcome import BoundSource
 

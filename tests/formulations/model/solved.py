@@ -7,8 +7,9 @@ import numpy as np
 from formulations.clock import Limits
 from formulations.cpsat import Answer, solve_cpsat
 from formulations.instance import Instance, IntArray
-from formulations.model.build import Model, Parts, build
+from formulations.model.build import Model, build
 from formulations.model.partition import Partition, by_rank
+from formulations.model.parts import Parts
 
 
 def pooled(instance: Instance) -> Partition:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from formulations.cpsat import Found
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.model.build import Parts, build
+from formulations.model.build import build
 from formulations.model.partition import by_class, by_machine, by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.result.check import check
 from tests.formulations.brute_force import brute_force

@@ -6,8 +6,8 @@ import numpy as np
 
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.model.build import Parts
 from formulations.model.partition import by_class, by_machine
+from formulations.model.parts import Parts
 from tests.formulations.model.solved import pooled, solved
 
 

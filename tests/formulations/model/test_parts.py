@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from formulations.cpsat import Found
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.model.build import Parts
 from formulations.model.partition import by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from formulations import Block, Instance, InstanceBuilder, Placement, Shard, Where
 from formulations.instance.candidates import Candidates
 from formulations.instance.lowering import lower
-from formulations.model.build import Parts, build
+from formulations.model.build import build
 from formulations.model.partition import by_rank
+from formulations.model.parts import Parts
 from formulations.model.placements import encode
 from formulations.model.symmetry import anchor_table, equal_ranks, renamed
 from formulations.result.check import check
