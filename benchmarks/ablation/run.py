@@ -15,6 +15,8 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -35,6 +37,18 @@ SETS: dict[str, Callable[[], tuple[Variant, ...]]] = {
 Row = dict[str, Any]
 
 
+@cache
+def code() -> str:
+    """A name for the search as it stands: solves of different ones are no pairs."""
+    files = sorted((HERE.parents[1] / "formulations").rglob("*.py"))
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def key_of(row: Row) -> tuple[object, ...]:
+    """What two solves have in common that are a pair."""
+    return tuple(row[name] for name in ("instance", "seed", "units", "code"))
+
+
 def work_of(instance: Instance, units: float) -> float:
     """Units for an instance: up to twice as many for a hundred tables."""
     return round(units * min(2.0, 1.0 + instance.num_tables / 100), 2)
@@ -50,7 +64,7 @@ def row(path: Path, variant: Variant, seed: int, units: float) -> Row:
     with variant.switch(), patch.object(conductor, "_in_turn", by_work):
         outcome = solve(instance, "auto", settings)
     return {
-        "without": variant.name, "instance": name_of(path), "seed": seed,
+        "without": variant.name, "instance": name_of(path), "seed": seed, "code": code(),
         "units": units, "objective": outcome.objective, "bound": outcome.bound,
         "status": outcome.status.value, "cpu": round(time.process_time() - start, 2),
     }  # fmt: skip
@@ -63,7 +77,7 @@ def proof_row(path: Path, variant: Variant, upper: int) -> Row:
     with variant.switch():
         certificate = prove.prove(instance, upper)
     return {
-        "without": variant.name, "instance": name_of(path), "seed": 0, "units": 0.0,
+        "without": variant.name, "instance": name_of(path), "seed": 0, "units": 0.0, "code": code(),
         "objective": upper, "bound": None if certificate is None else certificate.target,
         "status": "certified", "cpu": round(time.process_time() - start, 2),
     }  # fmt: skip
@@ -91,7 +105,7 @@ def missing(
     for seed in range(given.seeds):
         for variant in variants:
             for path in files:
-                key = (variant.name, name_of(path), seed, given.units)
+                key = (variant.name, name_of(path), seed, given.units, code())
                 if key not in known:
                     yield path, variant, seed
 
@@ -117,7 +131,7 @@ def main() -> None:
     output = given.output or HERE / "results" / f"{given.set}.jsonl"
     every = SETS[given.set]()
     variants = [BASE, *(v for v in every if not given.only or v.name in given.only)]
-    known = {(r["without"], r["instance"], r["seed"], r["units"]) for r in rows_of(output)}
+    known = {(r["without"], *key_of(r)) for r in rows_of(output)}
     files = sorted(given.folder.glob(given.instances))
     output.parent.mkdir(parents=True, exist_ok=True)
     if given.set == "proof":

@@ -18,11 +18,11 @@ from statistics import mean, stdev
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.ablation.parts import BASE, WALL_ONLY
-from benchmarks.ablation.run import SETS, Row, rows_of
+from benchmarks.ablation.run import SETS, Row, key_of, rows_of
 from benchmarks.pages import update
 
 HERE = Path(__file__).resolve().parent
-Key = tuple[str, int, float]
+Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def effects(rows: list[Row]) -> list[Effect]:
     """The effect of every part that has pairs, what buys most first."""
     solved: dict[str, dict[Key, Row]] = defaultdict(dict)
     for row in rows:
-        solved[row["without"]][row["instance"], row["seed"], row["units"]] = row
+        solved[row["without"]][key_of(row)] = row
     base = solved.pop(BASE.name, {})
     found = [_effect(name, base, own) for name, own in solved.items() if own.keys() & base.keys()]
     return sorted(found, key=lambda effect: -spread(effect.gap.values())[0])
@@ -78,7 +78,7 @@ def effects(rows: list[Row]) -> list[Effect]:
 def _effect(name: str, base: dict[Key, Row], own: dict[Key, Row]) -> Effect:
     plan, bound, gap = (defaultdict[str, list[float]](list) for _ in range(3))
     same = lost = 0
-    pairs = [(key[0], base[key], row) for key, row in own.items() if key in base]
+    pairs = [(row["instance"], base[key], row) for key, row in own.items() if key in base]
     for instance, one, other in pairs:
         if one["objective"] and other["objective"]:
             plan[instance].append(100 * (other["objective"] / one["objective"] - 1))
@@ -105,19 +105,21 @@ def table(rows: list[Row], names: Iterable[str]) -> str:
         "| without | plan dearer | bound lower | gap wider | most on | plans lost | same | pairs |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    lines += [_line(effect) for effect in measured]
-    open_ = [name for name in names if name not in {effect.name for effect in measured}]
-    lines += [f"| {name} | not measured yet | | | | | | 0 |" for name in open_]
+    lines = [*lines, *map(_line, measured)] if measured else []
+    known = {effect.name for effect in measured}
+    left = [name for name in names if name not in known]
+    if left:
+        lines += ["", f"Not measured yet ({len(left)}): {', '.join(left)}."]
     return "\n".join(lines)
 
 
 def _line(effect: Effect) -> str:
     cells = [_cell(each.values()) for each in (effect.plan, effect.bound, effect.gap)]
     where, most = effect.worst()
-    where = where.removeprefix("torchrec_").split("_hbm")[0]
+    where = f"{where.removeprefix('torchrec_').split('_hbm')[0]} {most:+.2f}" if most > 0 else ""
     return (
         f"| {effect.name}{'' if effect.buys() else ' †'} | {' | '.join(cells)} | "
-        f"{where} {most:+.2f} | {effect.lost} | {effect.same} | {effect.pairs} |"
+        f"{where} | {effect.lost} | {effect.same} | {effect.pairs} |"
     )
 
 
@@ -140,6 +142,7 @@ def main() -> int:
         name: table(rows_of(HERE / "results" / f"{name}.jsonl"), [v.name for v in variants()])
         for name, variants in SETS.items()
     }
+    blocks["earlier"] = table(rows_of(HERE / "results" / "earlier.jsonl"), [])
     return update(HERE / "README.md", {**blocks, "not counted": not_counted()}, check=given.check)
 
 

@@ -16,10 +16,12 @@ from formulations.search import conductor
 from tests.formulations.examples import two_modes
 
 
-def row(without: str, instance: str, seed: int, plan: int | None, bound: int) -> run.Row:
+def row(
+    without: str, instance: str, seed: int, plan: int | None, bound: int, code: str = ""
+) -> run.Row:
     """One stored solve."""
     return {"without": without, "instance": instance, "seed": seed, "units": 1.0,
-            "objective": plan, "bound": bound}  # fmt: skip
+            "code": code, "objective": plan, "bound": bound}  # fmt: skip
 
 
 def test_seeds_are_averaged_before_instances() -> None:
@@ -45,9 +47,15 @@ def test_a_plan_that_is_not_found_counts_as_the_whole_gap() -> None:
     assert effect.bound == pytest.approx({"a": 10.0})
 
 
+def test_solves_of_different_searches_are_no_pairs() -> None:
+    """What was solved before a change is not compared with what was solved after it."""
+    rows = [row(parts.BASE.name, "a", 0, 100, 100, "old"), row("x", "a", 0, 110, 100, "new")]
+    assert table.effects(rows) == []
+
+
 def test_what_was_not_measured_is_said() -> None:
-    """A part without a row has a line of its own."""
-    assert "| x | not measured yet |" in table.table([], ["x"])
+    """A part without a row is named below the table."""
+    assert table.table([], ["x", "y"]).endswith("\n\nNot measured yet (2): x, y.")
 
 
 @pytest.mark.parametrize("name", run.SETS)
