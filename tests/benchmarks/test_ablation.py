@@ -55,7 +55,7 @@ def test_solves_of_different_searches_are_no_pairs() -> None:
 
 def test_what_was_not_measured_is_said() -> None:
     """A part without a row is named below the table."""
-    assert table.table([], ["x", "y"]).endswith("\n\nNot measured yet (2): x, y.")
+    assert table.table([], ["x", "y"]).endswith("\nNot measured yet (2): x, y.")
 
 
 @pytest.mark.parametrize("name", run.SETS)
