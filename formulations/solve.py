@@ -24,6 +24,9 @@ from formulations.result.outcome import (
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
+#: Share of the time for a plan near the hint where what moves is limited, and the most seconds.
+NEAR, NEAR_MOST = 0.7, 6.0
+
 
 def solve(
     instance: Instance, formulation: str = "auto", settings: Settings | None = None

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray
+from formulations.instance import Instance, IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
@@ -25,13 +25,17 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.loops import waited_for
 
-#: Moves a table, and the heats of the first and the last of them, of one try within limits.
-_MOVES, _HEATS = 100, (2e-3, 2e-5)
+#: Moves a table of one try within limits; what a plan may cost above the wish in it, as a share of
+#: that, and the heats of its first and last move: cold ones leave most tables where they are.
+_MOVES = 100
+_TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
 #: The first limits: so many tables, or one in so many, and so many times what is too much
 #: somewhere. By how much limits grow that met no plan, and how often.
 _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
-#: What a plan may cost above the wish, as a share of that: little first, then any price will do.
-_DEARER = (0.001, 0.02, None)
+#: Heats of the first and last move of passes that improve a plan, in turn.
+_PASSES = ((8e-4, 5e-6), (2e-4, 2e-6), (2e-3, 1e-5))
+#: Multipliers that prove less than this share of what ranks carry on average say nothing.
+_WEAK = 0.5
 #: Options that moves may choose: no dearer at the multipliers than the bound and this share of it.
 _WORTH = 0.005
 
@@ -51,6 +55,9 @@ def settled(
 ) -> Placement | None:
     """A plan in which few bytes have moved; None where none was found.
 
+    Where the instance limits what moves, the plan is improved within these limits until the time is
+    over.
+
     Parameters
     ----------
     instance : Instance
@@ -61,28 +68,46 @@ def settled(
         Multipliers that say which options are worth a look; else a table without an option gets the
         cheapest by itself.
     over : callable
-        Whether the time is over: a first try is made all the same, as without a plan to start
-        from all that was known would be lost.
+        Whether the time is over: some plan is looked for all the same, as without one to start from
+        all that was known would be lost.
     stop : callable
         Whether to stop at once.
     seed : int
     """
-    if complete(instance, wish) and check(instance, wish).feasible:
+    fits = complete(instance, wish) and check(instance, wish).feasible
+    if fits and not instance.limits_moves:
         return wish
     able = usable(instance)
-    if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(over):
+    if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(stop):
+        return wish if fits else None
+    search = _Search(instance, *_choices(instance, wish, prices, able), seed)
+    plan = search.packed()
+    if plan is None:
+        plan = search.mended(over, stop)
+    if plan is None or not check(instance, plan).feasible:
         return None
-    bounds = None if prices is None else bounds_at(instance, able, prices)
-    worth = own_cost(instance) if bounds is None else bounds.of_option
+    return search.improved(plan, over) if instance.limits_moves else plan
+
+
+def _choices(
+    instance: Instance, wish: Placement, prices: Certificate | None, able: NDArray[np.bool_]
+) -> tuple[Placement, NDArray[np.bool_]]:
+    """The wish with an option for every table, and the options that moves may choose."""
     known = (wish.options >= 0) & able[wish.options]
+    bounds = None if prices is None else bounds_at(instance, able, prices)
+    if bounds is not None and bounds.bound < _WEAK * _mean(instance, wish.options[known]):
+        bounds = None
+    worth = own_cost(instance) if bounds is None else bounds.of_option
     options = np.where(known, wish.options, _least(instance, able, worth))
     keep = able if bounds is None else _worthwhile(bounds, able, options)
-    search = _Search(instance, Placement(options, wish.ranks), keep, seed)
-    plan = search.packed()
-    for number, dearer in enumerate(_DEARER):
-        if plan is None and not stop() and not (number and over()):
-            plan = search.mended(dearer, stop)
-    return plan if plan is not None and check(instance, plan).feasible else None
+    return Placement(options, wish.ranks), keep
+
+
+def _mean(instance: Instance, options: IntArray) -> float:
+    """What a rank carries on average with these options; under ``total`` all of it."""
+    cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
+    ranks = 1 if instance.objective == Objective.TOTAL else instance.num_ranks
+    return float(cost[options].sum()) / ranks
 
 
 def _least(instance: Instance, able: NDArray[np.bool_], worth: IntArray) -> IntArray:
@@ -106,6 +131,7 @@ class _Search:
     def __init__(
         self, instance: Instance, wish: Placement, keep: NDArray[np.bool_], seed: int
     ) -> None:
+        self._asked = instance
         if instance.current:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
@@ -122,17 +148,55 @@ class _Search:
         """The wish with the other tables packed, where that is a plan."""
         return self._start if check(self._instance, self._start).feasible else None
 
-    def mended(self, dearer: float | None, stop: Callable[[], bool]) -> Placement | None:
-        """The plan found within the least limits that held one; None where none did."""
-        target = self._target(dearer)
+    def mended(self, over: Callable[[], bool], stop: Callable[[], bool]) -> Placement | None:
+        """The plan found within the least limits that held one; None where none did.
+
+        Once the time is over, whatever the caller lets move may, at any price.
+        """
         tables = len(self._moved) + max(_TABLES, self._instance.num_tables // _TABLES)
         size = moved_bytes(self._instance, self._start, self._moved) + _ROOM * self._short()
         for _ in range(_LIMITS):
-            plan = self._within(tables, size, target, stop)
-            if plan is not None or stop():
-                return plan
+            for dearer, heats in _TRIES:
+                plan = None if over() else self._within(tables, size, dearer, heats, stop)
+                if plan is not None or stop():
+                    return plan
             tables, size = _GROWTH * tables, _GROWTH * size + 1
-        return None
+        return self._within(MAX_VALUE, MAX_VALUE, None, _TRIES[-1][1], stop)
+
+    def improved(self, plan: Placement, over: Callable[[], bool]) -> Placement:
+        """The best plan met within the limits on what moves, until the time is over; tables that
+        moved for nothing go home."""
+        annealer, instance, passes = self._annealer, self._asked, 0
+        best, value = plan, self._value(plan)
+        while not over():
+            annealer.load(best, self._cost(best))
+            annealer.hold(instance)
+            heats = _PASSES[passes % len(_PASSES)]
+            annealer.run(_MOVES * instance.num_tables, heats, over, least=0)
+            found = None if annealer.value is None else annealer.placement(best=True)
+            if found is not None and check(instance, found).feasible and self._value(found) < value:
+                best, value = found, self._value(found)
+            passes += 1
+        return self._homed(best, [value])
+
+    def _homed(self, plan: Placement, target: list[int]) -> Placement:
+        """The plan with every table at home that can be, at no higher cost than the target."""
+        annealer, most = self._annealer, sum(target)
+        annealer.load(plan, self._cost(plan))
+        annealer.tidy(self._home, most)
+        homed = annealer.placement()
+        verdict = check(self._instance, homed)
+        return homed if verdict.feasible and self._value(homed) <= most else plan
+
+    def _value(self, plan: Placement) -> int:
+        return check(self._instance, plan).objectives[self._instance.objective.value]
+
+    def _cost(self, plan: Placement) -> list[int]:
+        """What a plan costs, phase by phase where there are peaks."""
+        if len(self._tops) == 1:
+            return [self._value(plan)]
+        loads = compute_loads(self._instance, plan)
+        return [max(1, int(top)) for top in loads.cost.max(axis=0)]
 
     def _target(self, dearer: float | None) -> list[int]:
         """What every phase may cost."""
@@ -146,24 +210,29 @@ class _Search:
         return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
 
     def _within(
-        self, tables: int, size: int, target: list[int], stop: Callable[[], bool]
-    ) -> Placement | None:
-        annealer, held = self._annealer, self._instance
+        self, tables: int, size: int, dearer: float | None, heats: tuple[float, float],
+        stop: Callable[[], bool],
+    ) -> Placement | None:  # fmt: skip
+        """A plan within limits on what moves and on what it costs above the wish, from that."""
+        annealer, held, target = self._annealer, self._instance, self._target(dearer)
         annealer.load(self._start, target)
         if held.current:
+            asked = self._asked
             held = replace(
-                held, max_moved_tables=min(tables, MAX_VALUE), max_moved_bytes=min(size, MAX_VALUE)
+                held,
+                max_moved_tables=min(tables, _or_most(asked.max_moved_tables)),
+                max_moved_bytes=min(size, _or_most(asked.max_moved_bytes)),
             )
             annealer.hold(held)
-        most = sum(target)
-        annealer.run(_MOVES * max(1, held.num_tables), _HEATS, stop, least=most)
+        annealer.run(_MOVES * max(1, held.num_tables), heats, stop, least=sum(target))
         if annealer.value is None:
             return None
         plan = annealer.placement(best=True)
-        annealer.load(plan, target)
-        annealer.tidy(self._home, most)
-        best = annealer.placement()
-        return next((each for each in (best, plan) if check(held, each).feasible), None)
+        return self._homed(plan, target) if check(held, plan).feasible else None
+
+
+def _or_most(limit: int | None) -> int:
+    return MAX_VALUE if limit is None else limit
 
 
 def _preferences(instance: Instance) -> IntArray:
