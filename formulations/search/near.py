@@ -34,6 +34,8 @@ _TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
 _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
 #: Heats of the first and last move of passes that improve a plan, in turn.
 _PASSES = ((8e-4, 5e-6), (2e-4, 2e-6), (2e-3, 1e-5))
+#: Shares of moves that mostly change an option, looking at many places.
+_OPTIONS = (90, 97, 64, 8, 100, 40, 80)
 #: Multipliers that prove less than this share of what ranks carry on average say nothing.
 _WEAK = 0.5
 #: Options that moves may choose: no dearer at the multipliers than the bound and this share of it.
@@ -97,9 +99,8 @@ def _choices(
     bounds = None if prices is None else bounds_at(instance, able, prices)
     if bounds is not None and bounds.bound < _WEAK * _mean(instance, wish.options[known]):
         bounds = None
-    worth = own_cost(instance) if bounds is None else bounds.of_option
-    options = np.where(known, wish.options, _least(instance, able, worth))
-    keep = able if bounds is None else _worthwhile(bounds, able, options)
+    keep = able if bounds is None else _worthwhile(bounds, able, wish.options[known])
+    options = np.where(known, wish.options, _least(instance, keep, own_cost(instance)))
     return Placement(options, wish.ranks), keep
 
 
@@ -110,9 +111,9 @@ def _mean(instance: Instance, options: IntArray) -> float:
     return float(cost[options].sum()) / ranks
 
 
-def _least(instance: Instance, able: NDArray[np.bool_], worth: IntArray) -> IntArray:
-    """Of every table the usable option that is worth least."""
-    order = np.lexsort((worth, ~able, instance.table_of))
+def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntArray:
+    """Of every table the kept option that is worth least."""
+    order = np.lexsort((worth, ~keep, instance.table_of))
     return np.asarray(order[instance.table_options[:-1]], dtype=np.int64)
 
 
@@ -136,6 +137,7 @@ class _Search:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
         self._annealer = Annealer(instance, seed)
+        self._keep = keep
         self._annealer.choose_from(keep)
         self._annealer.settle(wish)
         self._tops = self._annealer.tops
@@ -167,7 +169,8 @@ class _Search:
         """The best plan met within the limits on what moves, until the time is over; tables that
         moved for nothing go home."""
         annealer, instance, passes = self._annealer, self._asked, 0
-        best, value = plan, self._value(plan)
+        best = self._chosen(plan, over)
+        value = self._value(best)
         while not over():
             annealer.load(best, self._cost(best))
             annealer.hold(instance)
@@ -175,9 +178,36 @@ class _Search:
             annealer.run(_MOVES * instance.num_tables, heats, over, least=0)
             found = None if annealer.value is None else annealer.placement(best=True)
             if found is not None and check(instance, found).feasible and self._value(found) < value:
-                best, value = found, self._value(found)
+                value = self._value(found)
+                best = self._homed(found, [value])  # which leaves room for others to move
             passes += 1
-        return self._homed(best, [value])
+        return best
+
+    def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
+        """The plan with better options and places of tables that may be anywhere; no others move."""
+        instance, annealer = self._instance, self._annealer
+        free = ~np.isin(instance.table_of, [now.table for now in instance.current])
+        if not free.any() or not instance.current:
+            return plan
+        own = np.zeros(instance.num_options, dtype=bool)
+        own[plan.options] = True
+        annealer.choose_from(own | (free & self._keep))
+        moved = moved_tables(instance, plan)
+        annealer.load(plan, self._cost(plan))
+        annealer.hold(
+            replace(
+                instance,
+                max_moved_tables=len(moved),
+                max_moved_bytes=moved_bytes(instance, plan, moved),
+            )
+        )
+        moves = _MOVES * instance.num_tables
+        annealer.run(moves, _PASSES[1], over, mix=_OPTIONS, least=0)
+        found = None if annealer.value is None else annealer.placement(best=True)
+        annealer.choose_from(self._keep)
+        if found is None or not check(self._asked, found).feasible:
+            return plan
+        return found if self._value(found) <= self._value(plan) else plan
 
     def _homed(self, plan: Placement, target: list[int]) -> Placement:
         """The plan with every table at home that can be, at no higher cost than the target."""
