@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--changes", nargs="+", default=CHANGES)
     parser.add_argument("--fresh-seconds", type=float, default=60.0)
     parser.add_argument("--again-seconds", type=float, default=3.0)
-    parser.add_argument("--max-moved", type=float, default=0.05, help="share of the bytes")
+    parser.add_argument("--max-moved", type=float, default=0.09, help="share of the bytes")
     parser.add_argument("--shared", action="store_true", help="other work runs beside")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)

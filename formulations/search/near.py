@@ -184,7 +184,7 @@ class _Search:
         return best
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
-        """The plan with better options and places of tables that may be anywhere; no others move."""
+        """The plan with better options and places of tables that may be anywhere alone."""
         instance, annealer = self._instance, self._annealer
         free = ~np.isin(instance.table_of, [now.table for now in instance.current])
         if not free.any() or not instance.current:
