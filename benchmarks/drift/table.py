@@ -79,8 +79,9 @@ def _told(result: dict[str, Any]) -> Iterator[str]:
     loads, shared = [row["load"] for row in rows], any(row["shared"] for row in rows)
     told = f", **shared with other work (load {min(loads):.0f} to {max(loads):.0f})**"
     yield (
-        f"Measured {result['date']} on {rows[0]['cores']} cores{told if shared else ''}. Moved: share "
-        "of the bytes of yesterday's tables. In all: pricing, search, certificate and its check."
+        f"Measured {result['date']} on {rows[0]['cores']} cores{told if shared else ''}. Moved: "
+        "share of the bytes of yesterday's tables. In all: pricing, search, certificate and its "
+        "check."
     )
 
 

@@ -54,6 +54,10 @@ class Annealer:
         self.choose_from(instance.allowed)
         self._empty()
 
+    def reseed(self, seed: int) -> None:
+        """Draw other moves, from the next start on."""
+        self._seed = seed
+
     def choose_from(self, keep: NDArray[np.bool_]) -> None:
         """Options that moves may choose; every table needs one that can be placed."""
         self._choice = np.flatnonzero(keep & self._lowered.placeable)

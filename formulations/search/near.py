@@ -32,8 +32,9 @@ _TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
 #: The first limits: so many tables, or one in so many, and so many times what is too much
 #: somewhere. By how much limits grow that met no plan, and how often.
 _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
-#: Heats of the first and last move of passes that improve a plan, in turn.
-_PASSES = ((8e-4, 5e-6), (2e-4, 2e-6), (2e-3, 1e-5))
+#: Heats of the first and last move of passes that improve a plan, in turn; the rounds of these
+#: without success that end it.
+_PASSES, _PATIENCE = ((8e-4, 5e-6), (2e-4, 2e-6), (2e-3, 1e-5)), 2
 #: Shares of moves that mostly change an option, looking at many places.
 _OPTIONS = (90, 97, 64, 8, 100, 40, 80)
 #: Multipliers that prove less than this share of what ranks carry on average say nothing.
@@ -137,7 +138,7 @@ class _Search:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
         self._annealer = Annealer(instance, seed)
-        self._keep = keep
+        self._keep, self._seed = keep, seed
         self._annealer.choose_from(keep)
         self._annealer.settle(wish)
         self._tops = self._annealer.tops
@@ -168,19 +169,22 @@ class _Search:
     def improved(self, plan: Placement, over: Callable[[], bool]) -> Placement:
         """The best plan met within the limits on what moves, until the time is over; tables that
         moved for nothing go home."""
-        annealer, instance, passes = self._annealer, self._asked, 0
+        annealer, instance, misses, passes = self._annealer, self._asked, 0, 0
         best = self._chosen(plan, over)
         value = self._value(best)
-        while not over():
+        while misses < _PATIENCE * len(_PASSES) and not over():
+            passes += 1
+            annealer.reseed(self._seed + passes)
             annealer.load(best, self._cost(best))
             annealer.hold(instance)
-            heats = _PASSES[passes % len(_PASSES)]
+            heats = _PASSES[misses % len(_PASSES)]
             annealer.run(_MOVES * instance.num_tables, heats, over, least=0)
             found = None if annealer.value is None else annealer.placement(best=True)
             if found is not None and check(instance, found).feasible and self._value(found) < value:
-                value = self._value(found)
+                value, misses = self._value(found), 0
                 best = self._homed(found, [value])  # which leaves room for others to move
-            passes += 1
+            else:
+                misses += 1
         return best
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
