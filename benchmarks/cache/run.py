@@ -32,8 +32,9 @@ from scenarios import catalog
 CASES = (
     ("kuairand-27k", "1xa10", 0.005),
     ("dlrmv4-yambda5b", "8xmi350x", 0.05),
-    ("generated:tables=1000", "16x8xmi350x", 0.05),
-    ("torchrec-production", "12x8xtorchrec-default", 0.2),
+    ("distemb-jumbo", "16x8xa100", 0.2),
+    ("generated:tables=1000", "16x8xmi350x", 0.1),
+    ("torchrec-production", "12x8xtorchrec-default", 0.4),
 )
 
 
