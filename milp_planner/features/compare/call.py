@@ -27,12 +27,12 @@ OBJECTIVES = tuple(objective.value for objective in Objective)
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One row: a formulation asked for one objective, or the plan as its author would have it."""
+    """One row: a formulation minimising one objective, with its plan as planned or as run."""
 
     label: str
-    """The formulation, or what is shown of it."""
+    """Name of the formulation, with what distinguishes the row."""
     asked: str
-    """The objective it was asked to minimise."""
+    """The objective that it minimises."""
     outcome: Outcome | None
     """None for a formulation that does not cover this instance (``note`` says why), and for a plan
     that ignores fusion groups."""
@@ -41,7 +41,7 @@ class Entry:
     objectives: dict[str, int]
     """Its plan under all three objectives; empty without one."""
     seconds: float | None
-    """None for a row that took no time of its own."""
+    """None for a row without a solve of its own."""
     note: str = ""
 
 
@@ -50,7 +50,7 @@ class Comparison(Shown):
     """All rows, with the best bound known for each objective."""
 
     instances: dict[str, Instance]
-    """By objective: the same tables, options and capacities."""
+    """The Instance for each objective, with the same tables, options and capacities."""
     entries: tuple[Entry, ...]
     bounds: dict[str, LowerBound | None]
     """Largest bound proved by any formulation, by objective. It holds for every row."""
@@ -58,7 +58,7 @@ class Comparison(Shown):
     """Largest bound that a certificate re-derives, at most the former."""
     model: str = ""
     cluster: str = ""
-    """Names; empty for Instances that come from elsewhere."""
+    """Names of model and cluster; empty for Instances from other sources."""
 
     def drawing(self) -> RenderableType:
         """A section per objective, a row per formulation."""
@@ -92,18 +92,18 @@ def compare(
     formulations, objectives
         Names; default: all.
     settings
-        Limits of each single solve.
+        Limits of each solve.
     on_start
         Called with formulation and objective before each solve.
 
-    Rows are fair, but nothing is done twice (:mod:`milp_planner.features.compare.shared`); where
-    ``auto`` is another formulation under another name, one solve gives both rows. Goals after the
-    objective are not pursued.
+    No work is repeated, as far as the comparison stays fair
+    (:mod:`milp_planner.features.compare.shared`). If ``auto`` is another formulation under another
+    name, one solve gives both rows. Goals after the objective are not pursued.
 
     Returns
     -------
     Comparison
-        Ctrl-C ends it with the rows there are, as in :func:`milp_planner.plan`.
+        After Ctrl-C, with the rows so far, as in :func:`milp_planner.plan`.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def compare_instances(
     settings: Settings,
     on_start: Callable[[str, str], None] | None = None,
 ) -> Comparison:
-    """The same for Instances that exist already, one for each objective."""
+    """Compare on given Instances, one for each objective."""
     own = _settings_of(formulations, replace(settings, polish=False))
     entries: list[Entry] = []
     shared = Shared()
@@ -152,7 +152,7 @@ def compare_instances(
 def _twin(
     instance: Instance, name: str, rows: dict[str, list[Entry]], own: dict[str, Settings]
 ) -> str | None:
-    """A formulation with a row that is the same search under another name."""
+    """A formulation with a row whose solve is the same under another name."""
     pair = {"auto", chosen(instance)}
     if name not in pair:
         return None
@@ -167,7 +167,7 @@ def _renamed(row: Entry, name: str, twin: str) -> Entry:
 
 
 def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
-    """The settings that each formulation gets, all checked: names and options."""
+    """The settings of each formulation, with names and options validated."""
     own = {name: settings_for(name, settings) for name in formulations}
     for name, each in own.items():
         registry.get(name).check(each.options)
@@ -175,7 +175,7 @@ def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, S
 
 
 def settings_for(name: str, settings: Settings) -> Settings:
-    """The settings one formulation gets: of options ``dp.variant``, ``mip.solver``, its own."""
+    """The settings of one formulation; of options such as ``dp.variant``, only its own."""
     own: dict[str, object] = {}
     for key, value in settings.options.items():
         owner, dot, option = key.partition(".")
@@ -187,7 +187,7 @@ def settings_for(name: str, settings: Settings) -> Settings:
 
 
 def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) -> list[Entry]:
-    """The rows of one formulation; for the DP also the variant that knows fusion groups."""
+    """The rows of one formulation; for the DP also its fusion-aware variant."""
     if registry.get(name).proves != "nothing":
         return _rows(instance, name, name, settings, shared)
     rows = _rows(instance, name, name, settings)
@@ -200,7 +200,7 @@ def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) 
 def _rows(
     instance: Instance, name: str, label: str, settings: Settings, shared: Shared | None = None
 ) -> list[Entry]:
-    """One plan; where it ignores fusion groups, as planned and as the runtime runs it."""
+    """The row of a plan, or, if it ignores fusion groups, of the plan as made and as run."""
     asked = instance.objective.value
     given = settings if shared is None else shared.settings(name, instance, settings)
     try:

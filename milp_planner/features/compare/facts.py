@@ -1,4 +1,4 @@
-"""A comparison as figures, and in the terminal."""
+"""The figures of a comparison, and how the terminal shows them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One formulation, asked for one objective; None where there is no plan."""
+    """One formulation minimising one objective; fields are None without a plan."""
 
     label: str
     asked: str
@@ -50,7 +50,7 @@ class ComparisonRow:
     seconds: float | None
     note: str
     trace: tuple[TracePoint, ...] = ()
-    """What it knew at each moment, the end included."""
+    """Its best plan and bound over time, including the end."""
     standing: str = ""
     """The status with what stands behind it; empty in files of before."""
 
@@ -73,7 +73,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class BoundInfo:
-    """The bound that the gaps of one section are to."""
+    """The bound to which the gaps of one section refer."""
 
     bound: int
     """The largest of any row."""
@@ -119,7 +119,7 @@ class ComparisonInfo:
         return gap_between(row.objectives.get(row.asked), best.certified)
 
     def origin(self, asked: str) -> str:
-        """What is certified, then the bound that a solver proved beyond that."""
+        """A sentence on the certified bound, and one on a higher bound that a solver proved."""
         best = self.bounds[asked]
         if any(row.asked == asked and row.status == "infeasible" for row in self.rows):
             return "There is no plan, so there is no gap."
@@ -135,7 +135,7 @@ class ComparisonInfo:
         return f"{text} Gaps are to {shown}, proved by {best.by}{how}."
 
     def verdict(self, row: ComparisonRow) -> str:
-        """One sentence on what the row's formulation is worth here."""
+        """One sentence that judges the row's plan."""
         if row.status in ("breaks", "not covered", "unknown"):
             what = {"breaks": "its plan does not fit", "unknown": "found no plan"}
             return f"{what.get(row.status, 'does not apply')}{f': {row.note}' if row.note else ''}"
@@ -184,7 +184,7 @@ def comparison_of(comparison: Comparison) -> ComparisonInfo:
 
 
 def is_comparison(path: Path) -> bool:
-    """Whether a file says that it is a comparison; only its beginning is read."""
+    """Whether a file has the format of a comparison; only its beginning is read."""
     try:
         if not path.is_file():
             return False
@@ -211,7 +211,7 @@ def read_comparison(path: str | Path) -> ComparisonInfo:
 
 
 def _check(found: ComparisonInfo, path: str | Path) -> None:
-    """What its types do not say: objectives exist, rows belong to one, plans have a cost."""
+    """Check what types cannot: objectives exist, rows belong to one, plans have a cost."""
     kinds = [objective.value for objective in Objective]
     for asked in (*found.bounds, *found.fingerprints):
         if asked not in kinds:
@@ -250,7 +250,7 @@ def _trace(entry: Entry) -> tuple[TracePoint, ...]:
 
 
 def _status(entry: Entry) -> str:
-    """The outcome's status; for a plan the check rejects, that word instead."""
+    """The outcome's status, or ``rejected`` for a plan that the check rejects."""
     if entry.feasible is False:
         return "breaks"
     return "not covered" if entry.outcome is None else entry.outcome.status.value
@@ -271,7 +271,7 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
 
 
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
-    """One row per formulation that was asked for one objective."""
+    """The rows of one objective, one for each formulation."""
     kinds = ("total", "busiest_rank", "step_time")
     values: list[list[str | Cell]] = []
     for row in (row for row in info.rows if row.asked == asked):

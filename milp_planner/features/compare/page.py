@@ -29,7 +29,7 @@ def render_comparison(info: ComparisonInfo) -> str:
 
 
 def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
-    """The best plan and how far it may be from the best possible."""
+    """The best plan and its largest possible distance from the optimum."""
     best = info.best(asked)
     if best is None:
         words = {row.word for row in info.rows if row.asked == asked and row.status == "infeasible"}
@@ -58,7 +58,7 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
-    """Best plan and bound of every formulation against wall clock; None where nothing is known."""
+    """Best plan and bound of every formulation over wall time; None if there are none."""
     mine = [row for row in info.rows if row.asked == asked and row.trace]
     lines, about = [], []
     for number, row in enumerate(mine):

@@ -1,8 +1,8 @@
-"""What solves of one comparison may fairly take from each other.
+"""What the solves of one comparison share without being unfair.
 
-A formulation starts from the plans that it made itself for the other objectives. Bounds hold for
-everybody: a solve whose plan meets one that any row proved, for its own objective or for one that
-its own is never below, gets a little time to prove the same and ends.
+A formulation starts from its own plans for the other objectives. Bounds hold for all formulations:
+once a solve's plan meets a bound that any row proved, for its own objective or for a lower one, it
+gets a little time to prove the same and is then ended.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Shared:
         return max((each.bound for each in self.bounds.get(objective, [])), default=None)
 
     def take(self, name: str, instance: Instance, outcome: Outcome) -> None:
-        """Note what a row found."""
+        """Add the plan and bound of a row."""
         if outcome.placement is not None and check(instance, outcome.placement).feasible:
             self.plans.setdefault(name, []).append(outcome.placement)
         source, asked = outcome.bound_source, instance.objective.value
@@ -52,7 +52,7 @@ class Shared:
                 self.bounds.setdefault(above, []).append(LowerBound(outcome.bound, by, True))
 
     def settings(self, name: str, instance: Instance, settings: Settings) -> Settings:
-        """Settings of the next row: where it starts from, and when it may end."""
+        """Settings of the next row: the plan to start from, and when it may end."""
         known = self.bound(instance.objective.value)
         hint = _best(instance, self.plans.get(name, ())) or settings.hint
         if known is None:
