@@ -250,7 +250,7 @@ def _trace(entry: Entry) -> tuple[TracePoint, ...]:
 
 
 def _status(entry: Entry) -> str:
-    """The outcome's status, or ``rejected`` for a plan that the check rejects."""
+    """The outcome's status, or ``breaks`` for a plan that the check rejects."""
     if entry.feasible is False:
         return "breaks"
     return "not covered" if entry.outcome is None else entry.outcome.status.value
