@@ -69,9 +69,12 @@ def _moved(row: dict[str, Any]) -> str:
 
 
 def _to_plan(row: dict[str, Any]) -> str:
-    """When the plan that is returned, or one as good, was first known."""
-    known = [seconds for seconds, value, *_ in row["trace"] if value is not None]
-    return f"{known[-1]:.1f}" if known else "?"
+    """When a plan within a ten-thousandth of the returned one's cost was first known."""
+    if row["objective"] is None:
+        return "?"
+    near = row["objective"] * (1 + 1e-4)
+    known = [seconds for seconds, value, *_ in row["trace"] if value is not None and value <= near]
+    return f"{min(known):.1f}" if known else "?"
 
 
 def _told(result: dict[str, Any]) -> Iterator[str]:
