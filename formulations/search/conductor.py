@@ -278,8 +278,16 @@ def _parts(
         weight = chosen.replicas_weight * few
         replicas = part("replicas", of.temper, better, least=weight, waits=waits)
         first = part("first plan", of.first, better, waits=waits)
-        return [first, replicas, *parts, part("mending", of.mend, better, waits=of.idle)]
+        return [first, *parts, replicas, part("mending", of.mend, better, waits=of.idle)]
 
+    def pack(amount: float) -> bool:
+        plans[0].pack()
+        return False
+
+    packing = part(
+        "packing", pack, partial(better_plan, plans[0]),
+        waits=context.loops.compiling, urgent=lambda: True,
+    )  # fmt: skip
     pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
     turn = inf if context.beside else chosen.first_turn
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
@@ -306,10 +314,11 @@ def _parts(
         )  # fmt: skip
         better = partial(better_plan, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [pooled, patterns, prover, *makers(plans[0]), *machines, improving]
+        first = [packing, pooled, patterns, prover, *makers(plans[0]), *machines, improving]
         first += start if several else []
         return first, [alone], [*makers(plans[1]), whole]
-    return makers(plans[0]), [], [pooled, patterns, *start, *makers(plans[1]), whole, *machines]
+    second = [pooled, patterns, *start, *makers(plans[1]), whole, *machines]
+    return [packing, *makers(plans[0])], [], second
 
 
 def _packing(context: Context, plans: Plans) -> Part:
@@ -353,10 +362,10 @@ def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """Improve plans, on small instances bounds too: there the exact model has the cores to itself
     at first, and most of them later."""
     small = bounds.exact_first()
+    context.loops.prepare()
     if small:
         chosen = context.parameters
         _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
-    context.loops.prepare()
     if small:  # in a thread of its own, as priorities only go down
         _beside(context, lambda: _gently(context, bounds, makers))
     take_turns(context, makers, context.over)

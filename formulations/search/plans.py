@@ -6,7 +6,9 @@ improve the best plan.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 from formulations.search.neighbourhoods import Descent
+
+#: No turn takes longer than this times what it was given.
+_OVERDUE = 3.0
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,14 @@ class Plans:
             self._replicas, self._stuck = None, False
 
     def pack(self) -> None:
-        """Place choices of options, the largest shards first, settle them, and offer the plans.
+        """Place choices of options, the largest shards first, settle them, offer the plans; once.
 
         Besides the choice at hand: the cheapest in total of those whose shards are small enough,
         for several sizes, the most promising first; who meets the target tries again a little
         above what it costs at least. With memory to spare one of these is near the best already.
         """
+        if self._packed:
+            return
         self._packed = True
         context, best = self._context, float("inf")
         for least, options in self._choices():
@@ -113,8 +120,10 @@ class Plans:
         heats = (heat, heat * self._parameters.cooling)
         self._restrict(annealer, target)
         annealer.start(options, self._targets(target))
-        annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
-        context.spend(moves / self._parameters.moves_a_unit)
+        begin = context.clock.now()
+        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
+        context.spend(made / self._parameters.moves_a_unit)
+        self._clocked(made, begin)
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
         self._take(annealer, target)
         return excess
@@ -157,8 +166,7 @@ class Plans:
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or from what was reached."""
         context, annealer = self._context, self._ready()
-        if not self._packed:
-            self.pack()
+        self.pack()
         self.passes += 1
         start, target = self._warm() if warm else (None, self._target())
         self._restrict(annealer, target)
@@ -169,7 +177,8 @@ class Plans:
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
         least = context.bound if context.bound is not None else -(2**62)
         heats = (heat, heat * self._parameters.cooling)
-        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink, least)
+        over = self._overdue(begin, amount)
+        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink, least)
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         met = self._take(annealer, target)
@@ -195,7 +204,8 @@ class Plans:
         heat = self._parameters.first_heats[self.passes % len(self._parameters.first_heats)]
         self.passes += 1
         heats = (heat, heat * self._parameters.cooling)
-        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
+        over = self._overdue(begin, amount)
+        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink)
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         self._take(annealer, target)
@@ -215,7 +225,12 @@ class Plans:
         moves = max(1000, int(amount * self._rate))
         least = context.bound if context.bound is not None else -(2**62)
         made = annealer.temper(
-            moves, context.over, self._mix(), self._parameters.shrink, self._parameters.burst, least
+            moves,
+            self._overdue(begin, amount),
+            self._mix(),
+            self._parameters.shrink,
+            self._parameters.burst,
+            least,
         )
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
@@ -277,6 +292,12 @@ class Plans:
         mix = self._parameters.mix
         few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
+
+    def _overdue(self, begin: float, amount: float) -> Callable[[], bool]:
+        """Whether a turn that began then is over: moves may be far slower than was believed."""
+        clock = self._context.clock
+        end = inf if clock.counts else begin + _OVERDUE * amount
+        return lambda: self._context.over() or clock.now() > end
 
     def _clocked(self, made: int, begin: float) -> None:
         """Learn how many moves a unit of the clock are."""
