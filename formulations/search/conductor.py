@@ -317,7 +317,7 @@ def _parts(
         first = [packing, pooled, patterns, prover, *makers(plans[0]), *machines, improving]
         first += start if several else []
         return first, [alone], [*makers(plans[1]), whole]
-    second = [pooled, patterns, *start, *makers(plans[1]), whole, *machines]
+    second = [pooled, patterns, *start, *machines, *makers(plans[1]), whole]
     return [packing, *makers(plans[0])], [], second
 
 
