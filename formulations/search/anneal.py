@@ -23,6 +23,8 @@ from formulations.search.parameters import DEFAULT
 #: Moves between two looks at the clock: a few hundredths of a second.
 SLICE = 20_000
 _NOBODY = np.zeros(0, dtype=np.int64)
+#: Targets beyond this are no different, and their sum over phases stays below 2^63.
+_FAR = 2**59
 
 
 class Annealer:
@@ -124,7 +126,8 @@ class Annealer:
         return [int(loads[int(self.array[data.CLUSTER_LOAD])])]
 
     def aim(self, target: Sequence[int]) -> None:
-        """Set the target: one number a phase under ``step_time``, else one."""
+        """Set the target: one number a phase under ``step_time``, else one; what is out of reach is cut."""
+        target = [min(one, _FAR) for one in target]
         loads = int(self.array[data.LOADS])
         limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
         wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks

@@ -362,10 +362,10 @@ def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """Improve plans, on small instances bounds too: there the exact model has the cores to itself
     at first, and most of them later."""
     small = bounds.exact_first()
-    context.loops.prepare()
     if small:
         chosen = context.parameters
         _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
+    context.loops.prepare()
     if small:  # in a thread of its own, as priorities only go down
         _beside(context, lambda: _gently(context, bounds, makers))
     take_turns(context, makers, context.over)

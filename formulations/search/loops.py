@@ -82,7 +82,12 @@ class Loops:
         return True
 
     def close(self) -> None:
-        """End a compiler that is still at work; what it has compiled is kept for the next solve."""
+        """End a compiler that is still at work; what it has compiled is kept for the next solve.
+
+        Loading is waited for: a thread that is in Numba's libraries when Python ends aborts it.
+        """
+        if self._loading is not None:
+            self._loading.join()
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
             self._compiling.wait()
