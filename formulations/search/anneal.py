@@ -126,7 +126,7 @@ class Annealer:
         return [int(loads[int(self.array[data.CLUSTER_LOAD])])]
 
     def aim(self, target: Sequence[int]) -> None:
-        """Set the target: one number a phase under ``step_time``, else one; what is out of reach is cut."""
+        """Set the target: one number a phase under ``step_time``, else one."""
         target = [min(one, _FAR) for one in target]
         loads = int(self.array[data.LOADS])
         limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
