@@ -17,6 +17,7 @@ LEAST = {
     "dlrmv4-incidents": 48,
     "dp-vs-exact": 200,
     "capacity": 80,
+    "scale-up": 12,
     "skew": 15,
     "growth": 18,
     "profiles": 20,
