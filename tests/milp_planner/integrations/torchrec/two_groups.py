@@ -70,7 +70,8 @@ def _train(rank: int, folder: Path) -> dict[str, Any]:
         **collection_arguments(document),
     )
     replicas = model._default_ctx.replica_pg
-    model.set_all_reduce_hook(lambda tensors: _average(tensors, replicas))
+    # TorchRec 1.9 gives the group before the tensors
+    model.set_all_reduce_hook(lambda *given: _average(given[-1], replicas))
     with torch.no_grad():
         for name, (row, column), (rows, columns), tensor in _shards(model):
             tensor.copy_(weights[name][row : row + rows, column : column + columns])
