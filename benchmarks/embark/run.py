@@ -1,78 +1,134 @@
-"""Solve instances that carry another planner's plan; store and tabulate both.
+"""Published table lists under HugeCTR's cost: ``auto`` beside other planners and solvers.
 
-``python benchmarks/embark/run.py FOLDER [--time-limit 30] [--seeds 0 1]`` writes
-``results/DATE.json`` and the table of README.md.
+``python benchmarks/embark/run.py DATA [--time-limit 10] [--rebalancer PYTHON]`` solves every case
+that is not stored yet, stores it in ``results/DATE.json`` as soon as it is known and writes the
+tables of docs/against-planners.md. DATA holds ``embark`` and ``table-lists``. ``--quick`` takes
+the small cases only, a second each, without storing anything; ``--table`` only writes the tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
-from formulations import Settings, solve
-from formulations.instance.file import read_instance
-from formulations.settings import available_cores
-from milp_planner.drawing.units import show_gap
-from milp_planner.files import write_json
+import numpy as np
 
-HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.embark import lists, page
+from benchmarks.rebalancer.place import placed
+from formulations import Instance, Outcome, Settings, Status, read_instance, solve
+from formulations.instance.facts import option_facts, own_cost
+from formulations.instance.file import write_instance
+from formulations.settings import available_cores
+from milp_planner.files import write_json
+from milp_planner.plans.compile import compile_for
+
+RANKS = 8, 16, 32, 64, 128
+PEERS = {"CP-SAT": "cpsat", "HiGHS": "mip"}
+LARGEST = 400_000
+"""Options × ranks of the largest case whose whole program HiGHS is given: beyond, memory ends."""
 
 
 def main() -> None:
-    """Solve, store, tabulate."""
+    """Solve what is missing, store, tabulate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--time-limit", type=float, default=30.0)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("data", type=Path, help="folder of embark and table-lists")
+    parser.add_argument("--time-limit", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", default=[], help="parts of the names of cases")
+    parser.add_argument("--rebalancer", help="a Python that has Rebalancer")
+    parser.add_argument("--output", type=Path, help="default: results/DATE.json")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    files = sorted(f for f in given.folder.glob("*.json.gz") if "plans" not in f.name)
-    rows = [solved(f, seed, given.time_limit) for f in files for seed in given.seeds]
+    limit = 1.0 if given.quick else given.time_limit
     today = datetime.date.today().isoformat()
-    document = {
-        "date": today, "cores": available_cores(), "time_limit": given.time_limit, "rows": rows,
+    output = given.output or page.RESULTS / f"{today}.json"
+    if given.table:
+        sys.exit(page.write())
+    document = {"date": today, "cores": available_cores(), "rows": []}
+    if output.exists() and not given.quick:
+        document = page.stored(output)
+    known = {(row["case"], row["time_limit"], row["seed"]) for row in document["rows"]}
+    for name, instance, hugectr in cases(given.data, given.quick):
+        wanted = not given.only or any(part in name for part in given.only)
+        if not wanted or (name, limit, given.seed) in known:
+            continue
+        row = solved(name, instance, limit, given.seed, given.rebalancer)
+        row["planners"]["HugeCTR"] = hugectr and {"objective": hugectr}
+        document["rows"].append(row)
+        print(page.line(row), flush=True)
+        if not given.quick:
+            write_json(output, document)
+    if not given.quick:
+        page.write()
+
+
+def cases(data: Path, quick: bool) -> Iterator[tuple[str, Instance, int | None]]:
+    """Name, Instance and, where one is stored, the cost of HugeCTR's plan."""
+    for name in lists.PUBLISHED:
+        instance = read_instance(data / "embark" / f"{name}.json.gz")
+        if not quick or instance.num_options < 500:
+            yield name, instance, lists.stored_plan(data, name).cost
+    published = {(table, int(name[-3]) * 8) for name, table in lists.PUBLISHED.items()}
+    for name in lists.names(data):
+        for ranks in RANKS[:1] if quick else RANKS:
+            model = lists.model_of(data, name, ranks)
+            if (name, ranks) not in published and not (quick and len(model.tables) > 60):
+                compiled = compile_for(model, lists.cluster_of(ranks), "busiest_rank")
+                yield f"{name}_{ranks // lists.MACHINE}x{lists.MACHINE}", compiled.instance, None
+
+
+def solved(
+    name: str, instance: Instance, limit: float, seed: int, rebalancer: str | None
+) -> dict[str, Any]:
+    """A case by every planner, and the two bounds anybody would think of."""
+    settings = Settings(time_limit=limit, seed=seed)
+    began = time.perf_counter(), sum(os.times()[:4])
+    ours = solve(instance, "auto", settings)
+    planners = {"auto": _row(ours)}
+    if ours.status is not Status.INFEASIBLE:
+        for peer, formulation in PEERS.items():
+            if peer == "HiGHS" and instance.num_options * instance.num_ranks > LARGEST:
+                planners[peer] = {"objective": None, "note": "too large for this machine's memory"}
+            else:
+                planners[peer] = _row(solve(instance, formulation, settings))
+        if rebalancer and ours.placement is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "instance.json.gz"
+                write_instance(instance, file)
+                seconds = ["--seconds", str(limit), "--seed", str(seed)]
+                planners["Rebalancer"] = placed(file, instance, ours, [rebalancer, *seconds])
+    wall, cpu = time.perf_counter() - began[0], sum(os.times()[:4]) - began[1]
+    return {
+        "case": name, "tables": instance.num_tables, "ranks": instance.num_ranks,
+        "options": instance.num_options, "time_limit": limit, "seed": seed,
+        "trivial": trivial(instance), "planners": planners,
+        "busy_cores": round(cpu / wall, 2),
     }  # fmt: skip
-    write_json(HERE / "results" / f"{today}.json", document)
-    update(HERE / "README.md", {"results": table()}, check=False)
 
 
-def solved(file: Path, seed: int, limit: float) -> dict[str, Any]:
-    """One solve beside the reference of the file."""
-    instance = read_instance(file)
-    outcome = solve(instance, "auto", Settings(time_limit=limit, seed=seed))
-    kind = instance.objective.value
-    references = [int(float(str(r[kind]))) for r in instance.reference if kind in r]
-    row = {
-        "instance": file.name.removesuffix(".json.gz"), "ranks": instance.num_ranks, "seed": seed,
-        "tables": instance.num_tables, "objective": outcome.objective, "bound": outcome.bound,
+def trivial(instance: Instance) -> int:
+    """The larger of the mean over ranks and the largest shard, each of the best options."""
+    first = instance.table_options[:-1]
+    least = int(np.minimum.reduceat(option_facts(instance).cost, first).sum())
+    largest = int(np.minimum.reduceat(own_cost(instance), first).max())
+    return max(-(-least // instance.num_ranks), largest)
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "objective": outcome.objective, "bound": outcome.bound,
         "certified": outcome.certified_bound, "status": outcome.status.value,
-        "seconds": round(outcome.seconds, 1), "reference": min(references, default=None),
+        "seconds": round(outcome.seconds, 2),
     }  # fmt: skip
-    print(row, flush=True)
-    return row
-
-
-def table() -> str:
-    """What is stored, in Markdown."""
-    document = stored(HERE / "results")
-    lines = [
-        f"Measured {document['date']} on {document['cores']} cores, {document['time_limit']:g} s.",
-        "",
-        "| instance | tables × ranks | seed | HugeCTR's planner | plan | certified gap | status |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in document["rows"]:
-        gap = 1 - row["certified"] / row["objective"]
-        lines.append(
-            f"| {row['instance']} | {row['tables']} × {row['ranks']} | {row['seed']} | "
-            f"{row['reference'] or 0:,} | {row['objective']:,} | {show_gap(gap)} | "
-            f"{row['status']} |"
-        )
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

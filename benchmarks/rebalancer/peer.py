@@ -1,10 +1,10 @@
 """Place the shards of chosen options with Meta's Rebalancer; run by a Python that has it.
 
-    PYTHON rebalancer_peer.py INSTANCE PLAN PLACED [--setting NAME] [--seconds S] [--seed N]
+    PYTHON peer.py INSTANCE PLAN PLACED [--setting NAME] [--seconds S] [--seed N]
 
 PYTHON is 3.12 or newer with ``rebalancer==1.0.4``. Of PLAN (what ``milp-planner solve --json``
 prints) only the options are read, never the ranks. PLACED gets the rank of every shard, which
-``peers.py`` judges. README.md says what Rebalancer is told.
+``place.py`` judges. README.md says what Rebalancer is given.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any
 
 from rebalancer import ProblemSolver
 
-#: Enumerations travel as numbers: formulas of a balance, its kind of bound, the MIP solver.
-FORMULAS, THRESHOLD, HIGHS = {"squares": 2, "max": 3}, 3, 2
+#: Enumerations travel as numbers: formulas of a balance, its kind of bound, the MIP solver, a limit
+#: that is a number of objects.
+FORMULAS, THRESHOLD, HIGHS, ABSOLUTE = {"squares": 2, "max": 3}, 3, 2, 1
 #: Rounding and the solver's tolerance stay within this share of a capacity.
 MARGIN = 1e-6
 #: Runs one after another, each from where the last ended: goal, solver, share of the time.
@@ -43,6 +44,7 @@ class Block:
     name: str
     loads: list[dict[str, int]]
     ways: list[list[list[int]]]
+    apart: bool
     ranks: list[int] = field(default_factory=list)
 
     @property
@@ -56,12 +58,12 @@ class Block:
 
 
 def block_of(name: str, block: dict[str, Any], machines: list[list[int]]) -> Block:
-    """A block of the file; exits for what TorchRec's instances never hold."""
+    """A block of the file; exits for what no instance here holds."""
     where, count = block["where"], block.get("count", 1)
     ranks = [rank for machine in machines for rank in machine]
     spread = where == "one_machine"
-    if "among" in block or block.get("distinct") or (spread and count > 1):
-        sys.exit(f"{name}: among, distinct and several machines cannot be said here")
+    if "among" in block or (spread and count > 1):
+        sys.exit(f"{name}: among and several machines cannot be said here")
     if isinstance(where, list) or where == "cluster":
         sys.exit(f"{name}: lists of ranks and blocks on no rank cannot be said here")
     kinds = {
@@ -74,7 +76,7 @@ def block_of(name: str, block: dict[str, Any], machines: list[list[int]]) -> Blo
     entries = [entry for entry in block["shards"] for _ in range(entry.get("repeat", 1))]
     entries = entries * len(ways[0]) if len(entries) == 1 else entries
     loads = [{"cost": sum(entry["cost"]), **entry.get("use", {})} for entry in entries]
-    return Block(name, loads, ways)
+    return Block(name, loads, ways, bool(block.get("distinct")))
 
 
 def room_of(instance: dict[str, Any], blocks: list[Block]) -> dict[str, list[float]]:
@@ -83,6 +85,8 @@ def room_of(instance: dict[str, Any], blocks: list[Block]) -> dict[str, list[flo
     room = {"cost": [sum(load["cost"] for b in blocks for load in b.loads) / ranks] * ranks}
     for resource in instance["resources"]:
         name, capacity = resource["name"], resource["capacity"]
+        if not any(load.get(name) for block in blocks for load in block.loads):
+            continue
         if resource["scope"] != "rank":
             sys.exit(f"{name}: only resources of a rank can be said here")
         room[name] = capacity if isinstance(capacity, list) else [capacity] * ranks
@@ -105,9 +109,11 @@ def greedy(blocks: list[Block], room: dict[str, list[float]]) -> None:
     for block in sorted(blocks, key=size):
         plans = []
         for way in block.ways:
-            shards = list(zip(way, block.loads, strict=True))
-            ranks = [min((penalty(r, load), r) for r in ranks)[1] for ranks, load in shards]
-            plans.append((max(map(penalty, ranks, block.loads)), ranks))
+            taken: list[int] = []
+            for ranks, load in zip(way, block.loads, strict=True):
+                free = [rank for rank in ranks if not block.apart or rank not in taken]
+                taken.append(min((penalty(rank, load), rank) for rank in free)[1])
+            plans.append((max(map(penalty, taken, block.loads)), taken))
         block.ranks = min(plans)[1]
         for rank, load in zip(block.ranks, block.loads, strict=True):
             used[rank].update({key: used[rank][key] + value for key, value in load.items()})
@@ -120,7 +126,7 @@ def described(
     ranks = range(len(room["cost"]))
     start = {str(rank): [f"fixed/{rank}"] for rank in ranks}
     loads: dict[str, dict[str, int]] = {f"fixed/{rank}": {} for rank in ranks}
-    avoid, groups = [], {}
+    avoid, groups, apart = [], {}, {}
     for block in blocks:
         for position, (name, load) in enumerate(zip(block.shards(), block.loads, strict=True)):
             if block.fixed:
@@ -134,6 +140,8 @@ def described(
             avoid += [{"object": name, "scopeItems": banned}] if banned else []
         if len(block.ways) > 1:
             groups[block.name] = block.shards()
+        if block.apart and not block.fixed:
+            apart[block.name] = block.shards()
     solver = ProblemSolver(service_name="rebalancer", service_scope="benchmark")
     solver.set_object_name("shard").set_container_name("rank").set_assignment(start)
     machine_of = {str(rank): str(m) for m, machine in enumerate(machines) for rank in machine}
@@ -154,6 +162,11 @@ def described(
         solver.add_partition("block", groups)
         spec = {"name": "one machine", "scope": "machine", "partitionName": "block"}
         solver.add_constraint({"colocateGroupsSpec": spec})
+    if apart:
+        solver.add_partition("apart", apart)
+        one = {"type": ABSOLUTE, "globalLimit": 1.0}
+        spec = {"name": "apart", "scope": "rank", "partitionName": "apart", "limit": one}
+        solver.add_constraint({"groupCountSpec": spec})
     spec = {"name": goal, "scope": "rank", "dimension": "cost", "formula": FORMULAS[goal]}
     return solver.add_goal({"balanceSpec": {**spec, "boundType": THRESHOLD, "upperBound": 0.0}})
 
