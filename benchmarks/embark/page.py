@@ -13,6 +13,8 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "against-planners.md"
 RESULTS = HERE / "results"
 OTHERS = "HugeCTR", "CP-SAT", "HiGHS", "Rebalancer"
+TOO_LARGE = "too large for this machine's memory"
+Row = dict[str, Any]
 
 
 def write(*, check: bool = False) -> int:
@@ -26,84 +28,104 @@ def blocks(document: dict[str, Any]) -> dict[str, str]:
     published = [row for row in rows if row["case"] in lists.PUBLISHED]
     rest = [row for row in rows if row["case"] not in lists.PUBLISHED]
     return {
-        "overview": _overview(document, rows),
+        "overview": overview(document, rows),
         "published": _table(published, OTHERS),
         "lists": _table(rest, OTHERS[1:]),
     }
 
 
-def line(row: dict[str, Any]) -> str:
+def line(row: Row) -> str:
     """A case in one line, for a terminal."""
     ours = row["planners"]["auto"]
     found = [f"{name} {_beside(row, name)}" for name in OTHERS]
     return f"{row['case']}: {ours['status']} {ours['objective']} {_gap(ours)}; {', '.join(found)}"
 
 
-def _overview(document: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    limits = sorted({f"{row['time_limit']:g} s" for row in rows})
-    busy = sorted(row["busy_cores"] for row in rows)
+def overview(document: dict[str, Any], rows: list[Row]) -> str:
+    """Wins and losses, counted and by name."""
     fit = [row for row in rows if row["planners"]["auto"]["status"] != "infeasible"]
+    limits = sorted({row["time_limit"] for row in rows})
+    busy = sorted(row["busy_cores"] for row in rows)
     lines = [
-        f"Measured {document['date']} on {document['cores']} cores, {' or '.join(limits)} for every "
-        f"planner (this benchmark had {busy[len(busy) // 2]:g} cores in the median case, "
-        f"{busy[0]:g} at least; a planner that ends early leaves cores idle).",
+        f"Measured {document['date']} on {document['cores']} cores, "
+        f"{' or '.join(f'{limit:g} s' for limit in limits)} for every planner; a case kept "
+        f"{busy[len(busy) // 2]:g} cores busy in the median.",
         f"{len(rows)} cases, of which {len(rows) - len(fit)} cannot fit (proved).",
         "",
-        "| planner | its cases | dearer than `auto` | the same | cheaper | no plan | median excess of its plans |",
+        "| planner | cases | dearer than `auto` | the same | cheaper | no plan | median excess |",
         "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for name in OTHERS:
-        tried = [r for r in fit if (r["planners"].get(name) or {}).get("note", "") != _LARGE
-                 and r["planners"].get(name)]  # fmt: skip
-        excess = sorted(x for r in tried if (x := _excess(r, name)) is not None)
-        middle = show_gap(excess[len(excess) // 2]) if excess else "–"
-        counts = [sum(x > 0 for x in excess), excess.count(0), sum(x < 0 for x in excess)]
-        shown = " | ".join(map(str, [len(tried), *counts, len(tried) - len(excess), middle]))
-        lines.append(f"| {name} | {shown} |")
-    worse = [f"{r['case']}: {name} by {show_gap(-x)}" for r in fit for name in OTHERS
-             if (x := _excess(r, name)) is not None and x < 0]  # fmt: skip
-    open_ = [r for r in fit if _open(r["planners"]["auto"]) > 0.01]
-    behind = [r["case"] for r in fit for name in ("CP-SAT", "HiGHS")
-              if ((r["planners"].get(name) or {}).get("bound") or 0)
-              > (r["planners"]["auto"]["bound"] or 0)]  # fmt: skip
-    gaps = sorted(_open(r["planners"]["auto"]) for r in fit)
-    lines += [
+        *(_counted(fit, name) for name in OTHERS),
         "",
-        f"- Plans of others that are cheaper than `auto`'s: {'; '.join(worse) or 'none'}.",
-        f"- Cases where a solver's bound is above `auto`'s: {', '.join(dict.fromkeys(behind)) or 'none'}.",
-        f"- Certified gap of `auto`: median {show_gap(gaps[len(gaps) // 2])}, worst {show_gap(gaps[-1])}; "
-        f"{sum(g == 0 for g in gaps)} of {len(gaps)} closed.",
-        "- More than 1% open: "
-        + ("; ".join(f"{r['case']} {_gap(r['planners']['auto'])}" for r in open_) or "none")
-        + ".",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    ]
+    gaps = sorted(_open(row["planners"]["auto"]) for row in fit)
+    closed = sum(gap == 0 for gap in gaps)
+    wide = [f"{row['case']} {show_gap(gap)}" for row in fit
+            if (gap := _open(row["planners"]["auto"])) > 0.01]  # fmt: skip
+    return "\n".join([
+        *lines,
+        f"- Plans of others that are cheaper than `auto`'s: {_listed(_cheaper(fit))}.",
+        f"- Cases where a solver's bound is above `auto`'s: {_listed(_behind(fit))}.",
+        f"- Certified gap of `auto`: median {show_gap(gaps[len(gaps) // 2])}, "
+        f"worst {show_gap(gaps[-1])}; {closed} of {len(gaps)} closed.",
+        f"- More than 1% open: {_listed(wide)}.",
+    ])  # fmt: skip
 
 
-_LARGE = "too large for this machine's memory"
+def _listed(names: list[str]) -> str:
+    return "; ".join(names) or "none"
 
 
-def _table(rows: list[dict[str, Any]], others: tuple[str, ...]) -> str:
+def _counted(fit: list[Row], name: str) -> str:
+    tried = [row["planners"][name] for row in fit if row["planners"].get(name)]
+    tried = [found for found in tried if found.get("note") != TOO_LARGE]
+    excess = sorted(x for row in fit if (x := _excess(row, name)) is not None)
+    middle = show_gap(excess[len(excess) // 2]) if excess else "–"
+    counts = [sum(x > 0 for x in excess), excess.count(0), sum(x < 0 for x in excess)]
+    shown = [name, len(tried), *counts, len(tried) - len(excess), middle]
+    return f"| {' | '.join(map(str, shown))} |"
+
+
+def _cheaper(fit: list[Row]) -> list[str]:
+    """Losses: case, whose plan, by how much."""
+    return [
+        f"{row['case']} ({name}, {show_gap(-excess)})"
+        for row in fit
+        for name in OTHERS
+        if (excess := _excess(row, name)) is not None and excess < 0
+    ]
+
+
+def _behind(fit: list[Row]) -> list[str]:
+    """Cases where another solver's bound is the higher one."""
+    return [
+        f"{row['case']} ({name}, {show_gap(bound / (ours or 1) - 1)})"
+        for row in fit
+        for name in ("CP-SAT", "HiGHS")
+        if (bound := (row["planners"].get(name) or {}).get("bound"))
+        and bound > (ours := row["planners"]["auto"]["bound"] or 0)
+    ]
+
+
+def _table(rows: list[Row], others: tuple[str, ...]) -> str:
     lines = [
-        "| case | tables × ranks | the larger of mean and largest shard | `auto` | certified gap | seconds | "
+        "| case | tables × ranks | trivial bound | `auto` | certified gap | seconds | "
         + " | ".join(others) + " |",
         "|---|---|---|---|---|---|" + "---|" * len(others),
     ]  # fmt: skip
     for row in rows:
         ours = row["planners"]["auto"]
-        head = f"| {row['case']} | {row['tables']} × {row['ranks']} | "
+        shown = [row["case"], f"{row['tables']} × {row['ranks']}"]
         if ours["status"] == "infeasible":
-            lines.append(
-                f"{head}– | cannot fit | – | {ours['seconds']:.1f} |" + " – |" * len(others)
-            )
-            continue
-        plan = f"{ours['objective']:,}" if ours["objective"] else "no plan"
-        lines.append(f"{head}{row['trivial']:,} | {plan} | {_gap(ours)} | {ours['seconds']:.1f} | "
-                     + " | ".join(_beside(row, name) for name in others) + " |")  # fmt: skip
+            shown += ["–", "cannot fit", "–", f"{ours['seconds']:.1f}", *("–" for _ in others)]
+        else:
+            plan = f"{ours['objective']:,}" if ours["objective"] else "no plan"
+            shown += [f"{row['trivial']:,}", plan, _gap(ours), f"{ours['seconds']:.1f}"]
+            shown += [_beside(row, name) for name in others]
+        lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def _excess(row: dict[str, Any], name: str) -> float | None:
+def _excess(row: Row, name: str) -> float | None:
     """By how much another's plan is dearer than ours, as a share of ours."""
     found, ours = row["planners"].get(name) or {}, row["planners"]["auto"]
     if not found.get("objective") or not ours["objective"]:
@@ -111,23 +133,23 @@ def _excess(row: dict[str, Any], name: str) -> float | None:
     return float(found["objective"] / ours["objective"] - 1)
 
 
-def _beside(row: dict[str, Any], name: str) -> str:
-    found = row["planners"].get(name)
+def _beside(row: Row, name: str) -> str:
+    found, excess = row["planners"].get(name), _excess(row, name)
     if not found:
         return "–"
-    excess = _excess(row, name)
     if excess is None:
-        return "not run" if found.get("note") == _LARGE else "no plan"
-    sign = "" if excess == 0 else "+" if excess > 0 else "−"
+        return "not run" if found.get("note") == TOO_LARGE else "no plan"
+    sign = "+" if excess > 0 else "−"
     proved = ", proved" if found.get("status") == "optimal" else ""
     return (f"{sign}{show_gap(abs(excess))}" if excess else "the same") + proved
 
 
-def _open(found: dict[str, Any]) -> float:
+def _open(found: Row) -> float:
+    """The certified gap of a plan; 1 without one."""
     if not found["objective"] or found["certified"] is None:
         return 1.0
     return float(1 - found["certified"] / found["objective"])
 
 
-def _gap(found: dict[str, Any]) -> str:
+def _gap(found: Row) -> str:
     return show_gap(_open(found)) if found["objective"] else "–"

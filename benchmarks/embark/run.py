@@ -90,14 +90,14 @@ def solved(
     name: str, instance: Instance, limit: float, seed: int, rebalancer: str | None
 ) -> dict[str, Any]:
     """A case by every planner, and the two bounds anybody would think of."""
-    settings = Settings(time_limit=limit, seed=seed)
+    settings = Settings(time_limit=limit, seed=seed, polish=False)
     began = time.perf_counter(), sum(os.times()[:4])
     ours = solve(instance, "auto", settings)
     planners = {"auto": _row(ours)}
     if ours.status is not Status.INFEASIBLE:
         for peer, formulation in PEERS.items():
             if peer == "HiGHS" and instance.num_options * instance.num_ranks > LARGEST:
-                planners[peer] = {"objective": None, "note": "too large for this machine's memory"}
+                planners[peer] = {"objective": None, "note": page.TOO_LARGE}
             else:
                 planners[peer] = _row(solve(instance, formulation, settings))
         if rebalancer and ours.placement is not None:

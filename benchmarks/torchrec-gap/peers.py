@@ -3,8 +3,8 @@
     python benchmarks/torchrec-gap/peers.py FOLDER OUTPUT --python PYTHON [--only PART …]
         [--settings NAME …] [--seconds S] [--options S] [--seed N]
 
-PYTHON has ``rebalancer==1.0.4`` (see benchmarks/rebalancer/README.md). One row per instance and setting goes to OUTPUT as
-soon as it is known; a second call skips what is there.
+PYTHON has ``rebalancer==1.0.4`` (see benchmarks/rebalancer/README.md). One row per instance and
+setting goes to OUTPUT as soon as it is known; a second call skips what is there.
 """
 
 from __future__ import annotations

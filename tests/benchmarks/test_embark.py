@@ -1,0 +1,77 @@
+"""Published lists beside other planners: what counts as a loss, and a short run of everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.embark import page, run
+from formulations import Settings, solve
+from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import two_modes
+
+
+def row(case: str, ours: int, certified: int, **others: int | None) -> dict[str, Any]:
+    """A stored case with the plans of others, None where one found none."""
+    auto = {"objective": ours, "bound": certified, "certified": certified, "status": "feasible",
+            "seconds": 1.0}  # fmt: skip
+    found = {name.replace("_", "-"): {"objective": value, "bound": None, "status": "feasible"}
+             for name, value in others.items()}  # fmt: skip
+    return {"case": case, "tables": 2, "ranks": 8, "time_limit": 1.0, "trivial": 1, "options": 4,
+            "busy_cores": 2.0, "planners": {"auto": auto, **found}}  # fmt: skip
+
+
+def test_losses_are_named_and_counted() -> None:
+    """A cheaper plan of another is a loss with its size; a dearer one and none are counted."""
+    rows = [
+        row("a_1x8", 100, 100, CP_SAT=90, HiGHS=110),
+        row("b_1x8", 100, 95, CP_SAT=100, HiGHS=None),
+    ]
+    said = page.overview({"date": "2026-01-01", "cores": 2}, rows)
+    assert "cheaper than `auto`'s: a_1x8 (CP-SAT, 10%)." in said
+    assert "| CP-SAT | 2 | 0 | 1 | 1 | 0 | 0 |" in said
+    assert "| HiGHS | 2 | 1 | 0 | 0 | 1 | 10% |" in said
+    assert "More than 1% open: b_1x8 5%." in said and "1 of 2 closed" in said
+
+
+def test_a_higher_bound_of_a_solver_is_named() -> None:
+    """Also where the plans are the same."""
+    one = row("a_1x8", 100, 90, CP_SAT=100)
+    one["planners"]["CP-SAT"]["bound"] = 99
+    said = page.overview({"date": "2026-01-01", "cores": 2}, [one])
+    assert "a solver's bound is above `auto`'s: a_1x8 (CP-SAT, 10%)." in said
+
+
+def test_the_page_shows_what_is_stored() -> None:
+    """Its blocks are those of the newest result."""
+    assert page.write(check=True) == 0
+
+
+def test_the_trivial_bound_is_one() -> None:
+    """The mean of the cheapest options, or the largest shard, is never above the optimum."""
+    instance = two_modes()
+    best = brute_force(instance).objective
+    found = solve(instance, "auto", Settings(time_limit=10))
+    assert best == found.objective and run.trivial(instance) <= best
+
+
+@pytest.mark.slow
+def test_the_short_form_runs(shared_data: Path) -> None:
+    """Every small case prints a line, and nothing is stored."""
+    script = Path(run.__file__)
+    before = sorted(page.RESULTS.iterdir())
+    done = subprocess.run(
+        [sys.executable, str(script), str(shared_data), "--quick", "--only", "criteo", "7table"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "7table_470B_hotness20_8x8", "criteo_1tb_threshold15_1x8",
+        "criteo_1tb_unthresholded_1x8", "embark_7table_470B_hotness20_1x8",
+    ]  # fmt: skip
+    assert "optimal 1744830464" in lines[1] and "infeasible" in lines[3]
+    assert sorted(page.RESULTS.iterdir()) == before
