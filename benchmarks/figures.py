@@ -142,6 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", nargs="+", metavar="PAGE", help="pages whose path contains one of these"
     )
     parser.add_argument("--instances", help="folder of the torchrec_*.json.gz instances")
+    parser.add_argument("--lists", help="folder of published table lists and EMBark's instances")
     parser.add_argument("--printout", help="TorchRec's sharding_stats_example.txt.gz")
     parser.add_argument(
         "--check", action="store_true", help="only say whether docs/measured.md is current"
@@ -154,14 +155,19 @@ def main(arguments: list[str] | None = None) -> int:
     page = ROOT / "docs" / "measured.md"
     if args.check:
         return update(page, {BLOCK: figures.table()}, check=True)
-    given = {"today": f"{date.today()}", "instances": args.instances, "printout": args.printout}
+    given = {
+        "today": f"{date.today()}",
+        "instances": args.instances,
+        "printout": args.printout,
+        "lists": args.lists,
+    }
     for step in figures.steps:
         if args.only and not any(part in step.page for part in args.only):
             continue
         commands = step.commands(given)
         print(f"== {step.page} ({figures.takes(step)})", flush=True)
         if commands is None:
-            print("   left out: it needs --instances or --printout")
+            print("   left out: it needs --instances, --printout or --lists")
         elif args.list:
             print("\n".join(f"   {command}" for command in commands))
         elif code := figures.measure(step, commands):

@@ -1,12 +1,17 @@
-"""The tables of docs/against-planners.md, from the newest stored result."""
+"""The tables of docs/against-planners.md, from the newest stored result.
+
+``python benchmarks/embark/page.py [--check]``
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.embark import lists
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 from milp_planner.drawing.units import show_gap
 
 HERE = Path(__file__).resolve().parent
@@ -17,20 +22,15 @@ TOO_LARGE = "too large for this machine's memory"
 Row = dict[str, Any]
 
 
-def write(*, check: bool = False) -> int:
-    """Write the blocks of the page; with ``check`` only say (1) that they are out of date."""
-    return update(PAGE, blocks(stored(RESULTS)), check=check)
-
-
 def blocks(document: dict[str, Any]) -> dict[str, str]:
     """Every block's text."""
     rows = sorted(document["rows"], key=lambda r: (r["case"].rpartition("_")[0], r["ranks"]))
     published = [row for row in rows if row["case"] in lists.PUBLISHED]
     rest = [row for row in rows if row["case"] not in lists.PUBLISHED]
     return {
-        "overview": overview(document, rows),
-        "published": _table(published, OTHERS),
-        "lists": _table(rest, OTHERS[1:]),
+        "overview: benchmarks/embark/page.py": overview(document, rows),
+        "published: benchmarks/embark/page.py": _table(published, OTHERS),
+        "lists: benchmarks/embark/page.py": _table(rest, OTHERS[1:]),
     }
 
 
@@ -153,3 +153,7 @@ def _open(found: Row) -> float:
 
 def _gap(found: Row) -> str:
     return show_gap(_open(found)) if found["objective"] else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(command(__doc__, PAGE, RESULTS, blocks))

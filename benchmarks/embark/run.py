@@ -1,9 +1,9 @@
 """Published table lists under HugeCTR's cost: ``auto`` beside other planners and solvers.
 
-``python benchmarks/embark/run.py DATA [--time-limit 10] [--rebalancer PYTHON]`` solves every case
+``python benchmarks/embark/run.py DATA [--time-limit 5] [--rebalancer PYTHON]`` solves every case
 that is not stored yet, stores it in ``results/DATE.json`` as soon as it is known and writes the
 tables of docs/against-planners.md. DATA holds ``embark`` and ``table-lists``. ``--quick`` takes
-the small cases only, a second each, without storing anything; ``--table`` only writes the tables.
+the small cases only, a second each, without storing anything.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.embark import lists, page
+from benchmarks.pages import stored, update
 from benchmarks.rebalancer.place import placed
 from formulations import Instance, Outcome, Settings, Status, read_instance, solve
 from formulations.instance.facts import option_facts, own_cost
@@ -40,22 +41,19 @@ def main() -> None:
     """Solve what is missing, store, tabulate."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="folder of embark and table-lists")
-    parser.add_argument("--time-limit", type=float, default=10.0)
+    parser.add_argument("--time-limit", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=[], help="parts of the names of cases")
     parser.add_argument("--rebalancer", help="a Python that has Rebalancer")
     parser.add_argument("--output", type=Path, help="default: results/DATE.json")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     limit = 1.0 if given.quick else given.time_limit
     today = datetime.date.today().isoformat()
     output = given.output or page.RESULTS / f"{today}.json"
-    if given.table:
-        sys.exit(page.write())
     document = {"date": today, "cores": available_cores(), "rows": []}
     if output.exists() and not given.quick:
-        document = page.stored(output)
+        document = stored(output)
     known = {(row["case"], row["time_limit"], row["seed"]) for row in document["rows"]}
     for name, instance, hugectr in cases(given.data, given.quick):
         wanted = not given.only or any(part in name for part in given.only)
@@ -68,7 +66,7 @@ def main() -> None:
         if not given.quick:
             write_json(output, document)
     if not given.quick:
-        page.write()
+        update(page.PAGE, page.blocks(document))
 
 
 def cases(data: Path, quick: bool) -> Iterator[tuple[str, Instance, int | None]]:

@@ -46,11 +46,6 @@ def test_a_higher_bound_of_a_solver_is_named() -> None:
     assert "a solver's bound is above `auto`'s: a_1x8 (CP-SAT, 10%)." in said
 
 
-def test_the_page_shows_what_is_stored() -> None:
-    """Its blocks are those of the newest result."""
-    assert page.write(check=True) == 0
-
-
 def test_the_trivial_bound_is_one() -> None:
     """The mean of the cheapest options, or the largest shard, is never above the optimum."""
     instance = two_modes()
