@@ -163,7 +163,6 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     bounds, settings = Bounds(context, tell, plans[1].choose), context.settings
     small = bounds.small
     makers, exact, second = _parts(context, plans, bounds)
-    makers = [_packing(context, plans[0]), *makers]
     if settings.gap_asked and not context.beside:
         makers.append(_closing(bounds))
 
@@ -183,7 +182,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     if not context.beside:
         context.loops.prepare()
         with context.clock.holding_back(kept):
-            step(context, makers[:1])  # where the linear program takes long, a plan comes first
+            _pack_early(context, makers[0])
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
             return _stopped(context)  # asked here, as what is held back is not left for a search
     if small:  # solved in a moment, and the options that it leaves are proved sooner
@@ -321,15 +320,10 @@ def _parts(
     return [packing, *makers(plans[0])], [], second
 
 
-def _packing(context: Context, plans: Plans) -> Part:
-    """Choices of options packed at once where the linear program takes long; else nothing."""
-
-    def pack(amount: float) -> bool:
-        if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
-            plans.pack()
-        return False
-
-    return Part("packing", pack, lambda: 0.0)
+def _pack_early(context: Context, packing: Part) -> None:
+    """Have a plan before the linear program where greedy was not asked and that takes long."""
+    if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
+        step(context, [packing])
 
 
 def _size(context: Context) -> float:
