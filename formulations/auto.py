@@ -13,13 +13,8 @@ from formulations.instance import Instance
 from formulations.presolve import placement_variables, presolve
 from formulations.result.certify import kept_to_prove
 from formulations.result.outcome import Outcome
-from formulations.result.verify import CHECKING, READING
 from formulations.search.conductor import conduct
 from formulations.settings import Settings
-
-#: Seconds an option for the check of a certificate, where no side of the search does it in time,
-#: and the largest share of the time limit for it.
-CHECK, MOST_AFTERWARDS = READING + CHECKING, 0.3
 
 #: Those of both; each reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
@@ -35,10 +30,4 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     if chosen(instance) == "cpsat":
         with clock.holding_back(kept_to_prove(instance, settings)):
             return exact.solve(instance, settings, clock)
-    kept = 0.0
-    alone = settings.workers == 1 and settings.work_limit is None
-    if alone and settings.polish and settings.certificate:
-        limit = settings.time_limit or 0.0
-        kept = min(CHECK * instance.num_options, MOST_AFTERWARDS * limit)
-    with clock.holding_back(kept):
-        return conduct(instance, settings, clock, "auto")
+    return conduct(instance, settings, clock, "auto")

@@ -84,14 +84,20 @@ def _with_hint(
 ) -> tuple[Settings, dict[str, object]]:
     """The settings with a feasible hint, if necessary one with few bytes moved, or without a hint
     if none was found; and details of what had to move."""
+    from formulations.result.certify import kept_to_prove
     from formulations.search.near import complete, settled
 
     hint = settings.hint
     if hint is None or chosen.proves == "nothing":
         return settings, {}
-    if complete(instance, hint) and (not instance.current or check(instance, hint).feasible):
+    fits = complete(instance, hint) and check(instance, hint).feasible
+    if fits and not instance.limits_moves or complete(instance, hint) and not instance.current:
         return settings, {}
-    plan = settled(instance, hint, settings.prices, clock.over, clock.interrupted, settings.seed)
+    left = None if clock.counts else clock.remaining
+    with clock.holding_back(kept_to_prove(instance, settings)):
+        plan = settled(
+            instance, hint, settings.prices, clock.over, clock.interrupted, left, settings.seed
+        )
     told: dict[str, object] = {}
     if plan is not None:
         moved = moved_tables(instance, plan)
@@ -121,7 +127,7 @@ def _proved(
 ) -> Outcome:
     """What a formulation answers, with a certificate where time is left for one; last, its own
     certificate is tried at the plan's cost."""
-    from formulations.result.certify import LEAST_SECONDS, raised, seconds_to_check
+    from formulations.result.certify import LEAST_SECONDS, raised
 
     outcome = _with_proof(instance, chosen, settings, clock)
     if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, settings.gap):
@@ -129,8 +135,7 @@ def _proved(
     near = near_enough(outcome, settings.gap_asked)
     if not settings.certificate or near or clock.interrupted():
         return outcome
-    soon = seconds_to_check(instance, first=False) <= max(LEAST_SECONDS, clock.remaining())
-    return raised(instance, outcome) if soon else outcome
+    return raised(instance, outcome, max(LEAST_SECONDS, clock.remaining()))
 
 
 def _on(
@@ -150,7 +155,7 @@ def _on(
 def _with_proof(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    from formulations.result.certify import certify, kept_to_prove, seconds_to_check
+    from formulations.result.certify import LEAST_SECONDS, certify, kept_to_prove
 
     conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way
     with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
@@ -162,7 +167,7 @@ def _with_proof(
     if settings.time_limit is None or settings.work_limit is not None:
         return certify(instance, outcome)
     left = clock.remaining()
-    if outcome.certified_bound is not None and left <= seconds_to_check(instance, first=False):
+    if outcome.certified_bound is not None and left <= LEAST_SECONDS:
         return outcome  # no time is left to prove more
     return certify(instance, outcome, left)
 

@@ -205,8 +205,6 @@ WALL_ONLY = {
     "niceness": "sides beside each other",
     "young_share": "a whole model is left early only where time is not counted",
     "much_of_gap": "a whole model is left early only where time is not counted",
-    "beside_factor": "nothing is kept back where work is counted",
-    "most_kept": "nothing is kept back where work is counted",
     "last_words": "sides beside each other",
 }
 

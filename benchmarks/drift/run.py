@@ -38,7 +38,10 @@ def main() -> None:
     parser.add_argument("--changes", nargs="+", default=CHANGES)
     parser.add_argument("--fresh-seconds", type=float, default=60.0)
     parser.add_argument("--again-seconds", type=float, default=3.0)
-    parser.add_argument("--max-moved", type=float, default=0.09, help="share of the bytes")
+    parser.add_argument(
+        "--max-moved", type=float, nargs=2, default=(0.09, 0.3),
+        help="share of the bytes where tables change, and where ranks do",
+    )  # fmt: skip
     parser.add_argument("--shared", action="store_true", help="other work runs beside")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +87,7 @@ def solved(
     if stage == "again":
         more = {
             "time_limit": asked.again_seconds, "before": before, "lost": after.lost,
-            "max_moved": Moves(share=asked.max_moved),
+            "max_moved": Moves(share=asked.max_moved[not change.startswith("drift")]),
         }  # fmt: skip
     found = plan(after.model, after.cluster, objective=subject.objective, **more)
     row = {

@@ -65,6 +65,8 @@ def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clo
     """
     if outcome.placement is None or outcome.objective is None or not instance.num_tables:
         return outcome
+    if instance.limits_moves and clock.over():  # few tables may move, so little is left to tidy
+        return outcome
     seek = _Seek(Problem(instance, settings.goals), outcome, settings, clock)
     seek.run()
     told = with_plan(instance, outcome, seek.plan, seek.most)

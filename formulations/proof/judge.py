@@ -1,10 +1,9 @@
-"""Judge a certificate by arrays: in milliseconds what the checker reads option by option.
+"""Judge a certificate by arrays of integers: in milliseconds what the checker reads for seconds.
 
-Only of proofs of a bound over pooled ranks: rows of costs, capacities, largest shards and fusion,
-and splits by options. Of any other, and of any that is not closed here, nothing is said: the
-checker decides. Rows and their prices are those of the prover, while the checker shares no line
-with it; so what is claimed for the first time is for the checker, and this is for what it accepted
-before, and for claims that follow from such ones.
+The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
+fusion and moves, and splits by options. It leaves every other proof to the checker. A solve asks the judge
+first, because the checker takes 20 s to read 1,000 tables on 128 ranks. The judge shares rows and
+prices with the prover, the checker shares no line with either: ``verify`` always asks the checker.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ _FAR = 2**62
 _KEYS = {"use", "table", "options"}
 
 
-def closes(instance: Instance, certificate: Certificate | None) -> bool:
-    """Whether every case of the certificate is closed; False: not said."""
+def closes(instance: Instance, certificate: Certificate | None) -> bool | None:
+    """Whether every case of the certificate is closed; None: the judge cannot read it."""
     if certificate is None or certificate.target is None or abs(certificate.target) > _FAR:
-        return False
+        return None
     nodes = certificate.nodes
     steps = sum(1 + len(node.get("use", [])) for node in nodes) * instance.num_options
     if steps > MOST or not instance.num_tables:
-        return False
+        return None
     if not checker.CERTIFICATE(certificate_to_dict(certificate)):
-        return False
+        return None
     if any(node.keys() - _KEYS for node in nodes):
-        return False
+        return None
     try:
         return _Judge(instance, certificate, certificate.target - 1).closes()
-    except InstanceError:  # a row that is not there, or tells like ranks apart
-        return False
+    except InstanceError:  # a row that does not exist, or one of single ranks
+        return None
 
 
 class _Judge:
@@ -67,7 +66,7 @@ class _Judge:
         self._prices: dict[int, BigArray] = {}
 
     def closes(self) -> bool:
-        """Node by node, the root first; False: not said."""
+        """Whether every node closes or is split into all of its cases."""
         if not all(map(self._there, self.nodes)):
             return False
         states: list[NDArray[np.bool_] | None] = [self.rows.possible]
@@ -130,7 +129,9 @@ class _Judge:
 
 
 def _pooled(rows: Rows, row: dict[str, Any]) -> bool:
-    """Whether a row is of a kind that is read here, of something that is there."""
+    """Whether a row is of a kind that is read here, of something that exists."""
+    if row["row"] in {"moved_tables", "moved_bytes"}:
+        return getattr(rows.instance, f"max_{row['row']}") is not None
     if row["row"] == "cost" and rows.instance.objective == Objective.TOTAL:
         return bool(row["of"] == Objective.TOTAL.value and row.get("at", 0) == 0)
     kinds = {"cost", "capacity", "largest_cost", "largest_use", "fusion"}

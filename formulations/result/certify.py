@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from math import inf
 
 from formulations.instance import Instance
 from formulations.proof.prove import prove, prove_infeasible
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
-from formulations.result.verify import CHECKING, READING, certifies
+from formulations.result.verify import accepted, seconds_to_check
 from formulations.settings import Settings
 
 #: Source of a bound that a certificate proves.
@@ -24,17 +26,14 @@ FINDING = 0.7
 
 
 def kept_to_prove(instance: Instance, settings: Settings) -> float:
-    """Seconds to reserve for :func:`certify` in a solve that has proved nothing before."""
+    """Seconds to reserve for :func:`certify` in a solve that has proved nothing before, with those
+    for the checker where it is quick."""
     if not settings.certificate or settings.work_limit is not None:
         return 0.0
     several = len(instance.machines) > 1
-    return min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))
-
-
-def seconds_to_check(instance: Instance, first: bool) -> float:
-    """About the seconds that checking a certificate takes, with reading the instance the first
-    time."""
-    return instance.num_options * (CHECKING + (READING if first else 0.0))
+    kept = min(MOST_SECONDS[several], KEEP[several] * (settings.time_limit or 0.0))
+    check = seconds_to_check(instance)
+    return kept + (check if check <= kept else 0.0)
 
 
 def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
@@ -55,19 +54,22 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     Outcome
         With ``certificate`` and ``certified_bound``; unchanged if none was found.
     """
+    left, finding = inf, None
     if seconds is not None:
-        check = seconds_to_check(instance, first=outcome.certified_bound is None)
-        seconds = max(LEAST_SECONDS, FINDING * (seconds - check))
+        left, check = max(2 * LEAST_SECONDS, seconds), seconds_to_check(instance)
+        # where the checker takes longer than that, the judge by arrays has to do
+        finding = max(LEAST_SECONDS, FINDING * (seconds - (check if check < seconds else 0.0)))
+    accepts = partial(accepted, seconds=left)
     if outcome.status == Status.INFEASIBLE:
-        proof = prove_infeasible(instance, seconds)
-        if proof is None or not certifies(instance, proof):
+        proof = prove_infeasible(instance, finding)
+        if proof is None or not accepts(instance, proof):
             return outcome
         return outcome.with_(certificate=proof)
-    certificate = prove(instance, outcome.objective, seconds)
-    return outcome if certificate is None else with_certificate(instance, outcome, certificate)
+    found = prove(instance, outcome.objective, finding)
+    return outcome if found is None else with_certificate(instance, outcome, found, accepts)
 
 
-def raised(instance: Instance, outcome: Outcome) -> Outcome:
+def raised(instance: Instance, outcome: Outcome, seconds: float) -> Outcome:
     """The outcome's own certificate with the plan's cost as its target, if it closes for that too.
 
     A certificate is made for the best plan at that time. The same multipliers may also prove that a
@@ -76,16 +78,17 @@ def raised(instance: Instance, outcome: Outcome) -> Outcome:
     certificate, objective = outcome.certificate, outcome.objective
     if certificate is None or objective is None or certificate.target in (None, objective):
         return outcome
-    return with_certificate(instance, outcome, replace(certificate, target=objective))
+    higher = replace(certificate, target=objective)
+    return with_certificate(instance, outcome, higher, partial(accepted, seconds=seconds))
 
 
 def with_certificate(
     instance: Instance,
     outcome: Outcome,
     certificate: Certificate,
-    accepts: Callable[[Instance, Certificate], bool] = certifies,
+    accepts: Callable[[Instance, Certificate], bool] = accepted,
 ) -> Outcome:
-    """Attach a bound certificate if the checker accepts it and it beats the outcome's own."""
+    """Attach a bound certificate if it is accepted and beats the outcome's own."""
     known, bound = outcome.certified_bound, certificate.target
     if bound is None or (known is not None and known >= bound):
         return outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from formulations import checker
 from formulations.collector import uncollected
@@ -215,9 +216,26 @@ def certifies(instance: Instance, certificate: Certificate) -> bool:
             return False
 
 
-def certifies_soon(instance: Instance, certificate: Certificate) -> bool:
-    """As :func:`certifies`, by arrays (:mod:`formulations.proof.judge`) where they can tell."""
-    return judge.closes(instance, certificate) or certifies(instance, certificate)
+def seconds_to_check(instance: Instance) -> float:
+    """About how long :func:`certifies` takes; less once it has read the instance."""
+    return instance.num_options * (CHECKING + READING)
+
+
+def accepted(instance: Instance, certificate: Certificate, seconds: float = inf) -> bool:
+    """Whether a solve may claim what a certificate says: the judge by arrays accepts it
+    (:mod:`formulations.proof.judge`), or the checker where the judge cannot read it.
+
+    Parameters
+    ----------
+    instance : Instance
+    certificate : Certificate
+    seconds : float
+        A certificate that the checker cannot check in this time is not accepted.
+    """
+    closed = judge.closes(instance, certificate)
+    if closed is None:
+        return seconds_to_check(instance) <= seconds and certifies(instance, certificate)
+    return closed
 
 
 def _closes(case: checker.Case) -> bool:

@@ -16,7 +16,7 @@ from formulations.cpsat import Asked, Use
 from formulations.instance import Instance, Scope
 from formulations.model.parts import Parts
 from formulations.proof.prove import prove
-from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS, seconds_to_check
+from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS
 from formulations.result.outcome import within_gap
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
@@ -257,9 +257,8 @@ class Bounds:
         context = self._context
         if context.certificate is not None and not context.over():
             context.accepts(context.instance, context.certificate)
-        again = self._parameters.beside_factor * seconds_to_check(context.instance, first=False)
-        if context.clock.remaining() > again + LEAST_SECONDS and not context.over():
-            self.certified(FINDING * (context.clock.remaining() - again))
+        if context.clock.remaining() > LEAST_SECONDS and not context.over():
+            self.certified(FINDING * context.clock.remaining())
 
     def nothing_to_certify(self) -> bool:
         """Whether the prover has nothing to do: there is no plan, or it ended early with this

@@ -31,12 +31,7 @@ from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.certify import (
-    CERTIFICATE,
-    kept_to_prove,
-    seconds_to_check,
-    with_certificate,
-)
+from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
@@ -149,6 +144,8 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
 
 def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     """Both sides, beside each other or turn by turn; why they ended."""
+    if context.over() and context.best is not None and context.certificate is not None:
+        return _stopped(context)  # a plan of yesterday took all the time, and its prices hold
 
     def choose(choice: Choice) -> None:
         for each in plans:
@@ -167,7 +164,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
         makers.append(_closing(bounds))
 
     # where the prover has its turns, nothing need be kept for it
-    kept = 0.0 if small else _kept(context)
+    kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
     relax = partial(_relax, context, choose)
     seek = partial(_seek, context, bounds, makers)
     prove = partial(_prove, context, bounds, (exact, second), kept)
@@ -232,15 +229,6 @@ def _close(context: Context, bounds: Bounds) -> None:
             bounds.close(context.clock.share(_CLOSING))
         else:
             context.settings.stop.wait(POLL)
-
-
-def _kept(context: Context) -> float:
-    """Time that the second side keeps to have the certificate checked, and to prove more."""
-    kept, chosen = kept_to_prove(context.instance, context.settings), context.parameters
-    if kept and context.beside:
-        kept += chosen.beside_factor * seconds_to_check(context.instance, first=True)
-        kept = min(kept, context.clock.share(chosen.most_kept))
-    return kept
 
 
 def _parts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,13 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource, within_gap
 from formulations.result.placement import Placement
-from formulations.result.verify import certifies
+from formulations.result.verify import accepted
 from formulations.search.loops import Loops
 from formulations.search.parameters import Parameters
 from formulations.settings import Settings
+
+#: Seconds that the check of a certificate may take even if less time is left.
+_LEAST_CHECK = 1.0
 
 
 class Context:
@@ -113,17 +117,18 @@ class Context:
         return objective is None or bound is None or objective - bound > share * abs(bound)
 
     def accepts(self, instance: Instance, certificate: Certificate) -> bool:
-        """Whether the checker accepts a certificate; the result is cached."""
+        """Whether a certificate is accepted, in the time left; the result is cached."""
         with self._checking:
             if id(certificate) not in self._checked:
-                accepted = certifies(instance, certificate)
-                self._checked[id(certificate)] = certificate, accepted
-                if accepted:
+                left = inf if self.clock.counts else max(_LEAST_CHECK, self.clock.remaining())
+                good = accepted(instance, certificate, left)
+                self._checked[id(certificate)] = certificate, good
+                if good:
                     self.clock.certify(certificate.target)
             return self._checked[id(certificate)][1]
 
     def checked(self, certificate: Certificate) -> bool:
-        """Whether the checker has judged a certificate."""
+        """Whether a certificate has been judged."""
         return id(certificate) in self._checked
 
     @property

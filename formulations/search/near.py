@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.loops import waited_for
 
+#: Seconds left, where there is a clock.
+Left = Callable[[], float] | None
+
 #: Moves a table of one try within limits; what a plan may cost above the wish in it, as a share of
 #: that, and the heats of its first and last move: cold ones leave most tables where they are.
 _MOVES = 100
@@ -32,9 +36,15 @@ _TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
 #: The first limits: so many tables, or one in so many, and so many times what is too much
 #: somewhere. By how much limits grow that met no plan, and how often.
 _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
-#: Heats of the first and last move of passes that improve a plan, in turn; the rounds of these
-#: without success that end it.
-_PASSES, _PATIENCE = ((8e-4, 5e-6), (2e-4, 2e-6), (2e-3, 1e-5)), 2
+#: Heats of the first and last move of passes that improve a plan; the passes in a row without
+#: success that end it.
+_HEATS, _PATIENCE = (2e-4, 2e-6), 6
+#: The first aim of these passes, as a share of the way from the plan to the bound, and the factor
+#: of it after a failure (and its inverse after a success).
+_STEP, _LESS = 0.2, 0.6
+#: Moves a table of the shortest and of the longest pass, and the share of the time left that one
+#: may take.
+_LEAST, _LONGEST, _SHARE = 25, 300, 0.4
 #: Shares of moves that mostly change an option, looking at many places.
 _OPTIONS = (90, 97, 64, 8, 100, 40, 80)
 #: Multipliers that prove less than this share of what ranks carry on average say nothing.
@@ -54,6 +64,7 @@ def settled(
     prices: Certificate | None = None,
     over: Callable[[], bool] = lambda: False,
     stop: Callable[[], bool] = lambda: False,
+    left: Left = None,
     seed: int = 0,
 ) -> Placement | None:
     """A plan in which few bytes have moved; None where none was found.
@@ -75,6 +86,9 @@ def settled(
         all that was known would be lost.
     stop : callable
         Whether to stop at once.
+    left : callable, optional
+        Seconds left, by which passes are cut to length; without it their length is fixed, so that
+        the same question has the same answer.
     seed : int
     """
     fits = complete(instance, wish) and check(instance, wish).feasible
@@ -83,26 +97,29 @@ def settled(
     able = usable(instance)
     if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(stop):
         return wish if fits else None
-    search = _Search(instance, *_choices(instance, wish, prices, able), seed)
+    wish, keep, bound = _choices(instance, wish, prices, able)
+    search = _Search(instance, wish, keep, bound, seed)
     plan = search.packed()
     if plan is None:
         plan = search.mended(over, stop)
     if plan is None or not check(instance, plan).feasible:
         return None
-    return search.improved(plan, over) if instance.limits_moves else plan
+    return search.improved(plan, over, left) if instance.limits_moves else plan
 
 
 def _choices(
     instance: Instance, wish: Placement, prices: Certificate | None, able: NDArray[np.bool_]
-) -> tuple[Placement, NDArray[np.bool_]]:
-    """The wish with an option for every table, and the options that moves may choose."""
+) -> tuple[Placement, NDArray[np.bool_], int]:
+    """The wish with an option for every table, the options that moves may choose, and what a plan
+    costs at least, as far as the multipliers tell."""
     known = (wish.options >= 0) & able[wish.options]
     bounds = None if prices is None else bounds_at(instance, able, prices)
     if bounds is not None and bounds.bound < _WEAK * _mean(instance, wish.options[known]):
         bounds = None
     keep = able if bounds is None else _worthwhile(bounds, able, wish.options[known])
     options = np.where(known, wish.options, _least(instance, keep, own_cost(instance)))
-    return Placement(options, wish.ranks), keep
+    low = int(_mean(instance, options)) if bounds is None else bounds.bound
+    return Placement(options, wish.ranks), keep, low
 
 
 def _mean(instance: Instance, options: IntArray) -> float:
@@ -131,9 +148,9 @@ class _Search:
     """Tries within limits on what moves, each from the wish."""
 
     def __init__(
-        self, instance: Instance, wish: Placement, keep: NDArray[np.bool_], seed: int
+        self, instance: Instance, wish: Placement, keep: NDArray[np.bool_], bound: int, seed: int
     ) -> None:
-        self._asked = instance
+        self._asked, self._bound, self._seconds = instance, bound, 0.0
         if instance.current:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
@@ -166,26 +183,57 @@ class _Search:
             tables, size = _GROWTH * tables, _GROWTH * size + 1
         return self._within(MAX_VALUE, MAX_VALUE, None, _TRIES[-1][1], stop)
 
-    def improved(self, plan: Placement, over: Callable[[], bool]) -> Placement:
-        """The best plan met within the limits on what moves, until the time is over; tables that
-        moved for nothing go home."""
-        annealer, instance, misses, passes = self._annealer, self._asked, 0, 0
+    def improved(self, plan: Placement, over: Callable[[], bool], left: Left) -> Placement:
+        """The best plan found within the limits on moves, until the time is over or several passes
+        in a row find nothing; tables that moved for nothing go home.
+
+        Each pass aims below the plan's cost, at a share of the way to the bound that grows after a
+        success and shrinks after a failure. What a pass ends with is often better than the plan
+        even where the aim was missed.
+        """
+        annealer, instance = self._annealer, self._asked
         best = self._chosen(plan, over)
-        value = self._value(best)
-        while misses < _PATIENCE * len(_PASSES) and not over():
+        value, step, passes, misses = self._value(best), _STEP, 0, 0
+        while misses < _PATIENCE and value > self._bound and not over():
             passes += 1
             annealer.reseed(self._seed + passes)
-            annealer.load(best, self._cost(best))
+            annealer.load(best, self._cost(best, value - max(1, int(step * (value - self._bound)))))
             annealer.hold(instance)
-            heats = _PASSES[misses % len(_PASSES)]
-            annealer.run(_MOVES * instance.num_tables, heats, over, least=0)
-            found = None if annealer.value is None else annealer.placement(best=True)
-            if found is not None and check(instance, found).feasible and self._value(found) < value:
-                value, misses = self._value(found), 0
-                best = self._homed(found, [value])  # which leaves room for others to move
+            self._run(self._length(left), _HEATS, over)
+            found = self._better(value)
+            if found is None:
+                misses, step = misses + 1, step * _LESS
             else:
-                misses += 1
+                misses, step = 0, min(1.0, step / _LESS)
+                value = self._value(found)
+                best = self._homed(found, [value])  # which leaves room for others to move
         return best
+
+    def _better(self, value: int) -> Placement | None:
+        """Of the best plan that the last pass met and the state it ended in, the cheaper one below
+        a value; None where neither is."""
+        annealer = self._annealer
+        states = [annealer.placement()]
+        if annealer.value is not None:
+            states.append(annealer.placement(best=True))
+        plans = [state for state in states if check(self._asked, state).feasible]
+        plans = [plan for plan in plans if self._value(plan) < value]
+        return min(plans, key=self._value, default=None)
+
+    def _run(self, moves: int, heats: tuple[float, float], over: Callable[[], bool]) -> None:
+        """One pass, which also tells how long a move takes."""
+        begin = perf_counter()
+        made = self._annealer.run(moves, heats, over, least=0)
+        self._seconds = (perf_counter() - begin) / max(1, made)
+
+    def _length(self, left: Left) -> int:
+        """Moves of the next pass: as many as a pass needs to cool well, or the share of the time
+        left that lets a second one follow."""
+        most = _LONGEST * self._instance.num_tables
+        if left is None:
+            return most
+        afford = _SHARE * left() / max(self._seconds, 1e-9)
+        return max(_LEAST * self._instance.num_tables, int(min(most, afford)))
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
         """The plan with better options and places of tables that may be anywhere alone."""
@@ -206,7 +254,7 @@ class _Search:
             )
         )
         moves = _MOVES * instance.num_tables
-        annealer.run(moves, _PASSES[1], over, mix=_OPTIONS, least=0)
+        annealer.run(moves, _HEATS, over, mix=_OPTIONS, least=0)
         found = None if annealer.value is None else annealer.placement(best=True)
         annealer.choose_from(self._keep)
         if found is None or not check(self._asked, found).feasible:
@@ -225,12 +273,13 @@ class _Search:
     def _value(self, plan: Placement) -> int:
         return check(self._instance, plan).objectives[self._instance.objective.value]
 
-    def _cost(self, plan: Placement) -> list[int]:
-        """What a plan costs, phase by phase where there are peaks."""
+    def _cost(self, plan: Placement, total: int | None = None) -> list[int]:
+        """What a plan costs, phase by phase where there are peaks; scaled to a total, if given."""
         if len(self._tops) == 1:
-            return [self._value(plan)]
-        loads = compute_loads(self._instance, plan)
-        return [max(1, int(top)) for top in loads.cost.max(axis=0)]
+            return [self._value(plan) if total is None else total]
+        tops = compute_loads(self._instance, plan).cost.max(axis=0).tolist()
+        scale = (1, 1) if total is None else (total, max(1, sum(tops)))
+        return [max(1, top * scale[0] // scale[1]) for top in tops]
 
     def _target(self, dearer: float | None) -> list[int]:
         """What every phase may cost."""

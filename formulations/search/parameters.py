@@ -178,11 +178,6 @@ class Parameters:
     #: more, choices are packed before anything else: a first try of annealing takes minutes there,
     #: and the linear program long.
     greedy_up_to: int = 20_000
-    #: How much longer a check takes beside a search than alone.
-    beside_factor: float = 1.5
-    #: The most of the time that may be kept for proof and check: the reader is slow, and slows a
-    #: search that has no plan yet.
-    most_kept: float = 0.5
     #: Seconds that a side has to end when it is over: the longest call that does not ask is a slice
     #: of annealing, or, once on a machine, the compiler.
     last_words: float = 2.0

@@ -16,7 +16,7 @@ from formulations.proof.carry import carried
 from formulations.result.certificate import Certificate
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
-from formulations.result.verify import certifies_soon, holds
+from formulations.result.verify import accepted, holds
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.memory import (
@@ -299,7 +299,7 @@ class Proofs:
         for bound in sorted(self.claims.get(at, {}), reverse=True):
             least = min(bound, plan.objective)
             certificate = replace(self.claims[at][bound], target=least)
-            certified = with_certificate(there, plan, certificate, certifies_soon)
+            certified = with_certificate(there, plan, certificate, accepted)
             if certified.certified_bound is not None:
                 return certified
         return plan

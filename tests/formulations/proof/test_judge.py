@@ -33,13 +33,15 @@ def read_here(certificate: Certificate) -> bool:
     return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
 
 
-_READ = {"cost", "capacity", "largest_cost", "largest_use", "fusion"}
+_READ = {
+    "cost", "capacity", "largest_cost", "largest_use", "fusion", "moved_tables", "moved_bytes",
+}  # fmt: skip
 
 
 def judged(instance: Instance, document: dict[str, Any]) -> bool:
     """Whether the judge by arrays closes a certificate as written."""
     try:
-        return closes(instance, certificate_from_dict(document))
+        return closes(instance, certificate_from_dict(document)) is True
     except InstanceError:
         return False
 

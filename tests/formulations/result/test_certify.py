@@ -69,6 +69,6 @@ def test_a_certificate_is_raised_to_the_plans_cost() -> None:
     outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT)
     outcome = with_certificate(instance, outcome, lower)
     assert (outcome.status, outcome.certified_bound) == (Status.FEASIBLE, 21)
-    outcome = raised(instance, outcome)
+    outcome = raised(instance, outcome, 1.0)
     assert (outcome.status, outcome.certified_bound) == (Status.OPTIMAL, 22)
-    assert raised(instance, outcome) is outcome
+    assert raised(instance, outcome, 1.0) is outcome

@@ -153,11 +153,11 @@ def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """The second side has it checked before the end; who writes the outcome knows the answer."""
     asked = list[Certificate]()
 
-    def noted(instance: Instance, certificate: Certificate) -> bool:
+    def noted(instance: Instance, certificate: Certificate, seconds: float) -> bool:
         asked.append(certificate)
         return certifies(instance, certificate)
 
-    monkeypatch.setattr("formulations.search.context.certifies", noted)
+    monkeypatch.setattr("formulations.search.context.accepted", noted)
     instance, settings = four_tables(), Settings(time_limit=30)
     context = Context(instance, settings, Clock(settings), usable(instance))
     lp = symmetric_lp(instance, None)

@@ -50,7 +50,7 @@ def test_a_hint_is_improved() -> None:
 def test_time_held_back_for_a_proof_is_no_end_of_ideas(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worker that leaves what is held back stopped for time, not for want of more to try."""
     settings = Settings(time_limit=60.0, workers=1, options={"small_columns": 1})
-    monkeypatch.setattr(conductor, "_kept", lambda context: context.clock.remaining())
+    monkeypatch.setattr(conductor, "kept_to_prove", lambda instance, settings: 60.0)
     outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
     assert (outcome.objective, outcome.stopped_by) == (6, StoppedBy.TIME_LIMIT)
 
