@@ -90,8 +90,9 @@ def _with_hint(
     hint = settings.hint
     if hint is None or chosen.proves == "nothing":
         return settings, {}
-    fits = complete(instance, hint) and check(instance, hint).feasible
-    if fits and not instance.limits_moves or complete(instance, hint) and not instance.current:
+    whole = complete(instance, hint)
+    fits = whole and check(instance, hint).feasible
+    if whole and (not instance.current or (fits and not instance.limits_moves)):
         return settings, {}
     left = None if clock.counts else clock.remaining
     with clock.holding_back(kept_to_prove(instance, settings)):

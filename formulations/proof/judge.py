@@ -1,9 +1,10 @@
 """Judge a certificate by arrays of integers: in milliseconds what the checker reads for seconds.
 
 The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
-fusion and moves, and splits by options. It leaves every other proof to the checker. A solve asks the judge
-first, because the checker takes 20 s to read 1,000 tables on 128 ranks. The judge shares rows and
-prices with the prover, the checker shares no line with either: ``verify`` always asks the checker.
+fusion and moves, and splits by options. It leaves every other proof to the checker. A solve asks
+the judge first, because the checker takes 20 s to read 1,000 tables on 128 ranks. The judge shares
+rows and prices with the prover, the checker shares no line with either: ``verify`` always asks the
+checker.
 """
 
 from __future__ import annotations

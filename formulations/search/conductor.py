@@ -64,8 +64,10 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     _priced(context)
     start = _rounded(context, None) if context.best is None else context.best.options
     sides = [Plans(context, start, seed) for seed in range(2)]
+    # a plan of yesterday may have taken all the time, and its prices are a certificate
+    done = context.over() and context.best is not None and context.certificate is not None
     try:
-        stopped = _search(context, sides)
+        stopped = _stopped(context) if done else _search(context, sides)
     finally:
         context.close()
         context.loops.close()
@@ -144,8 +146,6 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
 
 def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     """Both sides, beside each other or turn by turn; why they ended."""
-    if context.over() and context.best is not None and context.certificate is not None:
-        return _stopped(context)  # a plan of yesterday took all the time, and its prices hold
 
     def choose(choice: Choice) -> None:
         for each in plans:
