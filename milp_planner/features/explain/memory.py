@@ -127,8 +127,7 @@ class StaircaseInfo(Facts):
 def staircase(
     instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
 ) -> tuple[StaircaseInfo, Placement | None]:
-    """Re-solve with each of ``extras`` bytes added (or removed) at every place of a tier, and with
-    0.
+    """Re-solve with each of ``extras`` (and 0) bytes added at every place of a tier.
 
     The outcome's placement warm-starts the solves; its certificate gives the slope. No step gets
     more time than the plan had. The plan of step 0 is returned as well if it beats the outcome's.

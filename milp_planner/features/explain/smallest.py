@@ -87,8 +87,7 @@ def least_memory(
     target: int | None = None,
     grain: int = 1,
 ) -> LeastInfo:
-    """Bisect, to ``grain`` bytes, for the least uniform capacity at which a plan reaches the
-    target.
+    """Bisect, to ``grain`` bytes, for the least uniform capacity that reaches the target.
 
     Every plan found lowers the upper end to its use at the fullest place, so few solves suffice.
     The largest capacity tried has room for every table's largest option at once.

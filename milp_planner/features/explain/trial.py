@@ -43,11 +43,10 @@ class Trial(Facts):
 
 
 class Judge:
-    """Judges one plan, which must fit ``here``, at many prices; plans found warm-start later
-    solves.
+    """Judges one plan, which must fit ``here``, at many prices.
 
-    ``here`` has the plan's own prices; the certificate's multipliers bound the optimum at any
-    prices.
+    Plans found warm-start later solves. ``here`` has the plan's own prices; the certificate's
+    multipliers bound the optimum at any prices.
     """
 
     def __init__(
