@@ -206,11 +206,11 @@ def _repriced(plan: Plan) -> Claim:
             return Claim(
                 "pricing", False, "its cluster is not a sharding group of the one it names"
             )
-        same, text = (
-            _priced_alike(plan),
-            "the embedded model, cluster and profile give a different ",
+        text = (
+            "the embedded model, cluster and profile give a different instance: the embedded one "
+            "was changed"
         )
-        text += "instance: the embedded one was changed"
+        same = _priced_alike(plan)
     except PlannerError as error:
         same, text = False, f"the embedded inputs cannot be priced: {error}"
     if same:
