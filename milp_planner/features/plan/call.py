@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     model, cluster
         Objects, or paths of their YAML files.
     formulation : str
-        How to solve; ``auto`` combines search and proof.
+        How to solve; ``auto`` proves what can be proved.
     objective : str
         ``step_time`` (the embedding part of a step with barriers between phases and no overlap),
         ``busiest_rank`` or ``total``.
@@ -148,38 +148,63 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings = replace(settings, on_progress=newest)
     place = to_cluster(cluster)
     if is_open(place):
-        _named(today=today, before=before, on_plan=on_plan)
-        told = partial(_told, newest, on_start, formulation)
-        parts = to_model(model), place, formulation, objective, settings, told, _planned
+        _refuse_with_divisions(today=today, before=before, on_plan=on_plan)
+        report = partial(_report_division, newest, on_start, formulation)
+        parts = to_model(model), place, formulation, objective, settings, report, _planned
         return _watched(partial(divided, *parts), settings, newest, progress)
-    if before is not None:
-        if today is not None:
-            raise BadInput("today and before both name a plan to start from; give only one")
-        found, known_before = compile_from(
-            before, model, cluster, objective, lost, as_moves(max_moved)
-        )
-        compiled = found.compiled
-        settings = replace(settings, hint=known_before.hint, prices=known_before.prices)
-        if settings.goals == DEFAULT_GOALS:
-            settings = replace(settings, goals=STAY)
-    elif lost or max_moved is not None or move_cost is not None:
-        raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
-    elif today is None:
-        compiled = compile_for(model, cluster, objective)
-    else:
-        compiled, known = compile_grown(today, model, cluster, objective)
-        settings = replace(settings, hint=known)
+    start = _Start(today, before, lost, max_moved, move_cost)
+    compiled, settings = start.compiled(model, cluster, objective, settings)
     if on_start is not None:
         on_start(formulation)
-    if move_cost is not None:
-        if on_plan is not None:
-            raise BadInput("on_plan: not available with a price on moves (move_cost)")
-        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
-        paid = partial(_paid, compiled, price, formulation, settings)
-        return _watched(paid, settings, newest, progress)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
     job = partial(_kept, compiled, formulation, settings, cache)
+    if move_cost is not None:
+        if watch is not None:
+            raise BadInput("on_plan: not available with a price on moves (move_cost)")
+        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
+        job = partial(_paid, compiled, price, formulation, settings)
     return _watched(job, settings, newest, progress, watch)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The arguments of :func:`plan` about the plan that the search starts from."""
+
+    today: TodaySource | None
+    before: BeforeSource | None
+    lost: Collection[int]
+    max_moved: Moves | int | None
+    move_cost: Fraction | str | None
+
+    def compiled(
+        self, model: ModelSource, cluster: ClusterSource, objective: str, settings: Settings
+    ) -> tuple[Compiled, Settings]:
+        """The compiled inputs, and the settings with what the start plan adds to them."""
+        if self.before is not None:
+            return self._from_before(self.before, model, cluster, objective, settings)
+        if self.lost or self.max_moved is not None or self.move_cost is not None:
+            raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
+        if self.today is None:
+            return compile_for(model, cluster, objective), settings
+        compiled, known = compile_grown(self.today, model, cluster, objective)
+        return compiled, replace(settings, hint=known)
+
+    def _from_before(
+        self,
+        before: BeforeSource,
+        model: ModelSource,
+        cluster: ClusterSource,
+        objective: str,
+        settings: Settings,
+    ) -> tuple[Compiled, Settings]:
+        if self.today is not None:
+            raise BadInput("today and before both name a plan to start from; give only one")
+        moves = as_moves(self.max_moved)
+        carried, known = compile_from(before, model, cluster, objective, self.lost, moves)
+        settings = replace(settings, hint=known.hint, prices=known.prices)
+        if settings.goals == DEFAULT_GOALS:
+            settings = replace(settings, goals=STAY)
+        return carried.compiled, settings
 
 
 def _watched(
@@ -198,9 +223,9 @@ def _watched(
             line.end()
 
 
-def _named(**asked: object) -> None:
+def _refuse_with_divisions(**given: object) -> None:
     """Refuse arguments that need a single Instance when several divisions are tried."""
-    for name, value in asked.items():
+    for name, value in given.items():
         if value is not None:
             raise BadInput(
                 f"{name} needs one fixed sharding group; allowed: a two_d that names size, layout "
@@ -208,7 +233,7 @@ def _named(**asked: object) -> None:
             )
 
 
-def _told(
+def _report_division(
     newest: Newest, on_start: Callable[..., None] | None, formulation: str, words: str
 ) -> None:
     """Report the division being solved; what is known so far concerns another Instance."""
@@ -217,14 +242,14 @@ def _told(
         on_start(f"{formulation}, {words}")
 
 
-def _both(line: Line | None, told: Watch | None) -> Callable[[], object] | None:
+def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None:
     """The calls that the caller's thread makes while the solver works; None if it only waits."""
     if line is None:
-        return told
+        return watch
 
     def look() -> object:
         line()
-        return None if told is None else told()
+        return None if watch is None else watch()
 
     return look
 
@@ -305,19 +330,19 @@ def check(
     """
     problems: list[Problem] = []
 
-    def told(read: Callable[[], Read]) -> Read | None:
+    def collect(read: Callable[[], Read]) -> Read | None:
         try:
             return read()
         except BadInput as error:
             problems.extend(error.problems)
             return None
 
-    tables = told(lambda: to_model(model))
-    place = told(lambda: to_cluster(cluster))
+    tables = collect(lambda: to_model(model))
+    place = collect(lambda: to_cluster(cluster))
     name = profile or (place.profile if place is not None else None)
-    prices = None if name is None else told(lambda: load_profile(name))
+    prices = None if name is None else collect(lambda: load_profile(name))
     if tables is not None and place is not None and prices is not None:
-        told(lambda: options_of(tables, place, prices))
+        collect(lambda: options_of(tables, place, prices))
     return tuple(problems)
 
 
