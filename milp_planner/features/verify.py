@@ -127,11 +127,11 @@ def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) 
 def _others(plan: Plan, prices: bool) -> Verification:
     """Judge a plan's claims about other divisions into sharding groups: that they are complete,
     that this version prices them the same (if ``prices``), and that none has a better plan."""
-    told, unchecked = plan.divisions, list[str]()
-    if told is None:
+    claimed, unchecked = plan.divisions, list[str]()
+    if claimed is None:
         return Verification(())
-    claims = [] if _complete(plan, told) else [_refuted("some divisions asked for are missing")]
-    for other in told.others:
+    claims = [] if _complete(plan, claimed) else [_refuted("some divisions asked for are missing")]
+    for other in claimed.others:
         words = words_of(other.group)
         if prices and not _is_priced(plan, other):
             claims.append(_refuted(f"{words}: it is not the one that model and cluster give"))
@@ -139,20 +139,20 @@ def _others(plan: Plan, prices: bool) -> Verification:
             judged = verify_outcome(other.instance, other.outcome)
             claims += [_refuted(f"{words}: {c.text}") for c in judged.claims if c.ok is False]
             unchecked += [f"{words}: {text}" for text in judged.unchecked]
-    return Verification((*claims, _compared(plan, told)), tuple(unchecked))
+    return Verification((*claims, _compared(plan, claimed)), tuple(unchecked))
 
 
 def _refuted(text: str) -> Claim:
     return Claim("divisions", False, text)
 
 
-def _complete(plan: Plan, told: Divisions) -> bool:
+def _complete(plan: Plan, claimed: Divisions) -> bool:
     """Whether a plan's division and the others are all divisions asked for, each exactly once."""
     whole = None if plan.cluster.two_d is None else plan.cluster.two_d.whole
     if whole is None:
         return False
-    wanted = [*groups_of(whole.model_copy(update={"two_d": told.asked}))]
-    found = [plan.cluster, *(other.group for other in told.others)]
+    wanted = [*groups_of(whole.model_copy(update={"two_d": claimed.asked}))]
+    found = [plan.cluster, *(other.group for other in claimed.others)]
     return len(found) == len(wanted) and all(group in found for group in wanted)
 
 
@@ -167,12 +167,12 @@ def _is_priced(plan: Plan, other: Division) -> bool:
     return again.fingerprint == other.instance.fingerprint
 
 
-def _compared(plan: Plan, told: Divisions) -> Claim:
+def _compared(plan: Plan, claimed: Divisions) -> Claim:
     """Whether another division may have a better plan, and how much better its certificate
     allows."""
-    best, least = best_cost(plan.outcome), least_elsewhere(told)
-    count = f"of {len(told.others)} other divisions"
-    plans = [best_cost(o.outcome) for o in told.others if o.outcome is not None]
+    best, least = best_cost(plan.outcome), least_elsewhere(claimed)
+    count = f"of {len(claimed.others)} other divisions"
+    plans = [best_cost(o.outcome) for o in claimed.others if o.outcome is not None]
     if best is not None and any(each is not None and each < best for each in plans):
         return _refuted("another division has a better plan")
     if least is None:

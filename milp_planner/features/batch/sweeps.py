@@ -67,9 +67,9 @@ def _figures(
     apart = len({(r.series, *(str(r.axes.get(a)) for a in others)) for r in rows}) > COLOURS
     figures: dict[str, dict[str, dict[float, list[float]]]] = {}
     for row in rows:
-        told = [f"{a} {show_axis(a, row.axes.get(a))}" for a in others]
-        where = ", ".join([f"{row.model} on {row.cluster}", *(told if apart else [])])
-        line = ", ".join([*([row.series] if series else []), *([] if apart else told)])
+        other_values = [f"{a} {show_axis(a, row.axes.get(a))}" for a in others]
+        where = ", ".join([f"{row.model} on {row.cluster}", *(other_values if apart else [])])
+        line = ", ".join([*([row.series] if series else []), *([] if apart else other_values)])
         points = figures.setdefault(where, {}).setdefault(line or row.series, {})
         value = str(row.axes[axis])
         place = float(names.index(value)) if names else float(value)

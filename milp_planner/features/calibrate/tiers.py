@@ -111,7 +111,7 @@ def _runtime(
     try:
         sweep = Sweep.from_dict({**data, "source": f"{tiers.source}; dynamicemb tables"})
         if not any(point.mode == "HBM_ONLY" for point in sweep.points):
-            raise TooNoisy("its HBM_ONLY table")
+            raise TooNoisy("the HBM_ONLY table was not steady")
         fit = fit_sweep(sweep, base, max_spread=1.0)
     except TooNoisy as error:
         return [f"dynamicemb's tables: {error}"]
@@ -125,7 +125,7 @@ def _runtime(
 def _points(
     probes: dict[tuple[str, float], Probe], steady: dict[str, Sample], launch: float
 ) -> list[SweepPoint]:
-    """Times by mode and x, launch overhead apart."""
+    """Sweep points of the steady times, with the launch overhead subtracted."""
     points = []
     for (mode, x), probe in probes.items():
         taken = steady.get(probe.name)
@@ -136,16 +136,17 @@ def _points(
 
 
 def _sweep(name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> Sweep:
-    """The tiers' times without launch overhead, and the bandwidths they stand for.
+    """The tiers' times without launch overhead, and the bandwidths that they imply.
 
-    TooNoisy where an end or the launch is missing, or the tiers look alike.
+    Raises TooNoisy if the launch, HBM_ONLY or HOST_ONLY is not steady, or if the tiers cannot be
+    told apart.
     """
     needed = [probes.launch, *(probes.lookups[end] for end in ENDS.values())]
     missing = [probe.name for probe in needed if probe.name not in steady]
     if missing:
-        raise TooNoisy(f"without {', '.join(missing)} the others say nothing")
+        raise TooNoisy(f"the other times are useless without {', '.join(missing)}")
     points = _points(probes.lookups, steady, steady[probes.launch.name].median)
-    points += [  # with every lookup in the near tier, both modes are that same call
+    points += [  # with every lookup in the near tier, both modes make the same call
         point.model_copy(update={"mode": mode})
         for point in points
         if point.mode == "HBM_ONLY"
@@ -209,9 +210,9 @@ def _kernel(
 def _origin(machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
-    link = "the same as ddr: no link lies between a CPU's tiers"
+    link = "the same as ddr: there is no link between a CPU's tiers"
     if probes.copy is not None:
-        link = f"{here}rows gathered and sent over the time of both"
+        link = f"{here}bytes of rows over the time to gather and send them"
         if probes.copy[0].name in steady:
             rate = probes.copy[1] / steady[probes.copy[0].name].median / 1e9
             link += f"; a plain copy over the link alone reaches {rate:.3g} GB/s"

@@ -260,8 +260,8 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
     for asked in info.bounds:
-        told = [row for row in info.rows if row.asked == asked and row.note]
-        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in told]
+        noted = [row for row in info.rows if row.asked == asked and row.note]
+        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
         parts += [title, table, *notes, Text(info.origin(asked)), Text("")]

@@ -21,7 +21,7 @@ from formulations.settings import News, TracePoint
 from milp_planner.features.batch.curves import BELOW, LowerBound
 
 ENDED = "its plan met a bound that another row proved, so it was ended"
-#: How long such a solve goes on: a share of its time limit, but at most so many seconds.
+#: How long such a solve goes on: a share of its time limit, capped in seconds.
 OWN_PROOF, MOST = 0.2, 2.0
 
 

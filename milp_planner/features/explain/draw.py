@@ -71,7 +71,7 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     notes, hidden = [], len(info.tables) - len(shown)
     if info.left:
         asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
-        notes.append(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")
+        notes.append(f"explained: {asked}; {len(shown)} shown (--table NAME explains another)")
     elif hidden:
         notes.append(f"… and {hidden} more tables (--all shows them, --table NAME one)")
     costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
@@ -311,7 +311,7 @@ def draws_text(info: SensitivityInfo) -> str:
     if not info.draws:
         return "all at once: no draw was made"
     made = len(info.draws)
-    few = "" if made == info.asked else f" of {info.asked} asked for"
+    few = "" if made == info.asked else f" of {info.asked} requested"
     found = info.summary
     parts = [f"the plan changes in {found.changes}, stays best in {found.same}"]
     parts += [f"is left open in {found.open}"] if found.open else []

@@ -87,21 +87,21 @@ def _budget(info: FrontierInfo, amount: int) -> str:
 def notes(info: FrontierInfo, legend: str) -> list[str]:
     """What the figures mean, and how they were obtained."""
     solved = [p.seconds for p in info.points if p.seconds is not None]
-    told = [f"*: the plan's own budget; {legend}"]
+    sentences = [f"*: the plan's own budget; {legend}"]
     if info.monotone:
-        told.append(
+        sentences.append(
             f"{info.over.upper()} with reservations, and what they leave for tables; the other "
             "memories stay as they are"
         )
     else:
-        told.append("the batch per rank is fixed: more machines process more samples per step")
+        sentences.append("the batch per rank is fixed: more machines process more samples per step")
     by = "" if len(solved) == len(info.points) else "; the others follow from their neighbours"
     verified = sum(p.verified for p in info.points)
-    told.append(
+    sentences.append(
         f"{len(solved)} of {len(info.points)} solved, {sum(solved):.3g} s in all{by}; "
         f"{verified} of {len(info.points)} re-derived without a solver"
     )
-    return told
+    return sentences
 
 
 def frontier_svg(info: FrontierInfo) -> Drawing | None:
@@ -162,9 +162,9 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
     for info in infos:
         drawing = frontier_svg(info)
         band = "between two budgets the best plan lies in the shaded band"
-        told = notes(info, band if info.monotone else "nothing is claimed between the points")
+        sentences = notes(info, band if info.monotone else "nothing is claimed between the points")
         if drawing is not None:
-            parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, told))))
+            parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, sentences))))
         parts.append(Part(table=frontier_grid(info)))
     keys = (
         Key("mark objective", "certified optimal"),

@@ -127,7 +127,7 @@ class MovesInfo(Facts):
 
 @dataclass(frozen=True)
 class PlansOnTheWay(Sequence[Plan]):
-    """The plans after the first, the second, … move, each built on access."""
+    """The feasible plans after one, two, … moves, each built on access."""
 
     placements: Sequence[Placement]
     make: Callable[[Placement], Plan]
@@ -144,7 +144,7 @@ class PlansOnTheWay(Sequence[Plan]):
 
 
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
-    """What the first moves from today's plan to this one gain, and the plan after each move.
+    """What the first moves from today's plan to this one gain, and the plans after the moves.
 
     ``today`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
     start where this plan places them. BadInput where ``today`` does not fit this model and cluster.
@@ -285,7 +285,7 @@ def moves_text(info: MovesInfo) -> str:
     """The objective before and after."""
     before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
     if not info.fits:
-        return f"moves: today's plan ({before}) does not fit, so there is no way from it"
+        return f"moves: today's plan ({before}) does not fit, so no moves lead from it"
     return f"moves: {info.objective_kind} {before} today → {after}"
 
 

@@ -96,9 +96,9 @@ def draw_moves(info: MovesInfo) -> Drawing | None:
              f"{show_cost(p.objective, unit)}")
         for p in info.told
     ]  # fmt: skip
-    told = ", ".join(f"{point.moves:,}" for point in info.told)
+    counts = ", ".join(f"{point.moves:,}" for point in info.told)
     return chart(
-        f"{info.objective_kind} on the way from today's plan", f"marks after {told} moves",
+        f"{info.objective_kind} on the way from today's plan", f"marks after {counts} moves",
         [Line("", [(p.bytes, p.objective) for p in info.points], style="line objective")],
         (_memory(0, max(1, info.points[-1].bytes), unit),
          Scale(*padded(min(values), max(values)))),

@@ -201,12 +201,12 @@ def draw_replan(info: ReplanInfo) -> RenderableType:
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
-    told = []
+    named = []
     for before, step in pairwise((None, *info.steps)):
         if step is not None and step.moved and (before is None or before.moved != step.moved):
             limit = show_amount(step.limit, info.time_unit) if info.by == "bytes" else step.limit
-            told.append(Text(f"moved within limit {limit}: {listed(step.moved, MOST_NAMED)}"))
-    return Group(title, draw_grid(replan_grid(info)), *told, *(new if info.new_tables else []))
+            named.append(Text(f"moved within limit {limit}: {listed(step.moved, MOST_NAMED)}"))
+    return Group(title, draw_grid(replan_grid(info)), *named, *(new if info.new_tables else []))
 
 
 def replan_grid(info: ReplanInfo) -> Grid:

@@ -34,7 +34,7 @@ def divided(
     formulation: str,
     objective: str,
     settings: Settings,
-    told: Callable[[str], None],
+    report: Callable[[str], None],
     planned: Callable[[Compiled, str, Settings], Outcome],
 ) -> Plan:
     """The best plan over all divisions that a cluster leaves open.
@@ -45,7 +45,7 @@ def divided(
         The cluster's ``two_d`` must leave something open.
     formulation, objective, settings
         As for one plan; a time or work limit covers all divisions.
-    told : callable
+    report : callable
         Called with a description of each division before it is bounded or solved.
     planned : callable
         Solves one division.
@@ -70,7 +70,7 @@ def divided(
     if not any(isinstance(each, Compiled) for each in priced):
         raise BadInput(str(priced[0]))
     tries = [_try(group, each) for group, each in zip(groups, priced, strict=True)]
-    chosen, rest = best_of(tries, formulation, settings, told)
+    chosen, rest = best_of(tries, formulation, settings, report)
     compiled = priced[tries.index(chosen)]
     assert isinstance(compiled, Compiled) and cluster.two_d is not None
     outcome = kept(chosen, planned(compiled, formulation, rest))

@@ -64,12 +64,13 @@ class DivisionsInfo(Facts):
 
 def divisions_of(plan: Plan) -> DivisionsInfo | None:
     """The divisions of a plan; None if the plan's division was fixed."""
-    told = plan.divisions
-    if told is None:
+    divisions = plan.divisions
+    if divisions is None:
         return None
     own = _row(plan.cluster, plan.instance, plan.outcome, "", chosen=True)
-    others = [_row(o.group, o.instance, o.outcome, o.refused) for o in told.others]
-    best, mine, least = best_cost(plan.outcome), plan.outcome.certified_bound, least_elsewhere(told)
+    others = [_row(o.group, o.instance, o.outcome, o.refused) for o in divisions.others]
+    best, mine = best_cost(plan.outcome), plan.outcome.certified_bound
+    least = least_elsewhere(divisions)
     certified = None if mine is None or least is None else min(mine, least)
     rows = sorted((own, *others), key=lambda row: -row.group_ranks)
     kind, unit = plan.instance.objective.value, plan.instance.time_unit

@@ -118,13 +118,13 @@ def notes(info: HeldInfo) -> list[str]:
 def _buffers(info: LedgerInfo) -> Iterator[str]:
     """The tables whose buffers take the most HBM."""
     most = sorted(info.tables, key=lambda each: -each.buffers)[:MOST_TABLES]
-    told = [
+    largest = [
         f"{each.name} {show_bytes(each.buffers)} beside {show_bytes(each.rows)} of rows"
         for each in most
         if each.buffers
     ]
-    if told:
-        yield f"largest buffers, on all ranks together: {', '.join(told)}"
+    if largest:
+        yield f"largest buffers, on all ranks together: {', '.join(largest)}"
 
 
 def draw_held(info: HeldInfo) -> RenderableType:

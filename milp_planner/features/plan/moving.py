@@ -65,5 +65,5 @@ def _bounded(compiled: Compiled, plain: Outcome, settings: Settings) -> Outcome:
     bound = bounds_at(instance, instance.allowed, prices).bound
     if bound == NEVER:
         return plain
-    told = plain.with_(bound=bound, bound_source=CERTIFICATE)
-    return with_certificate(instance, told, replace(prices, target=bound))
+    bounded = plain.with_(bound=bound, bound_source=CERTIFICATE)
+    return with_certificate(instance, bounded, replace(prices, target=bound))

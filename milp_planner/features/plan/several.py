@@ -54,7 +54,7 @@ class Try:
 
 
 def best_of(
-    tries: Sequence[Try], formulation: str, settings: Settings, told: Callable[[str], None]
+    tries: Sequence[Try], formulation: str, settings: Settings, report: Callable[[str], None]
 ) -> tuple[Try, Settings]:
     """The Instance with the best plan, and settings for re-solving it from that plan.
 
@@ -64,19 +64,19 @@ def best_of(
         At least one must have an Instance; their outcomes are filled in.
     formulation, settings
         As for one solve; a time or work limit covers all of them.
-    told : callable
+    report : callable
         Called with the name of each Instance before it is bounded or solved.
     """
     some = [each for each in tries if each.instance is not None]
     budget = _Budget(settings, len(some))
     for each in some:
-        told(f"bounding {each.words}")
+        report(f"bounding {each.words}")
         _bound(each, budget.bounding, None)
     best: int | None = None
     order = [some[0], *sorted(some[1:], key=lambda each: each.bound)]
     for index, each in enumerate(order):
         if each.open(best) and not settings.stop.is_set():
-            told(each.words)
+            report(each.words)
             if best is not None:
                 _bound(each, budget.bounding, best)
             if each.open(best):
@@ -84,7 +84,7 @@ def best_of(
                 _solve(each, formulation, budget.of(left, index == 0), best)
             best = min((b for b in (best, each.best) if b is not None), default=None)
     chosen = min(some, key=lambda each: (each.best is None, each.best or 0))
-    told(chosen.words)
+    report(chosen.words)
     return chosen, budget.rest(chosen.outcome)
 
 

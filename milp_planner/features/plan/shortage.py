@@ -219,7 +219,7 @@ def _remedies(info: ShortageInfo) -> Iterator[str]:
     fit = [str(each) for each in info.remedies if each.fits]
     short = [str(each) for each in info.remedies if each.fits is False]
     if fit:
-        yield f"what would do: {', or '.join(fit)} (proved: a plan exists then)"
+        yield f"what would help: {', or '.join(fit)} (proved: a plan exists then)"
     if short:
         yield f"not enough alone: {', '.join(short)} (proved)"
 

@@ -110,7 +110,7 @@ class VerdictInfo(Facts):
     """Objective of the plan in production; None if there is none, or if it no longer fits."""
     moved_tables: int | None = None
     moved_bytes: int | None = None
-    """Tables and bytes moved from there to this plan; None if either plan is missing."""
+    """Tables and bytes to move from the plan in production; None if there is none, or no plan."""
     goals: tuple[GoalReached, ...] = ()
     """What the plan reaches of its secondary goals."""
     before_goals: int | None = None

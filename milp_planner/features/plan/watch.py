@@ -84,8 +84,10 @@ class Line:
 class Watch:
     """Calls the caller's function for every better plan, and for every better bound on one."""
 
-    def __init__(self, compiled: Compiled, formulation: str, told: OnPlan, newest: Newest) -> None:
-        self._compiled, self._formulation, self._told = compiled, formulation, told
+    def __init__(
+        self, compiled: Compiled, formulation: str, on_plan: OnPlan, newest: Newest
+    ) -> None:
+        self._compiled, self._formulation, self._on_plan = compiled, formulation, on_plan
         self._newest = newest
         self._last: tuple[Placement, int | None] | None = None
         self._exact = registry.get(formulation).proves.startswith("optimum")
@@ -98,7 +100,7 @@ class Watch:
         if self._last is not None and self._last == (point.placement, point.bound):
             return None
         self._last = point.placement, point.bound
-        return self._told(self._plan(point.placement, point), point.bound)
+        return self._on_plan(self._plan(point.placement, point), point.bound)
 
     def _plan(self, placement: Placement, point: News) -> Plan:
         """The plan that an interruption would return now; it has passed the check."""
