@@ -117,7 +117,7 @@ def sweeps_section(sweeps: Sequence[Swept]) -> Section | None:
         "without a plan is left out."
     )
     if max(map(len, groups.values())) > MOST:
-        text += f" Of every kind the first {MOST} figures are drawn; report --json has all."
+        text += f" Only the first {MOST} charts of each kind are drawn; report --json has all."
     parts = tuple(part for group in groups.values() for part in _parts(group))
     return Section("sweeps", "Time against what is swept", text, parts=parts)
 

@@ -138,8 +138,7 @@ def measure(
 
 
 def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
-    """Raise TooNoisy if repeats of some times differ too much; it names all of them, worst
-    first."""
+    """Raise TooNoisy if the repeats of any time differ too much, naming the worst first."""
     noisy = sorted((t for t in times if t.spread > limit), key=lambda t: -t.spread)
     if noisy:
         worst, *others = noisy
@@ -197,10 +196,10 @@ class Load:
         return self.ids * dim * ELEMENT
 
     def priced_bytes(self, dim: int) -> int:
-        """Bytes the planner charges: ids (8 each), rows read, rows written.
+        """Bytes that the planner charges: ids (8 each), rows read, rows written.
 
-        As :func:`milp_planner.pricing.lookup.forward_seconds` counts them, so that bytes / time is
-        the bandwidth that gives this time back.
+        They are counted as in :func:`milp_planner.pricing.lookup.forward_seconds`, so that pricing
+        with the bandwidth bytes / time reproduces the time.
         """
         return self.ids * 8 + self.rows_bytes(dim) + self.bags * dim * ELEMENT
 

@@ -39,7 +39,7 @@ class Fitted:
 def fit_steps(
     samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], origin: str
 ) -> Fitted:
-    """Least squares of relative errors, every term at least 0, part by part.
+    """Fit every part by nonnegative least squares of the relative errors.
 
     Parameters
     ----------

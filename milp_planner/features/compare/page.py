@@ -23,8 +23,8 @@ def render_comparison(info: ComparisonInfo) -> str:
         subtitle="Formulations on the same Instance: the same tables, options and capacities.",
         strip=[fact for asked in info.bounds for fact in _strip(info, asked)],
         sections=[_section(info, asked) for asked in info.bounds],
-        footer=f"Written by milp-planner. Instances {names}. Feasibility is the solver-free "
-        "check's word.",
+        footer=f"Written by milp-planner. Instances {names}. Feasibility is judged by the "
+        "solver-free check.",
     )
 
 

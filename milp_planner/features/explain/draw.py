@@ -149,7 +149,7 @@ def staircase_notes(info: StaircaseInfo) -> list[str]:
 
 
 def staircase_grid(info: StaircaseInfo) -> Grid:
-    """A row per capacity."""
+    """One row per capacity."""
     unit = info.time_unit
     return Grid.of(
         f"stairs-{info.tier}",
@@ -204,7 +204,7 @@ def memory_text(info: LeastInfo) -> list[str]:
 def least_text(info: LeastInfo) -> str:
     """How certain the least memory is."""
     if info.impossible:
-        return f"proved: none up to {show_amount(info.searched, info.time_unit)} does"
+        return f"proved: nothing up to {show_amount(info.searched, info.time_unit)} is enough"
     if info.least is None:
         return "not found in the time limit"
     if info.proved:
@@ -220,7 +220,7 @@ def draw_machines(info: MachinesInfo) -> RenderableType:
 
 
 def machines_grid(info: MachinesInfo) -> Grid:
-    """A row per number of machines."""
+    """One row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
     return Grid.of(
         "machines", "machines", "Numbers of machines tried",

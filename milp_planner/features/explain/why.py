@@ -41,10 +41,10 @@ class Alternative:
     beside: int | None
     """The objective with every other table left where it is; None when it does not fit there."""
     lacks: tuple[Shortage, ...]
-    """Capacity missing in that case; empty when the option fits or only ``clashes``."""
+    """Capacity missing in that case; empty when the option fits, or breaks only other rules."""
     clashes: tuple[str, ...]
-    """Other rules it breaks in that case: ``fusion``, ``moves``; ``places`` when it needs more
-    places than there are."""
+    """Those other rules: ``fusion``, ``moves``; ``places`` when it needs more places than
+    there are."""
     forbidden_by: tuple[str, ...]
     """When no plan can use it: the constraints in conflict with it (resource names, ``fusion``,
     ``pins``, ``forbidden``, ``moves``); empty when the search for them ran out of time."""
@@ -68,7 +68,7 @@ SHARE, ONE = 0.05, 0.5
 
 @dataclass(frozen=True)
 class WhyInfo(Facts):
-    """The alternatives of every table asked about."""
+    """The alternatives of every table explained."""
 
     objective_kind: str
     time_unit: str
