@@ -31,7 +31,7 @@ class CudaMachine(TorchMachine):
     far = "rows in pinned host memory"
 
     def facts(self) -> dict[str, object]:
-        """As on a CPU, and the GPU's name."""
+        """The same as for a CPU, and the GPU's name."""
         cuda = self._torch.cuda
         return {**super().facts(), "gpu": cuda.get_device_name(), "cuda": self._torch.version.cuda}
 

@@ -40,7 +40,7 @@ class Probe:
     """One thing to time."""
 
     name: str
-    """Unique in its plan."""
+    """Unique among the probes."""
     prepare: Callable[[int], Any]
     """Called with the round's number, untimed, in every round; its result is passed to ``run``."""
     run: Callable[[Any, Lap], None]

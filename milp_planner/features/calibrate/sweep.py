@@ -34,7 +34,7 @@ class SweepPoint(Spec):
     mode: Mode
     """Where the table lives."""
     x: Annotated[float, Field(ge=0)]
-    """What the mode's curve is given over (``over``); 1 for HBM_ONLY, 0 for HOST_ONLY."""
+    """Position on the mode's curve (see ``over``); 1 for HBM_ONLY, 0 for HOST_ONLY."""
     ms: Positive
     """Milliseconds."""
     spread: Share = 0.0
@@ -54,16 +54,16 @@ class Sweep(Spec):
     source: str
     """Where the times come from."""
     base: str = "torchrec-default"
-    """Profile whose numbers stand where the sweep has none."""
+    """Profile that supplies the numbers missing from the sweep."""
     hbm: Bandwidth | None = None
     """Bandwidth that x_eff = 1 stands for; default: that of the base profile."""
     host_link: Bandwidth | None = None
     """Bandwidth that x_eff = 0 stands for; default: that of the base profile."""
     moved_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Bytes that the lookup moves in the planner's account, where they are known: gives the
-    divisor of dynamicemb lookups."""
+    """Bytes that the lookup moves, as the planner counts them, if known; they give the divisor of
+    dynamicemb lookups."""
     over: dict[Mode, Over] = Field(default_factory=dict)
-    """What x is, by mode; default cache_ratio."""
+    """Meaning of ``x`` by mode; default: cache_ratio."""
     points: Annotated[tuple[SweepPoint, ...], BeforeValidator(as_tuple), Field(min_length=2)]
     """The times."""
 

@@ -2,7 +2,7 @@
 
 The MLPs are those of MLPerf EDU's micro-DLRM-DRAM (16-8-8 below, 32-16-1 above the joined
 embeddings); rows are updated by torch's SGD, Adagrad and SparseAdam, and by a row-wise Adagrad that
-keeps one number a row, as FBGEMM's does, written here in torch operations.
+keeps one number per row, as FBGEMM's does, written here in torch operations.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
     lines, about = [], []
     for number, row in enumerate(mine):
         plans = row.known("objective")
-        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 says nothing
+        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 is trivial
         if not (plans or bounds):
             continue
         lines += [Line(row.label, plans, number), Line("", bounds, number, lower=True)]

@@ -66,7 +66,7 @@ class Budget:
         return Budget(settings, self.formulation, seconds, self.certificate)
 
     def certifying(self, gap: float = 0.0) -> Budget:
-        """The same time left, for solves that come with certificates and stop at this gap."""
+        """The same time left, for solves that produce certificates and stop at ``gap``."""
         settings = replace(self.settings, time_limit=self.left(), gap=gap)
         return Budget(settings, self.formulation, self.each, certificate=True)
 

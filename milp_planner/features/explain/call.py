@@ -1,4 +1,4 @@
-"""``explain``: questions about a plan from Python; answers as files, which a report draws."""
+"""``explain``: answer questions about a plan; store and read the answers."""
 
 from __future__ import annotations
 

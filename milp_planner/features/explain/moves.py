@@ -90,7 +90,7 @@ class MovedTable:
 
 @dataclass(frozen=True)
 class MovesInfo(Facts):
-    """The way from today's plan to this one."""
+    """The moves from today's plan to this one."""
 
     objective_kind: str
     time_unit: str
@@ -115,7 +115,7 @@ class MovesInfo(Facts):
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:
-        """After 1, 5, 20 and 100 moves, and after all of them."""
+        """The points after 1, 5, 20, 100 and all moves."""
         counts = {*FIRST, self.points[-1].moves if self.points else 0} - {0}
         return tuple(p for p in self.points if p.moves in counts)
 
@@ -310,7 +310,7 @@ def notes(info: MovesInfo) -> Iterator[str]:
 
 
 def moves_rows(info: MovesInfo) -> list[list[str]]:
-    """A row for 1, 5, 20, 100 and all moves."""
+    """The rows of :func:`told_grid`."""
     shares = [info.share(point) for point in info.told]
     return [
         [f"{point.moves:,}", f"{point.tables:,}", show_amount(point.bytes, info.time_unit),

@@ -1,4 +1,4 @@
-"""Prices that may be wrong: hardware, links and skew changed by a factor, then priced anew."""
+"""Prices that may be wrong: change hardware, links or skew by a factor, and reprice."""
 
 from __future__ import annotations
 

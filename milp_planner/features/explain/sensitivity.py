@@ -47,7 +47,7 @@ class SensitivityInfo:
     untried: tuple[str, ...]
     """Parameters not tried for lack of time."""
     draws: tuple[Trial, ...]
-    """All parameters at once, each uniform within its spread."""
+    """Draws of all parameters at once, each uniform within its spread."""
 
     @property
     def summary(self) -> Summary:
@@ -112,7 +112,7 @@ class Side:
     """One parameter lowered, or raised, alone."""
 
     end: Trial
-    """At the end of its spread."""
+    """The trial at the end of the spread."""
     same_at: float | None = None
     changes_at: float | None = None
     """Relative changes (−0.1: 10% less): the largest tried before ``changes_at`` at which the plan
@@ -131,7 +131,7 @@ class Single:
 
 @dataclass
 class Search:
-    """The solves, sharing one budget."""
+    """Runs all solves within one budget."""
 
     plan: Plan
     judge: Judge
@@ -163,7 +163,7 @@ class Search:
         return Side(self.judge.judge(instance, factors, budget, share))
 
     def draws(self, known: Sequence[Parameter], count: int, seed: int) -> tuple[Trial, ...]:
-        """All parameters at once; as many draws as time allows."""
+        """Change all parameters at once, in as many draws as time allows."""
         rng = np.random.default_rng(seed)
         found: list[Trial] = []
         for index in range(count):

@@ -18,7 +18,7 @@ from milp_planner.plans.compile import compile_for
 
 @dataclass(frozen=True)
 class LeastInfo:
-    """The least uniform capacity of one tier that reaches a target, the others as given."""
+    """The least uniform capacity of one tier that reaches a target, with the others unchanged."""
 
     tier: str
     scope: str
@@ -31,9 +31,9 @@ class LeastInfo:
     too_small: int | None
     """The largest capacity proved too small; None: none was."""
     objective: int | None
-    """Of the plan at ``least``."""
+    """Objective of the plan at ``least``."""
     impossible: bool
-    """Proved: no capacity up to ``searched`` reaches the target."""
+    """Whether it is proved that no capacity up to ``searched`` reaches the target."""
     searched: int
     """The largest capacity tried."""
     memory: int | None = None
@@ -53,11 +53,11 @@ class LeastInfo:
 
 @dataclass(frozen=True)
 class MachineTry:
-    """One number of machines: does it reach the target?"""
+    """One number of machines, and whether it reaches the target."""
 
     machines: int
     status: str
-    """Of the solve."""
+    """Status of the solve."""
     objective: int | None
     bound: int | None
     reaches: bool | None

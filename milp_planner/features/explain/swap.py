@@ -16,7 +16,7 @@ from milp_planner.features.plan.tables import Piles, piles
 
 @dataclass(frozen=True)
 class Shortage:
-    """How much one place is short of."""
+    """How much of a resource is missing at one place."""
 
     resource: str
     scope: str

@@ -111,7 +111,7 @@ AnyUsage = TypeVar("AnyUsage", bound=Usage)
 
 
 def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
-    """The fullest resource of each memory: ``hbm:NAME``, one per collective, limit the same HBM."""
+    """The fullest resource of each memory; all ``hbm:NAME``, one per collective, limit one HBM."""
     fullest: dict[str, AnyUsage] = {}
     for use in usage:
         name = memory_name(use.resource)

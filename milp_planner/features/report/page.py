@@ -58,7 +58,7 @@ class ReportInfo:
     model: str
     cluster: str
     profile: str
-    """Names."""
+    """Names of model, cluster and profile."""
     num_ranks: int
     verdict: VerdictInfo
     tables: TablesInfo | None

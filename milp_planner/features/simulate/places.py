@@ -165,8 +165,8 @@ class RankLoads:
     ids: FloatArray
     exchange: FloatArray
     host_link: FloatArray
-    """Ids received; bytes of ids in and embeddings out; bytes between host and HBM; array [steps,
-    ranks]."""
+    """Ids received; bytes of ids received and embeddings sent; bytes between host and HBM; array
+    [steps, ranks]."""
     expected_ids: FloatArray
     expected_exchange: FloatArray
     """Expected by pricing, per step. Hot rows with unknown ids are charged to every rank of the
