@@ -83,7 +83,7 @@ class MovedTable:
     table: str
     before: str
     after: str
-    """Options."""
+    """Its option in today's plan and in this one."""
     ranks_before: tuple[int, ...]
     ranks_after: tuple[int, ...]
 

@@ -183,7 +183,7 @@ def with_skew(access: Access, rows: int, power: float) -> Access:
         return _top_ids(access, rows, power)
     if isinstance(access, MissRate):
         return _miss_rate(access, power)
-    if isinstance(access, Unknown | Sample | Frequency):  # files were read into histograms
+    if isinstance(access, Unknown | Sample | Frequency):  # files became histograms on reading
         return access
     assert_never(access)
 
