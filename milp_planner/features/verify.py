@@ -168,8 +168,7 @@ def _is_priced(plan: Plan, other: Division) -> bool:
 
 
 def _compared(plan: Plan, claimed: Divisions) -> Claim:
-    """Whether another division may have a better plan, and how much better its certificate
-    allows."""
+    """Whether another division may have a better plan, and by how much by its certificate."""
     best, least = best_cost(plan.outcome), least_elsewhere(claimed)
     count = f"of {len(claimed.others)} other divisions"
     plans = [best_cost(o.outcome) for o in claimed.others if o.outcome is not None]

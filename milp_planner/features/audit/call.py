@@ -33,8 +33,7 @@ class Audit(Shown):
     verdict: Verdict
     """The audited plan and its solver-free check."""
     as_run: Verdict | None
-    """If the plan mixes cache ratios in a fusion group: the check of what the runtime makes of
-    it."""
+    """The check of the plan as run, if it mixes cache ratios in a fusion group."""
     best: Outcome
     """The best plan found for the same tables and cluster, with its bound."""
 
@@ -56,8 +55,7 @@ class Audit(Shown):
 
     @cached_property
     def today(self) -> Plan:
-        """The audited plan, whether or not it fits, for its ledger; its outcome claims no
-        status."""
+        """The audited plan, even if it does not fit, for its ledger; it claims no status."""
         outcome = self.best.with_(
             placement=self.placement, objective=self.objective,
             objectives=self.verdict.objectives, status=Status.UNKNOWN,
@@ -77,8 +75,7 @@ class Audit(Shown):
         return moves_of(self.instance, self.placement, better, links)
 
     def steps(self) -> Sequence[Plan]:
-        """The plan after every move that leaves a feasible plan, with the best bound; each is built
-        on access."""
+        """The feasible plans after moves, with the best bound; each is built on access."""
         if self.way is None:
             return ()
         info, placements = self.way
@@ -94,8 +91,8 @@ class Audit(Shown):
 
     @property
     def objective(self) -> int | None:
-        """Objective of the audited plan, whether or not it fits; None when its ranks do not match
-        its options."""
+        """Of the audited plan, even if it does not fit; None if its ranks and options do not
+        match."""
         return self.verdict.objectives.get(self.instance.objective.value)
 
     @property

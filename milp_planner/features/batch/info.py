@@ -33,8 +33,7 @@ class AssertionInfo:
     name: str
     """The assertion's text."""
     holds: bool | None
-    """Whether it holds for every scenario; None: it holds for all that were run, but some were
-    not."""
+    """Whether it holds for every scenario; None: for all that were run, but some were not."""
     scenarios: int
     """Number of scenarios that it covers."""
     broken: tuple[str, ...]

@@ -128,8 +128,7 @@ def _heading(profile: Profile) -> str:
 
 
 def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
-    """Share of the problems against the factor; for objectives, against the excess over the
-    best."""
+    """Share of the problems against the factor, or for objectives against the excess."""
     by_time = profile.measure == "seconds"
     shift = 0.0 if by_time else 1.0
     start = 1.0 if by_time else LEAST

@@ -86,8 +86,7 @@ class Sample:
         return 1.253 / 0.6745 * self.spread / len(self.seconds) ** 0.5
 
     def steady(self, limit: float) -> bool:
-        """Whether the spread is at most ``limit``, or the median's uncertainty at most half of
-        it."""
+        """Whether the spread is within ``limit``, or the median's uncertainty within half of it."""
         return self.spread <= limit or self.uncertainty <= limit / 2
 
     def part(self, name: str) -> float:
@@ -222,15 +221,13 @@ class Machine(Protocol):
         """Seconds, after all queued work is done."""
 
     def lookup(self, mode: str, hit: float, dim: int) -> Probe:
-        """One lookup call of a table in ``mode``, with a share ``hit`` of its ids in the near
-        tier."""
+        """One lookup call in ``mode``, with a share ``hit`` of its ids in the near tier."""
 
     def launch(self) -> Probe:
         """The smallest possible lookup call."""
 
     def lookup_training(self, dim: int) -> Probe:
-        """A lookup in the large table with parts ``forward`` and ``backward`` (gradient,
-        update)."""
+        """A lookup in the large table: parts ``forward`` and ``backward`` (gradient, update)."""
 
     def dense_update(self) -> tuple[Probe, float]:
         """A dense update of a whole table, and the table's bytes."""

@@ -83,8 +83,7 @@ class Calibration:
 
     profile: Profile
     sweep: Sweep | None
-    """Times of the tiers, in the form that ``calibrate --raw`` reads; None if the tiers were left
-    out."""
+    """Times of the tiers, as ``calibrate --raw`` reads them; None if they were left out."""
     samples: dict[str, Sample]
     """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     facts: dict[str, object]

@@ -82,8 +82,7 @@ def fit_tiers(
 
 
 def _curves(sweep: Sweep, base: Profile) -> tuple[dict[str, Any], list[str]]:
-    """x_eff of each mode, fitted separately so that a contradiction in one does not affect the
-    other."""
+    """x_eff of each mode, fitted separately so that a contradiction affects one mode only."""
     fields: dict[str, Any] = {"spread": {}}
     left: list[str] = []
     for mode, name in CURVES.items():

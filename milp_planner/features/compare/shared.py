@@ -32,8 +32,7 @@ class Shared:
     plans: dict[str, list[Placement]] = field(default_factory=dict)
     """Plans by formulation."""
     bounds: dict[str, list[LowerBound]] = field(default_factory=dict)
-    """Bounds by objective, only those derived in integers, including bounds from lower
-    objectives."""
+    """Integer-derived bounds by objective, including those on lower objectives."""
 
     def bound(self, objective: str) -> int | None:
         """The largest known bound on an objective."""

@@ -183,8 +183,7 @@ def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
 
 
 def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
-    """``count`` sizes in whole MiB: the present one, and others evenly spaced around the plan's
-    need."""
+    """``count`` sizes in whole MiB: the present one, and others evenly around the plan's need."""
     here, placement = _device(plan.cluster, tier), plan.outcome.placement
     if placement is None:
         return [here, *(here + here * (FAR - 1) * i // max(1, count - 1) for i in range(1, count))]

@@ -110,8 +110,7 @@ class MovesInfo(Facts):
     rank that holds part of a table today counts as receiving nothing of it. None if the cluster
     describes no link."""
     pays_after_steps: int | None
-    """Fewest steps until the gain makes up for that time; None when it never does, or when
-    unknown."""
+    """Fewest steps until the gain makes up for that time; None if it never does, or if unknown."""
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:

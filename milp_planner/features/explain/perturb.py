@@ -208,8 +208,7 @@ def _miss_rate(access: MissRate, power: float) -> MissRate:
 
 
 def _powered(counts: FloatArray, mass: FloatArray, power: float) -> FloatArray:
-    """New share of the lookups of each class of ``counts`` rows, from its share ``mass``; sums to
-    1."""
+    """New lookup shares of classes of ``counts`` rows, from their shares ``mass``; sum to 1."""
     rows = np.maximum(counts, np.finfo(float).tiny)
     with np.errstate(divide="ignore"):
         logs = np.where(mass > 0, np.log(rows) + power * (np.log(mass) - np.log(rows)), -np.inf)

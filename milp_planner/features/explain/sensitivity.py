@@ -90,8 +90,7 @@ def sensitivity(
 
 
 def _here(plan: Plan) -> Instance:
-    """The Instance at the unchanged prices: the plan's own unless this version prices
-    differently."""
+    """The Instance at the unchanged prices: the plan's own if this version prices the same."""
     again = repriced(plan, {})
     return plan.instance if same_prices(again, plan.instance) else again
 

@@ -181,8 +181,7 @@ def summary_of(trials: Sequence[Trial]) -> Summary:
 
 
 def _median_and_largest(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """An unknown value counts as larger than any other; a result that it determines is unknown,
-    too."""
+    """An unknown value counts as the largest; a result that it determines is unknown, too."""
     if not values:
         return None, None
     known = np.asarray([np.inf if v is None else v for v in values])

@@ -43,8 +43,7 @@ class Alternative:
     lacks: tuple[Shortage, ...]
     """Capacity missing in that case; empty when the option fits, or breaks only other rules."""
     clashes: tuple[str, ...]
-    """Those other rules: ``fusion``, ``moves``; ``places`` when it needs more places than
-    there are."""
+    """Those other rules: ``fusion``, ``moves``; ``places`` when there are too few places."""
     forbidden_by: tuple[str, ...]
     """When no plan can use it: the constraints in conflict with it (resource names, ``fusion``,
     ``pins``, ``forbidden``, ``moves``); empty when the search for them ran out of time."""
@@ -77,8 +76,7 @@ class WhyInfo(Facts):
     bound: int | None
     """The plan's bound."""
     tables: tuple[TableWhy, ...]
-    """The tables named by the caller; else all tables, or the ``MOST`` costliest if there are
-    more."""
+    """The tables that the caller named; else all, or the ``MOST`` costliest of more."""
     left: int = 0
     """Number of the instance's tables that are not explained."""
     best: int | None = None
@@ -145,8 +143,7 @@ class _Better:
 
 
 def _costliest(instance: Instance, placement: Placement) -> list[int]:
-    """All tables; of more than ``MOST``, those with the largest cost on one rank, costliest
-    first."""
+    """All tables, or of more the ``MOST`` with the largest cost on one rank, costliest first."""
     if instance.num_tables <= MOST:
         return list(range(instance.num_tables))
     rows = tables_of(instance, placement).rows

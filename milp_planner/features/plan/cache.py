@@ -140,8 +140,7 @@ class PlanCache:
         return outcome
 
     def put(self, question: Question, outcome: Outcome) -> None:
-        """Store a plan certified to some gap, unless one with an equally good certificate is
-        stored."""
+        """Store a plan certified to some gap, unless one certified as well is already stored."""
         gap = certified_gap(outcome)
         if gap is None:
             return

@@ -55,8 +55,7 @@ def _of(amount: int, place: PlaceBytes) -> str:
 
 
 def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceBytes, ...]) -> Grid:
-    """One row per entry: the fullest place, its share of the whole memory, the mean of all
-    places."""
+    """One row per entry: the fullest place, its share of the memory, the mean of all places."""
     place = fullest(places)
 
     def row(name: str, amount: int, mean: float, what: str) -> list[str | Cell]:

@@ -97,8 +97,7 @@ class RanksInfo(Facts):
         return len(self.rows) > FOLD_ABOVE
 
     def busiest(self, count: int) -> tuple[RankRow, ...]:
-        """The ``count`` ranks with the largest cost, and one that sets each barrier, in rank
-        order."""
+        """The ``count`` costliest ranks, and one that sets each barrier, in rank order."""
         chosen = {row.rank for row in sorted(self.rows, key=lambda r: (-r.cost, r.rank))[:count]}
         for phase, barrier in enumerate(self.barriers):
             slowest = [row.rank for row in self.rows if row.critical[phase]]

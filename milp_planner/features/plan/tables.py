@@ -34,8 +34,7 @@ class Facets:
 
 
 def facets_of(option: str) -> Facets | None:
-    """The parts of an option's name; None for other kinds of names (TorchRec's, the
-    literature's)."""
+    """The parts of an option's name; None for TorchRec's and the literature's names."""
     parts = option.split("/")
     if len(parts) < 2 or parts[1] not in MODES:
         return None
@@ -222,8 +221,7 @@ class ModesInfo(Facts):
 
 
 def modes_of(info: TablesInfo) -> ModesInfo:
-    """Group the tables of a plan by mode and ratio, leaving out options whose names give no
-    mode."""
+    """Group a plan's tables by mode and ratio, without options whose names give no mode."""
     found: dict[tuple[str, str], list[TableRow]] = {}
     for row in info.rows:
         facets = facets_of(row.option)

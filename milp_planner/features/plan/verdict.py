@@ -116,8 +116,7 @@ class VerdictInfo(Facts):
     before_goals: int | None = None
     """Objective of the best plan, if this one gave up some of it for a goal."""
     restrictions: tuple[str, ...] = ()
-    """Demands of the instance beyond those of model and cluster; all claims hold only under
-    them."""
+    """Demands of the instance beyond model and cluster; all claims hold only under them."""
 
     @property
     def certified_optimal(self) -> bool:

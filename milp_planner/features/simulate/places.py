@@ -174,8 +174,7 @@ class RankLoads:
     even_ids: float
     """Ids per step on each rank if no row were hot."""
     table_link: FloatArray
-    """Bytes per step between host and HBM of each table, over all ranks and all its steps; array
-    [tables]."""
+    """Bytes per step between host and HBM by table, over all ranks and steps; array [tables]."""
 
 
 def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:

@@ -42,8 +42,8 @@ class TableInfo:
     sampled: float
     """Share of the rows in the simulated sample; 1 if every row was simulated."""
     exchange_part: float
-    """Share of each rank's lookups in the simulated exchange; below 1, de-duplicated ids are
-    overestimated."""
+    """Share of each rank's lookups in the simulated exchange; below 1, its de-duplicated ids are an
+    upper estimate."""
     warmup: float
     """Lookups per row before counting began."""
     predicted_hit: float

@@ -170,8 +170,7 @@ on a part of every rank's lookups."""
 LEAST_LOOKUPS = 20_000
 """Fewest lookups for a hit ratio: batches of a sample are repeated until there are as many."""
 MAX_SLOTS = 1 << 28
-"""Most slots of a table whose trace is replayed: traces are not sampled, and 16 bytes per slot make
-4 GiB."""
+"""Most slots of a table with a trace: traces are not sampled; 16 bytes per slot, 4 GiB in all."""
 GOLDEN = (5**0.5 - 1) / 2
 WARM_SHARE = 100
 """A warm-up batch has at least 1/100 as many lookups as rows, so that few batches suffice."""
@@ -304,8 +303,7 @@ def _spread(sample: int, rows: int) -> IntArray:
 
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
-    """Fill the tiers as the predicted hit ratios assume; returns the lookups per row that it
-    took."""
+    """Fill the tiers as predicted hit ratios assume; returns the lookups per row it took."""
     wanted, done = round(long_run(stream.rows, batch)), 0
     size = max(batch, stream.rows // WARM_SHARE, 1)
     while done < wanted:

@@ -23,8 +23,7 @@ class Shape:
     host_slots: int = 0
     """Slot counts are rounded up to whole buckets; a cache's host holds every row."""
     frequency: bool = False
-    """Whether to evict the least frequently used row (LFU) instead of the least recently used
-    (LRU)."""
+    """Evict the least frequently used row (LFU) instead of the least recently used (LRU)."""
     hbm_bucket: int = HBM_BUCKET
     host_bucket: int = HOST_BUCKET
     """Slots per bucket."""
@@ -223,8 +222,7 @@ class Tiers:
     def _place(
         self, keys: np.ndarray, homes: np.ndarray, host: int, away: int
     ) -> tuple[np.ndarray, IntArray]:
-        """Insert rows into HBM or the host: rows that left; per rank, victims and rows without a
-        slot."""
+        """Insert rows into a tier; returns those that left, and victims and rejected per rank."""
         tier, start = (self._hbm, self._host)[host], self._starts[host]
         grouped, leaving = self._kept[2:]
         moved = np.zeros((self.ranks, 2), np.int64)
