@@ -1,4 +1,4 @@
-"""``verify``: everything a plan claims, re-derived with no solver."""
+"""``verify``: re-derive everything that a plan claims, without a solver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing import price
 from milp_planner.version import __version__
 
-#: Claims that were not judged where ``ok`` is None: no solver's word either.
+#: For these claims, ``ok`` None means not judged, rather than a solver's word.
 _OPEN = ("pricing", "certificate")
 
 
@@ -44,7 +44,7 @@ _OPEN = ("pricing", "certificate")
 def verify(
     source: Plan | Outcome | str | Path, instance: Instance | str | Path | None = None
 ) -> Verification:
-    """Re-derive feasibility, objective and certified bound; no solver is imported.
+    """Re-derive feasibility, objective and certified bound, without importing a solver.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def verify(
     Returns
     -------
     Verification
-        Of a plan also whether pricing its embedded model and cluster gives its Instance again; not
-        judged where it does not and another version wrote the plan.
+        For a plan, it also says whether pricing the embedded model and cluster gives the same
+        Instance. If it does not and another version wrote the plan, this is not judged.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def verify(
 
 
 def _file(name: str, instance: Instance | str | Path | None) -> Verification:
-    """Judge a file: what the stand-alone checker says of it stands; we add to that."""
+    """Judge a file by the stand-alone checker, whose verdict stands, and by our own readers."""
     document = read_document(name)
     given = instance if isinstance(instance, (Instance, type(None))) else None
     if not is_plan(document) and instance is None:
@@ -90,7 +90,7 @@ def _file(name: str, instance: Instance | str | Path | None) -> Verification:
             question, outcome = instance_to_dict(given), document
         case = checker.Case(checker.Instance(question), outcome)
     except checker.Unreadable as error:
-        _ours(name, document, instance, None)  # a better sentence, where our readers have one
+        _ours(name, document, instance, None)  # our readers may raise a better message
         raise BadInput(f"{name}: {error}") from error
     try:
         return _ours(name, document, instance, case)
@@ -104,7 +104,7 @@ def _file(name: str, instance: Instance | str | Path | None) -> Verification:
 def _ours(
     name: str, document: Any, instance: Instance | str | Path | None, case: checker.Case | None
 ) -> Verification:
-    """A file's verdict by our own readers, beside the checker's reading of it."""
+    """The verdict of our own readers on a file, combined with the checker's case."""
     given = read_instance(instance) if isinstance(instance, (str, Path)) else instance
     if is_plan(document):
         return _plan(plan_from_dict(document, name), given, case)
@@ -125,34 +125,34 @@ def _plan(plan: Plan, given: Instance | None, case: checker.Case | None = None) 
 
 
 def _others(plan: Plan, prices: bool) -> Verification:
-    """What a plan says of other divisions into sharding groups: that these are all there are, that
-    they are priced as this version does (where ``prices``), and that none holds a better plan."""
-    told, unchecked = plan.divisions, list[str]()
-    if told is None:
+    """Judge a plan's claims about other divisions into sharding groups: that they are complete,
+    that this version prices them the same (if ``prices``), and that none has a better plan."""
+    claimed, unchecked = plan.divisions, list[str]()
+    if claimed is None:
         return Verification(())
-    claims = [] if _complete(plan, told) else [_refuted("some that were asked for are missing")]
-    for other in told.others:
+    claims = [] if _complete(plan, claimed) else [_refuted("some divisions asked for are missing")]
+    for other in claimed.others:
         words = words_of(other.group)
         if prices and not _is_priced(plan, other):
-            claims.append(_refuted(f"{words}: it is not what model and cluster give"))
+            claims.append(_refuted(f"{words}: it is not the one that model and cluster give"))
         if other.instance is not None and other.outcome is not None:
             judged = verify_outcome(other.instance, other.outcome)
             claims += [_refuted(f"{words}: {c.text}") for c in judged.claims if c.ok is False]
             unchecked += [f"{words}: {text}" for text in judged.unchecked]
-    return Verification((*claims, _compared(plan, told)), tuple(unchecked))
+    return Verification((*claims, _compared(plan, claimed)), tuple(unchecked))
 
 
 def _refuted(text: str) -> Claim:
     return Claim("divisions", False, text)
 
 
-def _complete(plan: Plan, told: Divisions) -> bool:
-    """Whether a plan's division and the others are all that were asked for, each once."""
+def _complete(plan: Plan, claimed: Divisions) -> bool:
+    """Whether a plan's division and the others are all divisions asked for, each exactly once."""
     whole = None if plan.cluster.two_d is None else plan.cluster.two_d.whole
     if whole is None:
         return False
-    wanted = [*groups_of(whole.model_copy(update={"two_d": told.asked}))]
-    found = [plan.cluster, *(other.group for other in told.others)]
+    wanted = [*groups_of(whole.model_copy(update={"two_d": claimed.asked}))]
+    found = [plan.cluster, *(other.group for other in claimed.others)]
     return len(found) == len(wanted) and all(group in found for group in wanted)
 
 
@@ -167,15 +167,15 @@ def _is_priced(plan: Plan, other: Division) -> bool:
     return again.fingerprint == other.instance.fingerprint
 
 
-def _compared(plan: Plan, told: Divisions) -> Claim:
-    """Whether another division may hold a better plan, and how much better by its certificate."""
-    best, least = best_cost(plan.outcome), least_elsewhere(told)
-    count = f"of {len(told.others)} other divisions"
-    plans = [best_cost(o.outcome) for o in told.others if o.outcome is not None]
+def _compared(plan: Plan, claimed: Divisions) -> Claim:
+    """Whether another division may have a better plan, and by how much by its certificate."""
+    best, least = best_cost(plan.outcome), least_elsewhere(claimed)
+    count = f"of {len(claimed.others)} other divisions"
+    plans = [best_cost(o.outcome) for o in claimed.others if o.outcome is not None]
     if best is not None and any(each is not None and each < best for each in plans):
-        return _refuted("another one has a better plan")
+        return _refuted("another division has a better plan")
     if least is None:
-        return Claim("divisions", None, f"{count} some may hold any plan: nothing is certified")
+        return Claim("divisions", None, f"{count}, some have no certified bound")
     if best is None or least >= best:
         return Claim("divisions", True, f"{count}, none holds a better plan")
     text = f"{count}, none holds a plan below {show_cost(int(least), plan.instance.time_unit)}"
@@ -196,15 +196,20 @@ def _same_instance(plan: Plan, given: Instance | None) -> Iterator[Claim]:
 
 
 def _repriced(plan: Plan) -> Claim:
-    """Whether this version's pricing makes the same Instance of the embedded inputs.
+    """Whether this version's pricing of the embedded inputs gives the same Instance.
 
-    Of a plan that another version priced it cannot be said, unless it does.
+    If it does not and another version priced the plan, this is not judged.
     """
     try:
         if not is_group_of_its_whole(plan.cluster):
-            return Claim("pricing", False, "its cluster is no sharding group of the one it says")
-        same, text = _priced_alike(plan), "the embedded model, cluster and profile give another "
-        text += "instance than the one embedded: it was changed"
+            return Claim(
+                "pricing", False, "its cluster is not a sharding group of the one it names"
+            )
+        text = (
+            "the embedded model, cluster and profile give a different instance: the embedded one "
+            "was changed"
+        )
+        same = _priced_alike(plan)
     except PlannerError as error:
         same, text = False, f"the embedded inputs cannot be priced: {error}"
     if same:
@@ -213,14 +218,14 @@ def _repriced(plan: Plan) -> Claim:
         return Claim("pricing", False, text)
     by = f"milp-planner {plan.version!r}" if plan.version else "another milp-planner"
     return Claim(
-        "pricing", None, f"its bytes and prices were not derived again: the file says that {by} "
-        f"wrote it, and {__version__} derives others from its model, cluster and profile",
+        "pricing", None, f"its bytes and prices were not re-derived: the file says that {by} wrote "
+        f"it, and {__version__} derives different ones from its model, cluster and profile",
     )  # fmt: skip
 
 
 def _priced_alike(plan: Plan) -> bool:
     options = price(plan.model, plan.cluster, plan.profile)
-    # Limits on moves come with a question (re-plan), not with the inputs: they are taken over.
+    # Limits on moves come from a question (re-plan), not from the inputs, so they are copied.
     again = replace(
         compile_instance(options, plan.instance.objective),
         current=plan.instance.current,
@@ -231,7 +236,7 @@ def _priced_alike(plan: Plan) -> bool:
 
 
 def summary(result: Verification) -> str:
-    """One sentence: refuted, not checked, or verified, except for what only a solver says."""
+    """One sentence: refuted, not checked, or verified, with claims that rest on a solver's word."""
     refuted = [claim.name for claim in result.claims if claim.ok is False]
     if refuted:
         return f"refuted: {', '.join(refuted)}"
@@ -247,7 +252,7 @@ def summary(result: Verification) -> str:
 
 
 def verification_to_dict(result: Verification) -> dict[str, Any]:
-    """Fields of :class:`Verification`, the sentence, and of each claim ``ok`` (null: unproven)."""
+    """Plain values: the verdict, the summary, and every claim with ``ok`` (null: not proved)."""
     return {
         "ok": result.ok,
         "checked": not result.unchecked,
@@ -262,7 +267,8 @@ _MARK = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "yello
 
 
 def draw_claims(result: Verification, title: str) -> RenderableType:
-    """✓ re-derived, ✗ refuted, · a solver's word, ! restricted, not checked; then the sentence."""
+    """One row per claim (✓ re-derived, ✗ refuted, · a solver's word, ! restricted or not checked),
+    then the summary."""
     table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -1,1 +1,1 @@
-"""Audit: the plan one runs today."""
+"""Audit of the plan in production."""

@@ -1,4 +1,4 @@
-"""``audit``: the plan a user runs today, judged on our Instance of it."""
+"""``audit``: judge the plan in production on our Instance of its model and cluster."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Shown):
-    """A plan and the best plan of the same Instance."""
+    """An audited plan, and the best plan found for the same Instance."""
 
     compiled: Compiled
-    """Model, cluster, options and Instance, the plan's own ratios and widths among them."""
+    """Model, cluster, options and Instance, including the plan's own ratios and widths."""
     placement: Placement
     verdict: Verdict
     """The audited plan and its solver-free check."""
     as_run: Verdict | None
-    """Where it mixes cache ratios in a fusion group: what the runtime would make of it."""
+    """The check of the plan as run, if it mixes cache ratios in a fusion group."""
     best: Outcome
     """The best plan found for the same tables and cluster, with its bound."""
 
     def drawing(self) -> RenderableType:
-        """Whether it fits, how far from the bound, who is to blame."""
+        """Whether it fits, its distance from the bound, and the tables to blame."""
         from milp_planner.features.audit.facts import audit_of, draw_audit
 
         return draw_audit(audit_of(self), "audit")
 
     @property
     def instance(self) -> Instance:
-        """What both plans are plans of."""
+        """The Instance of both plans."""
         return self.compiled.instance
 
     @cached_property
     def plan(self) -> Plan:
-        """The best plan found, to be saved, explained and exported."""
+        """The best plan found, for saving, explaining and exporting."""
         return decode(self.compiled.options, self.instance, self.best)
 
     @cached_property
     def today(self) -> Plan:
-        """The audited plan, fit or not, for its ledger; its outcome claims no status."""
+        """The audited plan, even if it does not fit, for its ledger; it claims no status."""
         outcome = self.best.with_(
             placement=self.placement, objective=self.objective,
             objectives=self.verdict.objectives, status=Status.UNKNOWN,
@@ -64,9 +64,9 @@ class Audit(Shown):
 
     @cached_property
     def way(self) -> tuple[MovesInfo, list[Placement]] | None:
-        """The moves from the audited plan to the best one, in an order that fits on the way.
+        """The moves from the audited plan to the best one, in an order that fits at every step.
 
-        None where the audited plan does not fit, or no better one is known.
+        None if the audited plan does not fit, or if no better plan is known.
         """
         better = self.best.placement
         if better is None or not self.verdict.feasible or not (self.saving or 0) > 0:
@@ -75,8 +75,7 @@ class Audit(Shown):
         return moves_of(self.instance, self.placement, better, links)
 
     def steps(self) -> Sequence[Plan]:
-        """The plan after every move on the way at which it keeps all rules, with the best bound;
-        each is made when it is asked for."""
+        """The feasible plans after moves, with the best bound; each is built on access."""
         if self.way is None:
             return ()
         info, placements = self.way
@@ -92,17 +91,18 @@ class Audit(Shown):
 
     @property
     def objective(self) -> int | None:
-        """Of the audited plan, fit or not; None when its ranks do not belong to its options."""
+        """Of the audited plan, even if it does not fit; None if its ranks and options do not
+        match."""
         return self.verdict.objectives.get(self.instance.objective.value)
 
     @property
     def distance(self) -> float | None:
-        """(objective − bound)/max(1, |objective|): how far it may be from the best plan."""
+        """(objective − bound)/max(1, |objective|): the most that a better plan could save."""
         return gap_between(self.objective, self.best.bound)
 
     @property
     def saving(self) -> float | None:
-        """(objective − best objective)/max(1, |objective|): what a known better plan saves."""
+        """(objective − best objective)/max(1, |objective|): the saving of the best plan found."""
         return gap_between(self.objective, self.best.objective)
 
 
@@ -118,13 +118,14 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     goals: str | None = None,
     on_start: Callable[..., None] | None = None,
 ) -> Audit:
-    """Judge the plan you run today: does it fit, how far is it from the bound?
+    """Judge the plan you run today: whether it fits, and how far it is from the bound.
 
     Parameters
     ----------
     plan
-        What :func:`milp_planner.today.rows.read_today` takes: a Plan, a plan.json, a CSV with the
-        columns table, mode, ratio, sharding_type, ranks, TorchRec's printed statistics, or pins.
+        Anything that :func:`milp_planner.today.rows.read_today` takes: a Plan, a plan.json, a CSV
+        with the columns table, mode, ratio, sharding_type, ranks, TorchRec's printed statistics, or
+        pins.
     model, cluster
         Objects, or paths of their YAML files. Cache ratios and column widths of the plan that are
         not on the model's grids are added to them.
@@ -149,7 +150,7 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
 
 
 def _as_run(instance: Instance, placement: Placement) -> Verdict | None:
-    """The check of what the runtime makes of a plan that mixes ratios in a fusion group."""
+    """The check of what the runtime makes of a plan that mixes cache ratios in a fusion group."""
     if not mixed_groups(instance, placement):
         return None
     run = respread(instance, placement)

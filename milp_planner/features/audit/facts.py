@@ -1,4 +1,4 @@
-"""An audit as figures and in the terminal: does it fit, how far from the best, who is to blame?"""
+"""The figures of an audit, and how the terminal draws them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from milp_planner.features.plan.tables import piles, tables_of
 from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts
 
-#: Places, ranks and tables named before the rest is left out.
+#: Most places, ranks and tables to name.
 MOST = 5
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one table contributes somewhere: bytes or time."""
+    """One table's contribution to a place or a rank, in bytes or time."""
 
     table: str
     amount: int
@@ -37,10 +37,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Overfull(Tightest):
-    """A place that holds more than it can."""
+    """A place over its capacity."""
 
     tables: tuple[Share, ...]
-    """The largest contributions there."""
+    """The tables with the largest use of the place."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ class SlowRank:
 
     rank: int
     phases: tuple[str, ...]
-    """The phases in which it is the slowest (all of them for ``busiest_rank``, where every rank
-    above the best plan known is listed)."""
+    """The phases in which it is the slowest. Under ``busiest_rank``, all phases: every rank above
+    the best known plan is listed."""
     excess: int
-    """Time it adds over the mean of all ranks: summed over those phases, or of its whole."""
+    """Its time above the mean of all ranks, summed over those phases."""
     tables: tuple[Share, ...]
-    """Where its time goes in those phases."""
+    """The tables that take most of its time in those phases."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A table that is faster in the best plan found."""
+    """A table that costs less in the best plan found."""
 
     table: str
     option: str
@@ -67,24 +67,24 @@ class Gain:
     """Its option in the audited plan and in the best one."""
     cost: int
     better_cost: int
-    """Its largest time on one rank under each."""
+    """Its largest time on one rank in each plan."""
 
 
 @dataclass(frozen=True)
 class AuditInfo(Facts):
-    """All figures of an audit; None is unknown."""
+    """All figures of an audit; None means unknown."""
 
     fits: bool
     violations: tuple[str, ...]
     objective_kind: str
     objective: int | None
-    """Of the audited plan, fit or not."""
+    """Objective of the audited plan, whether or not it fits."""
     objectives: dict[str, int]
     bound: int | None
-    """No plan of these tables on this cluster can be below it."""
+    """Lower bound on every plan of these tables on this cluster."""
     bound_method: str | None
     certified_bound: int | None
-    """The same, as a certificate re-derives it."""
+    """The largest bound proved by a certificate."""
     best: int | None
     """Objective of the best plan found."""
     best_status: str
@@ -92,22 +92,22 @@ class AuditInfo(Facts):
     certified_distance: float | None
     distance: float | None
     saving: float | None
-    """(objective − certified bound), (objective − bound), (objective − best), each over the
+    """(objective − certified bound), (objective − bound) and (objective − best), as shares of the
     objective."""
     as_run: dict[str, Any] | None
-    """Objectives of what the runtime makes of a plan that mixes ratios in a fusion group, and
+    """Objectives of what the runtime makes of a plan that mixes cache ratios in a fusion group, and
     whether that fits."""
     overfull: tuple[Overfull, ...]
     slow: tuple[SlowRank, ...]
     gains: tuple[Gain, ...]
-    """The tables with the largest difference to the best plan found, where that is better."""
+    """The tables on which the best plan found saves most, if it is better."""
     way: MovesInfo | None
-    """The moves to the best plan found, in an order that fits on the way."""
+    """The moves to the best plan found, in an order that fits at every step."""
     time_unit: str
 
 
 def audit_of(audit: Audit) -> AuditInfo:
-    """Figures of an audit."""
+    """Collect the figures of an audit."""
     instance, best = audit.instance, audit.best
     source = best.bound_source
     loads = audit.verdict.loads
@@ -139,10 +139,10 @@ def audit_of(audit: Audit) -> AuditInfo:
 
 
 class _Contributions:
-    """What every table puts on every rank; int64 arrays.
+    """The load of every table on every rank; int64 arrays.
 
     ``cost`` [tables, ranks, phases]; ``use`` [tables, ranks, resources]; ``off`` [tables,
-    resources]: use that sits on no rank.
+    resources]: use on no rank.
     """
 
     def __init__(self, instance: Instance, placement: Placement) -> None:
@@ -154,13 +154,13 @@ class _Contributions:
         self.off = np.stack([x.off_use for x in loads]) if loads else np.zeros((0, 1), np.int64)
 
     def largest(self, amounts: IntArray) -> tuple[Share, ...]:
-        """The largest positive amounts, int64 array [tables], with their tables."""
+        """The largest positive entries of ``amounts``, int64 array [tables], with their tables."""
         order = np.argsort(-amounts, kind="stable")[:MOST]
         return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
 
 
 def _gains(audit: Audit) -> list[Gain]:
-    """Tables by what the best plan saves on them; none where it saves nothing as a whole."""
+    """Tables by the best plan's saving on them; none if it saves nothing in all."""
     if audit.best.placement is None or audit.saving is None or audit.saving <= 0:
         return []
     now = tables_of(audit.instance, audit.placement).rows
@@ -192,9 +192,9 @@ def _ranks_of(instance: Instance, scope: Scope, place: int) -> list[int]:
 def _slow(
     instance: Instance, loads: Loads, tables: _Contributions, best: int | None
 ) -> list[SlowRank]:
-    """Ranks that set the objective, by the time they add; ``total`` waits for nobody.
+    """Ranks that set the objective, by the time they add; none under ``total``.
 
-    Under ``busiest_rank`` that is every rank above the best plan known.
+    Under ``busiest_rank``, they are all ranks above the best known plan.
     """
     kind = instance.objective.value
     cost = loads.cost
@@ -223,7 +223,7 @@ def _slow_rank(
 
 
 def draw_audit(info: AuditInfo, title: str) -> RenderableType:
-    """Fits or not, distance to the bound, the ranks and tables behind both."""
+    """Whether it fits, its distance from the bound, and the ranks and tables to blame."""
     colour = "green" if info.fits else "red"
     lines = [Text("FITS" if info.fits else "DOES NOT FIT", style=f"bold {colour}")]
     lines += map(Text, (*_violations(info), *_distance(info), *_as_run(info)))
@@ -236,7 +236,7 @@ def draw_audit(info: AuditInfo, title: str) -> RenderableType:
 
 
 def _violations(info: AuditInfo) -> Iterator[str]:
-    """In units that people read; the check's own sentences (in --json) have bytes."""
+    """The violations in readable units; the check's own sentences (in --json) are in bytes."""
     full = {
         f"{place.resource} of {place.at.removeprefix('the ')}:": f"{place.resource} of {place.at}: "
         f"{show_amount(place.used, info.time_unit)} of "
@@ -327,7 +327,7 @@ def _show_gains(info: AuditInfo) -> Iterator[str]:
 
 
 def _way(info: AuditInfo) -> Iterator[str]:
-    """What the first moves bring, and whether all of them can be made one after the other."""
+    """What the first moves gain, and whether all of them can be made one after the other."""
     if info.way is None or info.way.way is None:
         return
     total = info.way.points[-1].moves if info.way.points else 0

@@ -1,1 +1,1 @@
-"""A batch as values that terminal, JSON and HTML draw: summary, curves, every scenario."""
+"""A batch as values for terminal, JSON and HTML: summary, curves, every scenario."""

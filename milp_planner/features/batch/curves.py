@@ -11,8 +11,8 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
 
 Record = Mapping[str, Any]
-#: Objectives that an objective is never below: Σ over phases of the busiest rank, and the busiest
-#: rank's sum over phases.
+#: By objective, the others that never exceed it: step_time, the sum over phases of the busiest
+#: rank's time, is at least busiest_rank, the busiest rank's sum over phases.
 BELOW = {"step_time": ("busiest_rank",)}
 SOLVED = ("optimal", "infeasible")
 """Statuses that are proofs."""
@@ -20,7 +20,7 @@ SOLVED = ("optimal", "infeasible")
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario."""
+    """One scenario and its result."""
 
     model: str
     cluster: str
@@ -29,67 +29,67 @@ class Row:
     objective_kind: str
     formulation: str
     options: dict[str, Any]
-    """Settings of the formulation that the suite gives."""
+    """The formulation's settings given by the suite."""
     seed: int
     status: str
-    """Of the Outcome, or ``failed``, ``not_covered``."""
+    """The Outcome's status, or ``failed`` or ``not_covered``."""
     standing: str
-    """The status with what stands behind it; as the status where the record does not say."""
+    """The status in words, including what is certified; equal to ``status`` in old records."""
     objective: int | None
     bound: int | None
     """Picoseconds."""
     certified_bound: int | None
-    """Of the scenario's own certificate."""
+    """Bound proved by the scenario's own certificate."""
     gap: float | None
-    """Of the scenario's own bound."""
+    """Gap to the scenario's own bound."""
     best: int | None
-    """The least objective of any plan found for the same inputs, whatever it was minimised for."""
+    """The least objective of any plan found for the same inputs, whatever that plan minimised."""
     best_bound: int | None
-    """The largest bound that any scenario proved for the same inputs and objective, or for another
-    that this one is never below, and that no plan refutes."""
+    """The largest bound, not refuted by any plan, that a scenario proved for the same inputs and
+    this objective, or for one that never exceeds it."""
     best_certified: int | None
-    """The largest bound that the certificate of any proves for them."""
+    """The largest such bound proved by a certificate."""
     seconds: float | None
     pricing_seconds: float | None
     headroom: dict[str, float]
-    """Least share of each resource that the plan leaves free."""
+    """By resource, the least share that the plan leaves free at any place."""
     note: str
-    """What the solver or the error says."""
+    """The solver's note or the error message."""
     samples: int | None = None
-    """Of a step, on all ranks; None in results of before."""
+    """Samples per step on all ranks; None in old results."""
 
     @property
     def series(self) -> str:
-        """Formulation and settings: what is compared with what."""
+        """Formulation and settings: the unit of comparison."""
         return " ".join([self.formulation, *(f"{k}={v}" for k, v in self.options.items())])
 
     @property
     def instance(self) -> str:
-        """The inputs and the objective, as text; equal for what is comparable."""
+        """The inputs and the objective as text; equal for comparable rows."""
         return _instance(self.model, self.cluster, self.axes, self.objective_kind)
 
     @property
     def per_second(self) -> float | None:
-        """Samples that pass the embedding part in a second; None unless step_time is minimised."""
+        """Samples per second through the embedding part; None unless step_time is minimised."""
         if self.objective_kind != "step_time" or not self.objective or self.samples is None:
             return None
         return self.samples * 10**12 / self.objective
 
     @property
     def above_best(self) -> float | None:
-        """(objective − best)/max(1, |best|), None without a plan."""
+        """(objective − best)/max(1, |best|); None without a plan."""
         if self.objective is None or self.best is None:
             return None
         return (self.objective - self.best) / max(1, abs(self.best))
 
     @property
     def certified_gap(self) -> float | None:
-        """(objective − best certified)/max(1, |objective|), None where either is unknown."""
+        """(objective − best certified)/max(1, |objective|); None if either is unknown."""
         return gap_between(self.objective, self.best_certified)
 
     @property
     def best_gap(self) -> float | None:
-        """(objective − best bound)/max(1, |objective|), None where either is unknown."""
+        """(objective − best bound)/max(1, |objective|); None if either is unknown."""
         return gap_between(self.objective, self.best_bound)
 
 
@@ -113,7 +113,7 @@ def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
-    """One sentence for every instance whose scenarios cannot all be right; there should be none."""
+    """One sentence for every instance whose results contradict each other; there should be none."""
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row.instance].append(row)
@@ -177,20 +177,20 @@ def _best_bound(group: Sequence[Record], best: int | None) -> int | None:
 
 
 class LowerBound(NamedTuple):
-    """A bound that one formulation proved: no plan costs less than ``bound``."""
+    """A lower bound that one formulation proved for every plan."""
 
     bound: int
     by: str
     """The method, such as ``cpsat``."""
     exact: bool
-    """Whether it was derived in integers (else in floating point)."""
+    """Whether it was derived in integers rather than in floating point."""
 
 
 def best_bound(bounds: Iterable[LowerBound], objective: int | None) -> LowerBound | None:
-    """The largest of some bounds on one Instance; among equals one derived in integers.
+    """The largest of some bounds on one Instance; of equals, one derived in integers.
 
-    A bound in floating point above ``objective``, that of the best plan known, is refuted and does
-    not count. (A larger one in integers is an error of ours and is not hidden.)
+    A floating-point bound above ``objective``, the best known plan's, is refuted and ignored. (An
+    integer bound above it is a bug and is not hidden.)
     """
     valid = (b for b in bounds if b.exact or objective is None or b.bound <= objective)
     return max(valid, key=lambda each: (each.bound, each.exact), default=None)
@@ -198,11 +198,11 @@ def best_bound(bounds: Iterable[LowerBound], objective: int | None) -> LowerBoun
 
 @dataclass(frozen=True)
 class Curve:
-    """One series: a step function."""
+    """The step function of one series."""
 
     series: str
     points: tuple[tuple[float, float], ...]
-    """The value is reached at that place and kept until the next point."""
+    """(place, value): the value holds from its place to the next point."""
 
     def at(self, place: float) -> float:
         """The value at a place; 0 before the first point."""
@@ -213,22 +213,22 @@ class Curve:
 class Profile:
     """A performance profile (Dolan and Moré, Mathematical Programming 91, 2002).
 
-    ρ(τ), the share of the problems on which a series is within the factor τ of the best series.
-    A problem is an instance and a seed on which some series succeeded; failing is a factor of
-    infinity.
+    ρ(τ) is the share of the problems on which a series is within a factor τ of the best series. A
+    problem is an instance and a seed on which at least one series succeeded; a failure is a factor
+    of infinity.
     """
 
     measure: str
-    """``objective`` (best: the least known of the instance) or ``seconds`` (until the proof)."""
+    """``objective`` (relative to the least known of the instance) or ``seconds`` (until proof)."""
     objective_kind: str | None
-    """The objective asked for; None for all together."""
+    """The objective minimised; None for all together."""
     problems: int
     curves: tuple[Curve, ...]
     """Points (τ, ρ)."""
 
 
 def profiles_of(rows: Sequence[Row]) -> tuple[Profile, ...]:
-    """By objective value for every objective, then by time; only where two series can differ."""
+    """One profile of values per objective, then one of times; only where two series can differ."""
     found = []
     for kind in dict.fromkeys(row.objective_kind for row in rows):
         mine = [row for row in rows if row.objective_kind == kind]

@@ -1,4 +1,4 @@
-"""Everything a batch shows as one value, and its terminal drawing."""
+"""All figures of a batch as one value, and how the terminal draws it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "fail
 
 @dataclass(frozen=True)
 class AssertionInfo:
-    """An assertion after a run."""
+    """The verdict on an assertion after a run."""
 
     name: str
-    """What it says."""
+    """The assertion's text."""
     holds: bool | None
-    """For every scenario; None: for all that were run, but some were not."""
+    """Whether it holds for every scenario; None: for all that were run, but some were not."""
     scenarios: int
-    """How many it speaks of."""
+    """Number of scenarios that it covers."""
     broken: tuple[str, ...]
-    """One sentence a scenario where it does not hold."""
+    """One sentence per scenario where it does not hold."""
     missing: int = 0
-    """Scenarios that were not run."""
+    """Number of covered scenarios that were not run."""
 
 
 @dataclass(frozen=True)
@@ -49,43 +49,43 @@ class SummaryRow:
     series: str
     objective_kind: str
     counts: dict[str, int]
-    """Dict of status to int."""
+    """Number of scenarios by status."""
     equal: int
-    """How many plans are as good as the best known of their instance."""
+    """Number of plans as good as the best known of their instance."""
     worst: float | None
     """Largest (objective − best known)/best known."""
     certified_gap: float | None
-    """Median gap of its plans to the best bound that a certificate of any formulation proves."""
+    """Median gap of its plans to the best bound certified by any formulation."""
     gap: float | None
-    """Median gap of its plans to the best bound of any formulation."""
+    """Median gap of its plans to the best bound proved by any formulation."""
     seconds: float
-    """Solving, in sum."""
+    """Total solve time."""
 
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """One batch."""
+    """All figures of one batch."""
 
     name: str
     description: str
-    """Of the suite."""
+    """The suite's description."""
     scenarios: int
-    """Of the suite; ``len(rows)`` of them have a result."""
+    """Number of scenarios in the suite; ``len(rows)`` of them have a result."""
     versions: tuple[str, ...]
-    """Of milp-planner, in the results."""
+    """Versions of milp-planner that made the results."""
     finished: str
-    """When the last result was made; empty without one."""
+    """Time of the last result; empty without one."""
     summary: tuple[SummaryRow, ...]
     assertions: tuple[AssertionInfo, ...]
     contradictions: tuple[str, ...]
-    """Results that cannot all be right."""
+    """Sentences on results that contradict each other."""
     profiles: tuple[Profile, ...]
     sweeps: tuple[Swept, ...]
     rows: tuple[Row, ...]
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many scenarios have each status; none that nothing has."""
+        """Number of scenarios by status, without statuses that none has."""
         every = {s: sum(row.status == s for row in self.rows) for s in STATUSES}
         return {status: count for status, count in every.items() if count}
 
@@ -101,7 +101,7 @@ def batch_of(
     records: Sequence[Record],
     judgements: Iterable[AssertionInfo] = (),
 ) -> BatchInfo:
-    """The figures of a batch: the suite's size, its results in their order, and its assertions."""
+    """Collect the figures of a batch from its records and the judgements of its assertions."""
     every = rows_of(records)
     return BatchInfo(
         name=name,
@@ -137,11 +137,11 @@ def _summary(every: Sequence[Row]) -> Iterable[SummaryRow]:
 
 
 SHOWN = 5
-"""Broken scenarios of an assertion that are shown; --json has all."""
+"""Most broken scenarios to show per assertion; --json has all."""
 
 
 def draw_batch(info: BatchInfo) -> RenderableType:
-    """One row per formulation and objective; below it what failed, contradictions, assertions."""
+    """One row per formulation and objective, then failures, contradictions and assertions."""
     table = draw_grid(summary_grid(info), {"formulation": 20})
     failures = (
         Text(f"failed: {row.instance}, {row.series}: {row.note}", style="red")
@@ -175,7 +175,7 @@ def summary_grid(info: BatchInfo) -> Grid:
 
 
 def draw_rows(found: Sequence[dict[str, Any]]) -> RenderableType:
-    """The rows of a query; sizes of memory as sizes, fractions to six digits."""
+    """The rows of a query, with readable memory sizes, and fractions to six digits."""
     table = Table(box=None, pad_edge=False)
     for name in found[0] if found else ():
         table.add_column(name)
@@ -198,7 +198,7 @@ _VERDICT = {
 
 
 def _assertions(info: BatchInfo) -> list[RenderableType]:
-    """One line per assertion, and below it where it does not hold."""
+    """One line per assertion, followed by the scenarios where it does not hold."""
     parts: list[RenderableType] = []
     for judged in info.assertions:
         word, style = _VERDICT[judged.holds]

@@ -20,15 +20,15 @@ from milp_planner.features.batch.curves import Profile, Row
 from milp_planner.features.batch.info import BatchInfo, summary_grid
 from milp_planner.features.batch.sweeps import show_rate, sweeps_section
 
-#: A heading, a leading ``#`` marking numbers, and the cells below it.
+#: A heading (with a leading ``#`` for numbers) and the cells below it.
 _Column = tuple[str, list[Cell]]
 
 LEAST = 1e-4
-"""Shares below 0.01% are drawn as 0.01%: a logarithmic axis has no zero."""
+"""Smaller shares are drawn as 0.01%, as a logarithmic axis has no zero."""
 
 
 def render_batch(info: BatchInfo) -> str:
-    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
+    """The page as text: self-contained, with styles, script and drawings inside."""
     left = info.scenarios - len(info.rows)
     have = f"{len(info.rows)} of {info.scenarios} scenarios have a result"
     return fill(
@@ -66,7 +66,7 @@ def _strip(info: BatchInfo, left: int) -> list[Fact]:
 
 
 def _certified(info: BatchInfo) -> list[Fact]:
-    """The gaps that certificates leave, over every plan."""
+    """The certified gaps, over all plans."""
     gaps = [row.certified_gap for row in info.rows if row.objective is not None]
     known = [gap for gap in gaps if gap is not None]
     if not gaps:
@@ -85,7 +85,7 @@ _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unkno
 
 
 def _assertions(info: BatchInfo) -> Section | None:
-    """Assertions, and what contradicts itself: that comes first, for nothing else is then sure."""
+    """Contradictions first, as they cast doubt on everything else, then the assertions."""
     values: list[list[str | Cell]] = [
         ["contradiction", Cell("broken", over=True), sentence] for sentence in info.contradictions
     ]
@@ -103,9 +103,9 @@ def _assertions(info: BatchInfo) -> Section | None:
 
 def _summary(info: BatchInfo) -> Section:
     text = (
-        "Best: plans as good as the least objective that any formulation found for the same "
-        "inputs; worst: how far above it. Gaps are medians, each to the largest bound that any "
-        "formulation proved for the same inputs: certified gap, with a certificate; gap, at all. "
+        "Best: number of plans as good as the best that any formulation found for the same "
+        "inputs; worst: largest excess over it. Gaps are medians, to the largest bound that any "
+        "formulation proved for the same inputs, with a certificate (certified gap) or without. "
         "Solving times are sums."
     )
     return Section("summary", "Formulations", text, parts=(Part(table=summary_grid(info)),))
@@ -128,7 +128,7 @@ def _heading(profile: Profile) -> str:
 
 
 def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
-    """Share of the problems against the factor; for objectives the axis is the excess."""
+    """Share of the problems against the factor, or for objectives against the excess."""
     by_time = profile.measure == "seconds"
     shift = 0.0 if by_time else 1.0
     start = 1.0 if by_time else LEAST
@@ -158,7 +158,7 @@ def _part(heading: str, drawing: Drawing) -> Part:
 
 
 def _every_section(info: BatchInfo) -> Section | None:
-    """All scenarios; what is the same in all of them is said once, above the table."""
+    """All scenarios; values shared by all of them are stated once, above the table."""
     if not info.rows:
         return None
     shared = shared_ending([row.model for row in info.rows])
@@ -181,7 +181,7 @@ def _every_section(info: BatchInfo) -> Section | None:
 
 
 def shared_ending(names: Sequence[str]) -> str:
-    """The comma-separated settings that end every one of several generated models' names."""
+    """The comma-separated settings with which all generated models' names end."""
     tails = [name.split(",")[::-1] for name in dict.fromkeys(names)]
     if len(tails) < 2:
         return ""
@@ -192,7 +192,7 @@ def shared_ending(names: Sequence[str]) -> str:
 
 
 def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
-    """What a scenario is called; ``cut`` letters are left off the models' names."""
+    """The columns that identify a scenario; ``cut`` letters are cut off the models' names."""
     axes = dict.fromkeys(axis for row in rows for axis in row.axes)
     options = dict.fromkeys(option for row in rows for option in row.options)
     return [
@@ -207,7 +207,7 @@ def _labels(rows: Sequence[Row], cut: int) -> list[_Column]:
 
 
 def _answers(rows: Sequence[Row]) -> list[_Column]:
-    """What came out; a note says why there is no plan."""
+    """The columns of results; a note says why there is no plan."""
     words = [without_share(row.standing).replace("_", " ") for row in rows]
     failed = [row.status == "failed" for row in rows]
     resources = dict.fromkeys(name for row in rows for name in row.headroom)
@@ -232,7 +232,7 @@ def _answers(rows: Sequence[Row]) -> list[_Column]:
 
 
 def _value(name: str, value: Any) -> Cell:
-    """An axis or a setting: sizes as bytes, numbers sorted as numbers."""
+    """A cell for an axis or a setting: sizes in bytes, numbers sorted as numbers."""
     if value is None:
         return Cell(UNKNOWN)
     text = show_axis(name, value)

@@ -1,4 +1,4 @@
-"""What plans take, and how many samples pass in a second, against what a suite sweeps."""
+"""The plans' objectives, and samples per second, against the swept axes of a suite."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ RATE = "samples a second"
 
 @dataclass(frozen=True)
 class Swept:
-    """One figure: the plans of one model on one cluster against one axis."""
+    """One chart: the plans of one model on one cluster against one axis."""
 
     axis: str
     objective_kind: str
     measure: str
-    """The objective asked for, or ``samples a second``."""
+    """The objective minimised, or ``samples a second``."""
     where: str
-    """Model and cluster; also the other axes where a line for each value would be too many."""
+    """Model and cluster, and also the values of other axes if one line per value is too many."""
     curves: tuple[Curve, ...]
-    """One a formulation and value of every other axis: (value of the axis, the median over seeds of
-    what was found there). Only what is alike but for the axis and the seed shares a line."""
+    """One per formulation and values of the other axes; points are (value of the axis, median
+    result over seeds). Scenarios share a line only if they differ in nothing but axis and seed."""
     names: tuple[str, ...] = ()
-    """Values of an axis that has no order; points name their positions here."""
+    """Values of an axis without an order; points hold positions in this tuple."""
 
 
 def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
-    """For every axis with several values, and every objective."""
+    """The charts for every axis with several values, and for every objective."""
     found: list[Swept] = []
     for axis in dict.fromkeys(axis for row in rows for axis in row.axes):
         names = _names([row.axes[axis] for row in rows if axis in row.axes])
@@ -60,16 +60,16 @@ def sweeps_of(rows: Sequence[Row]) -> tuple[Swept, ...]:
 def _figures(
     axis: str, kind: str, measure: str, rows: Sequence[Row], names: tuple[str, ...]
 ) -> Iterator[Swept]:
-    """One a model and cluster, with few enough lines to be told apart."""
+    """One chart per model and cluster, with few enough lines to tell them apart."""
     series = len({row.series for row in rows}) > 1
     others = [a for a in dict.fromkeys(a for row in rows for a in row.axes) if a != axis]
     others = [a for a in others if len({str(row.axes.get(a)) for row in rows}) > 1]
     apart = len({(r.series, *(str(r.axes.get(a)) for a in others)) for r in rows}) > COLOURS
     figures: dict[str, dict[str, dict[float, list[float]]]] = {}
     for row in rows:
-        told = [f"{a} {show_axis(a, row.axes.get(a))}" for a in others]
-        where = ", ".join([f"{row.model} on {row.cluster}", *(told if apart else [])])
-        line = ", ".join([*([row.series] if series else []), *([] if apart else told)])
+        other_values = [f"{a} {show_axis(a, row.axes.get(a))}" for a in others]
+        where = ", ".join([f"{row.model} on {row.cluster}", *(other_values if apart else [])])
+        line = ", ".join([*([row.series] if series else []), *([] if apart else other_values)])
         points = figures.setdefault(where, {}).setdefault(line or row.series, {})
         value = str(row.axes[axis])
         place = float(names.index(value)) if names else float(value)
@@ -90,7 +90,7 @@ def _value(row: Row, measure: str) -> float:
 
 
 def _names(values: Sequence[object]) -> tuple[str, ...]:
-    """Values of an axis as they come; none where all are numbers, such as 25 or "25"."""
+    """The values of an axis in their order; none if all are numbers, such as 25 or "25"."""
     try:
         ordered = not any(isinstance(value, bool) for value in values)
         [float(str(value)) for value in values]
@@ -99,31 +99,31 @@ def _names(values: Sequence[object]) -> tuple[str, ...]:
     return () if ordered else tuple(dict.fromkeys(map(str, values)))
 
 
-#: Figures of one axis and measure that the page draws.
+#: Most charts per axis and measure on the page.
 MOST = 12
 
 
 def sweeps_section(sweeps: Sequence[Swept]) -> Section | None:
-    """A heading for every axis and measure; the figures of all but the first model are folded."""
+    """One heading per axis and measure; the charts of all but the first model are folded."""
     groups: dict[tuple[str, str, str], list[Swept]] = {}
     for each in sweeps:
         groups.setdefault((each.axis, each.objective_kind, each.measure), []).append(each)
     if not groups:
         return None
     text = (
-        "What the plans take against what the suite sweeps, and, where a step has more samples in "
-        "some scenarios than in others, how many samples pass the embedding part in a second. A "
-        "line joins scenarios that are alike but for the axis (the median over seeds); a value "
+        "The plans' objectives against the swept axes and, where a step has more samples in "
+        "some scenarios than in others, samples per second through the embedding part. A "
+        "line joins scenarios that differ only in the axis (median over seeds); a value "
         "without a plan is left out."
     )
     if max(map(len, groups.values())) > MOST:
-        text += f" Of every kind the first {MOST} figures are drawn; report --json has all."
+        text += f" Only the first {MOST} charts of each kind are drawn; report --json has all."
     parts = tuple(part for group in groups.values() for part in _parts(group))
     return Section("sweeps", "Time against what is swept", text, parts=parts)
 
 
 def _parts(group: Sequence[Swept]) -> Iterator[Part]:
-    """One figure; of several alike, each can be folded away and the first is open."""
+    """The charts; if there are several, each can be folded, and only the first is open."""
     for index, swept in enumerate(group[:MOST]):
         kind = swept.objective_kind
         asked = "" if swept.measure == kind else f", minimising {kind}"
@@ -138,7 +138,7 @@ def _parts(group: Sequence[Swept]) -> Iterator[Part]:
 
 
 def show_rate(rate: float) -> str:
-    """Samples a second, in thousands or millions."""
+    """Samples per second, in thousands or millions."""
     for size, letter in ((10**9, " G"), (10**6, " M"), (10**3, " k")):
         if rate >= size:
             return f"{rate / size:.4g}{letter}"
@@ -146,7 +146,7 @@ def show_rate(rate: float) -> str:
 
 
 def _draw(swept: Swept) -> Drawing:
-    """Lines over numbers, dots over names."""
+    """A chart with lines for a numeric axis and dots for named values."""
 
     def place_text(place: float) -> str:
         if swept.names:

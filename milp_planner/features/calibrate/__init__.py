@@ -1,4 +1,4 @@
-"""Hardware profiles measured on the machine at hand, or fitted to published sweeps.
+"""Hardware profiles, measured on this machine or fitted to published sweeps.
 
-torch is needed to measure and loads then; fitting a sweep needs none.
+Measuring needs torch, which is imported only then; fitting a sweep does not.
 """

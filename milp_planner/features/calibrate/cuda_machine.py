@@ -1,9 +1,9 @@
 """A GPU: HBM as the near tier, pinned host memory over PCIe as the far tier.
 
-HOST_ONLY gathers rows on the host into a pinned buffer
-and copies them over; CACHING copies the missing rows over, writes them into slots of the cache and
-then reads all rows there; HYBRID reads its share in HBM and copies the rest. Where dynamicemb is
-installed its own tables are timed too, built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
+HOST_ONLY gathers rows on the host into a pinned buffer and copies them over; CACHING copies the
+missing rows over, writes them into slots of the cache and then reads all rows there; HYBRID reads
+its share in HBM and copies the rest. Where dynamicemb is installed, its own tables are timed too,
+built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class CudaMachine(TorchMachine):
     far = "rows in pinned host memory"
 
     def facts(self) -> dict[str, object]:
-        """As on a CPU, and the GPU's name."""
+        """The same as for a CPU, and the GPU's name."""
         cuda = self._torch.cuda
         return {**super().facts(), "gpu": cuda.get_device_name(), "cuda": self._torch.version.cuda}
 
     def now(self) -> float:
-        """Seconds once the device has nothing left to do."""
+        """Seconds, after the device has finished all queued work."""
         self._torch.cuda.synchronize()
         return time.perf_counter()
 
     def lookup(self, mode: str, hit: float, dim: int) -> Probe:
-        """One call; which ids are near is known beforehand, as after a cache's lookup."""
+        """One call; which ids are in the near tier is known beforehand, as after a cache lookup."""
         near, far = self._near.view(-1, dim), self._far.view(-1, dim)
         hits = round(self.load.bags * hit)
         rest = self.load.bags - hits
@@ -87,7 +87,7 @@ class CudaMachine(TorchMachine):
 
 
 def cuda_machine(quick: bool, seed: int) -> CudaMachine:
-    """The GPU at hand; BadInput when torch sees no CUDA device, or host memory does not suffice."""
+    """The current GPU; BadInput when torch sees no CUDA device, or host memory is too small."""
     torch = need_torch()
     if not torch.cuda.is_available():
         raise BadInput("--device cuda: torch sees no CUDA device here; allowed: cpu")
@@ -98,15 +98,15 @@ def cuda_machine(quick: bool, seed: int) -> CudaMachine:
 
 ROWS, DIM, IDS = 2**20, 128, 2**18
 STATES = 3
-"""Values of a row with Adam's two moments, over the row itself."""
+"""Values per row, including Adam's two moments, as a multiple of the row."""
 ALPHA = 1.05
-"""Zipf exponent of the ids, that of the published A10 sweep."""
+"""Zipf exponent of the ids, as in the published A10 sweep."""
 MOVED_BYTES = 3 * IDS * (8 + 2 * DIM * ELEMENT)
-"""Forward, and backward twice that: ids, rows read, rows written."""
+"""Bytes of ids, rows read and rows written: once forward, and twice that backward."""
 
 
 def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> Probe:
-    """Forward and backward of one table, ``ratio`` of its value bytes in HBM; ids by ``seed``."""
+    """Forward and backward of one table with a ``ratio`` of its value bytes in HBM."""
     import torch
 
     table = _table(mode, ratio, torch.device(device))
@@ -123,13 +123,13 @@ def runtime_probe(mode: str, ratio: float, seed: int, device: str = "cuda") -> P
         output = table(ids, offsets)
         output.backward(torch.ones_like(output))
 
-    for start in range(0, ROWS, IDS):  # training inserts the keys it does not find
+    for start in range(0, ROWS, IDS):  # training inserts missing keys
         run(torch.arange(start, start + IDS, device=device), lambda _: None)
     return Probe(f"dynamicemb {mode} x={ratio:g}", prepare, run)
 
 
 def _table(mode: str, ratio: float, device: Any) -> Any:
-    """One table whose layout the runtime will choose as ``mode``."""
+    """One table with sizes for which the runtime chooses ``mode``."""
     import torch
     from dynamicemb import (  # type: ignore[import-not-found]
         DynamicEmbInitializerArgs,

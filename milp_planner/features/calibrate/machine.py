@@ -1,8 +1,8 @@
-"""What calibration needs of a machine: two memory tiers, a clock, probes, and how these are timed.
+"""What calibration needs from a machine (two memory tiers, a clock, probes), and the timing.
 
-Timings are repeated and interleaved: every round runs every probe once, in a shuffled order. A
-machine's drift (frequency, neighbours, temperature) then falls on all probes alike instead of on
-whichever was measured last. What is kept is the median of the rounds and how far they spread.
+Timings are repeated and interleaved: every round runs every probe once, in a shuffled order. The
+machine's drift (frequency, neighbours, temperature) then affects all probes alike instead of
+whichever was measured last. The median of the rounds and their spread are kept.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from milp_planner.features.calibrate.sweep import SweepPoint
 
 MAX_SPREAD = 0.25
-"""Repeats may differ by this much, half their interquartile range over the median."""
+"""Largest allowed spread of repeats: half their interquartile range over the median."""
 MORE = 4
-"""Times as many rounds at most as are planned, where repeats differ more."""
+"""Most rounds, as a multiple of the planned number, when repeats spread more."""
 Lap = Callable[[str], None]
 """Ends a named part of a probe's run: called with the part's name, it reads the clock."""
 
 
 class TooNoisy(PlannerError):
-    """Times that contradict themselves or each other: nothing is fitted to them."""
+    """Raised when times spread too much or contradict each other, so that nothing is fitted."""
 
     exit_code = 1
 
@@ -40,13 +40,13 @@ class Probe:
     """One thing to time."""
 
     name: str
-    """Unique in its plan."""
+    """Unique among the probes."""
     prepare: Callable[[int], Any]
-    """Called untimed with the round's number, fresh in every round; its result goes to ``run``."""
+    """Called with the round's number, untimed, in every round; its result is passed to ``run``."""
     run: Callable[[Any, Lap], None]
-    """What is timed; gets the prepared value and a :data:`Lap`."""
+    """The timed call; takes the prepared value and a :data:`Lap`."""
     times: int = 1
-    """How often ``run`` repeats its work inside; the time is divided by it."""
+    """How often ``run`` repeats its work; the time is divided by this."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Sample:
     seconds: tuple[float, ...]
     """One value per round."""
     parts: dict[str, tuple[float, ...]]
-    """The same by part, for probes that mark parts."""
+    """Seconds per round of each part, for probes that mark parts."""
 
     @property
     def median(self) -> float:
@@ -79,14 +79,14 @@ class Sample:
 
     @property
     def uncertainty(self) -> float:
-        """Relative standard error of the median, as if the repeats were normally distributed.
+        """Relative standard error of the median, assuming normally distributed repeats.
 
         The median's error is 1.253 σ/√n, and ``spread`` is 0.6745 σ.
         """
         return 1.253 / 0.6745 * self.spread / len(self.seconds) ** 0.5
 
     def steady(self, limit: float) -> bool:
-        """Whether repeats spread by at most ``limit``, or are so many that half of it is enough."""
+        """Whether the spread is within ``limit``, or the median's uncertainty within half of it."""
         return self.spread <= limit or self.uncertainty <= limit / 2
 
     def part(self, name: str) -> float:
@@ -104,20 +104,20 @@ def measure(
     seed: int = 0,
     on_step: Callable[[str, int], None] | None = None,
 ) -> dict[str, Sample]:
-    """A :class:`Sample` of every probe by its name, each timed once a round.
+    """Time every probe once per round; returns a :class:`Sample` by probe name.
 
     Parameters
     ----------
     rounds, warmups
-        Timed ones, and untimed ones before them.
+        Number of timed rounds, and of untimed rounds before them.
     now
         The clock in seconds; on an accelerator it waits for queued work first.
     limit
-        Spread beyond which a probe has further rounds, up to :data:`MORE` times ``rounds`` in all.
+        Spread beyond which a probe gets further rounds, up to :data:`MORE` times ``rounds`` in all.
     seed
-        Of the order within each round.
+        Seed of the order within each round.
     on_step
-        Called after each run with the probe's name and how many runs are certain to follow.
+        Called after each run with the probe's name and the number of runs certain to follow.
     """
     order = np.random.default_rng(seed)
     taken: dict[str, list[tuple[float, dict[str, float]]]] = {p.name: [] for p in probes}
@@ -137,7 +137,7 @@ def measure(
 
 
 def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
-    """Refuse times whose repeats differ too much: TooNoisy names all, the worst first."""
+    """Raise TooNoisy if the repeats of any time differ too much, naming the worst first."""
     noisy = sorted((t for t in times if t.spread > limit), key=lambda t: -t.spread)
     if noisy:
         worst, *others = noisy
@@ -178,35 +178,35 @@ ELEMENT = 4
 
 @dataclass(frozen=True)
 class Load:
-    """One lookup call: bags of equally many ids, every bag summed to one output row."""
+    """One lookup call: bags of equal size, each summed to one output row."""
 
     bags: int
     """Output rows."""
     pooling: int
-    """Ids a bag."""
+    """Ids per bag."""
 
     @property
     def ids(self) -> int:
-        """Ids of the call."""
+        """Number of ids in the call."""
         return self.bags * self.pooling
 
     def rows_bytes(self, dim: int) -> int:
-        """Bytes of the rows it reads."""
+        """Bytes of the rows that the call reads."""
         return self.ids * dim * ELEMENT
 
     def priced_bytes(self, dim: int) -> int:
-        """Bytes the planner charges: ids (8 each), rows read, rows written.
+        """Bytes that the planner charges: ids (8 each), rows read, rows written.
 
-        As :func:`milp_planner.pricing.lookup.forward_seconds` counts them, so that bytes / time is
-        the bandwidth that gives this time back.
+        They are counted as in :func:`milp_planner.pricing.lookup.forward_seconds`, so that pricing
+        with the bandwidth bytes / time reproduces the time.
         """
         return self.ids * 8 + self.rows_bytes(dim) + self.bags * dim * ELEMENT
 
 
 class Machine(Protocol):
-    """Two tiers of memory with lookups on them.
+    """Two tiers of memory, and probes on them.
 
-    The near tier is HBM, or on a CPU what the last-level cache holds; the far tier is host memory.
+    The near tier is HBM or, on a CPU, the last-level cache; the far tier is host memory.
     """
 
     device: str
@@ -215,39 +215,39 @@ class Machine(Protocol):
     load: Load
 
     def facts(self) -> dict[str, object]:
-        """Processor, versions, sizes: what a reader needs to judge the numbers."""
+        """Processor, versions and sizes: the context for judging the numbers."""
 
     def now(self) -> float:
         """Seconds, after all queued work is done."""
 
     def lookup(self, mode: str, hit: float, dim: int) -> Probe:
-        """One lookup call of a table in ``mode``, a share ``hit`` of its ids in the near tier."""
+        """One lookup call in ``mode``, with a share ``hit`` of its ids in the near tier."""
 
     def launch(self) -> Probe:
-        """The smallest lookup call there is."""
+        """The smallest possible lookup call."""
 
     def lookup_training(self, dim: int) -> Probe:
-        """A lookup in the large table, parts ``forward`` and ``backward`` (gradient, update)."""
+        """A lookup in the large table: parts ``forward`` and ``backward`` (gradient, update)."""
 
     def dense_update(self) -> tuple[Probe, float]:
-        """Update of a whole table by a gradient of its shape, and the table's bytes."""
+        """A dense update of a whole table, and the table's bytes."""
 
     def step(self, spec: StepSpec) -> Probe:
-        """A training step, parts ``lookup``, ``dense`` and ``update``."""
+        """A training step with parts ``lookup``, ``dense`` and ``update``."""
 
     @property
     def room(self) -> int:
-        """Elements that the tables of a step may have."""
+        """Most elements of the tables of a step."""
 
     def copy(self) -> tuple[Probe, float] | None:
-        """A plain copy from far to near and its bytes; None where no link lies between."""
+        """A plain copy from far to near and its bytes; None if there is no link between them."""
 
     def runtime(self, mode: str, ratio: float) -> Probe | None:
-        """Forward and backward of a real dynamicemb table; None where the library is absent."""
+        """Forward and backward of a real dynamicemb table; None if the library is not installed."""
 
 
 def last_level_cache() -> int | None:
-    """Bytes of the largest processor cache, None where the system does not tell (Linux does)."""
+    """Bytes of the largest processor cache; None if the system does not report it (Linux does)."""
     folder = Path("/sys/devices/system/cpu/cpu0/cache")
     sizes = [entry.read_text().strip() for entry in folder.glob("index*/size")]
     units = {"K": 1024, "M": 1024**2}
@@ -256,7 +256,7 @@ def last_level_cache() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes of memory a new process may take, None where the system does not tell."""
+    """Bytes of memory available to a new process; None if the system does not report it."""
     source = Path("/proc/meminfo")
     if not source.exists():
         return None
@@ -265,7 +265,7 @@ def available_memory() -> int | None:
 
 
 def processor() -> str:
-    """Name of the processor as the system gives it."""
+    """Name of the processor as the system reports it."""
     import platform
 
     source = Path("/proc/cpuinfo")

@@ -1,4 +1,4 @@
-"""What a calibration measures, and its measurements turned into a hardware profile."""
+"""What a calibration measures, and the hardware profile fitted to it."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 RATIOS = (0.1, 0.4, 0.7)
 """Cache ratios at which dynamicemb tables are measured."""
 STEPS, QUICK_STEPS = 120, 36
-"""Steps that are drawn and measured."""
+"""Number of training steps to draw and measure."""
 MOVED, QUICK_MOVED = 2**24, 2**22
-"""Bytes that the lookups of one of them may read."""
+"""Most bytes that the lookups of one step may read."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasurementPlan:
-    """Probes by what they are for."""
+    """The probes of a calibration by purpose."""
 
     tiers: TierProbes
     lookup_training: Probe
     dense_update: tuple[Probe, float]
-    """And the bytes of its table."""
+    """The probe, and the bytes of its table."""
     steps: dict[StepSpec, Probe]
     rounds: int
-    """Timed rounds of all but the steps."""
+    """Timed rounds of all probes but the steps."""
     step_rounds: int
-    """Timed rounds of the steps, of which there are many."""
+    """Timed rounds of the steps: fewer, as there are many steps."""
 
     @property
     def probes(self) -> list[Probe]:
-        """All of them but the steps."""
+        """All probes but the steps."""
         return [*self.tiers.probes, self.lookup_training, self.dense_update[0]]
 
 
 def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> MeasurementPlan:
-    """Every probe of a calibration; ``quick``: fewer points and rounds, for a first look."""
+    """The probes of a calibration; ``quick`` means fewer points and rounds, for a first look."""
     hits = HITS[1:2] if quick else HITS
     tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
              ("HOST_ONLY", 0.0): machine.lookup("HOST_ONLY", 0.0, DIM)}  # fmt: skip
@@ -79,25 +79,24 @@ def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, flo
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A profile and what it was fitted to."""
+    """A fitted profile and its measurements."""
 
     profile: Profile
     sweep: Sweep | None
-    """Times of the tiers, in the form that ``calibrate --raw`` reads; None where the tiers were
-    left out."""
+    """Times of the tiers, as ``calibrate --raw`` reads them; None if they were left out."""
     samples: dict[str, Sample]
     """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     facts: dict[str, object]
-    """The machine."""
+    """Facts about the machine; see :meth:`Machine.facts`."""
     seconds: float
-    """Wall time of the measurement, what was prepared between its runs included."""
+    """Wall time of the measurement, including preparation between the runs."""
     steps: tuple[StepSpec, ...] = ()
-    """Measured steps."""
+    """The measured steps."""
     left_out: tuple[str, ...] = field(default=())
-    """What was too noisy or contradictory to be fitted, a sentence each."""
+    """One sentence for each measurement that was too noisy or contradictory to be fitted."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: everything measured and everything made of it."""
+        """Plain values: all measurements and everything fitted to them."""
         samples = [
             {"name": s.name, "median_s": s.median, "spread": s.spread, "seconds": s.seconds,
              "parts": {part: list(values) for part, values in s.parts.items()}}
@@ -122,9 +121,9 @@ def calibration(
     max_spread: float,
     seconds: float,
 ) -> Calibration:
-    """Fit a profile to all that is steady; the base's numbers stand for the rest.
+    """Fit a profile to all steady measurements; the base profile supplies the rest.
 
-    TooNoisy where neither the tiers nor the steps can be fitted.
+    Raises TooNoisy if neither the tiers nor the steps can be fitted.
     """
     base = load_profile("torchrec-default")
     steady = {key: sample for key, sample in samples.items() if sample.steady(max_spread)}
@@ -161,9 +160,10 @@ def calibration(
 def _multiples(
     kernel: Kernel, plan: MeasurementPlan, steady: dict[str, Sample], memory: float
 ) -> Kernel:
-    """Backward over forward, and passes over a replicated table, where they were steady.
+    """The kernel with its backward and dense-update multiples, where they were steady.
 
-    A pass is priced at ``memory`` bytes a second, times the share of it that dense kernels reach.
+    A pass over a replicated table is priced at ``memory`` bytes per second times the share of it
+    that dense kernels reach.
     """
     update: dict[str, float] = {}
     if (training := steady.get(plan.lookup_training.name)) is not None:

@@ -16,7 +16,7 @@ from milp_planner.pricing.profile import EfficiencyCurve, Profile
 _WARMUPS = 2
 
 Progress = Callable[[int, int, str], None]
-"""Called after every run with how many are done, how many there are, and what was measured."""
+"""Called after every run with the runs done, the runs in all, and the probe's name."""
 
 
 def calibrate(
@@ -35,14 +35,14 @@ def calibrate(
     machine : Machine
         From :func:`find_machine`, or anything that offers the same probes.
     name : str
-        Of the profile.
+        Name of the profile.
     quick : bool
         Fewer points and rounds.
     max_spread : float
-        Where repeats spread further, further rounds are run; what then still is too uncertain is
+        Probes whose repeats spread more get further rounds; those that remain too uncertain are
         left out (:meth:`~milp_planner.features.calibrate.machine.Sample.steady`).
     seed : int
-        Of the order of measurements, and of the steps.
+        Seed of the order of measurements and of the steps drawn.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def calibrate(
 
 
 def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> Machine:
-    """The machine at hand: its CPU or its CUDA device; MissingExtra without torch."""
+    """This machine's CPU or CUDA device; MissingExtra without torch."""
     if device == "cpu":
         from milp_planner.features.calibrate.torch_machine import cpu_machine
 
@@ -84,7 +84,7 @@ def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) ->
 
 
 def draw(found: Calibration) -> list[RenderableType]:
-    """Everything a person wants to know of a calibration, in a few lines."""
+    """A summary of a calibration for the terminal."""
     kernel, step = found.profile.kernel, found.profile.step
     parts: list[RenderableType] = [
         found.profile.description,

@@ -1,4 +1,4 @@
-"""Measured steps turned into the terms of a profile's step model."""
+"""Fit the terms of a profile's step model to measured steps."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from milp_planner.pricing.storage import state_multiple
 from milp_planner.pricing.units import FloatArray
 
 SIZES = tuple(2.0**power for power in (20, 22, 24, 26))
-"""Caches that tables may miss, bytes; the fit finds which matter."""
+"""Candidate cache sizes in bytes that lookups may miss; the fit decides which matter."""
 ROW_BYTES = (0, 32, 64, 128, 256)
-"""Tried: bytes that starting a missed row costs."""
+"""Candidate overheads of a missed row, in bytes."""
 SPILLS = tuple(2.0**power for power in range(18, 28))
-"""Tried: bytes of a cache that holds the joined embeddings."""
+"""Candidate sizes in bytes of the cache that holds the joined embeddings."""
 FEWEST = 12
-"""Steps that a fit needs."""
+"""Fewest steps for a fit."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Terms of the step model, and what there were too few steps for."""
+    """The step model, and the terms left out for lack of steps."""
 
     model: StepModel | None
     left_out: tuple[str, ...]
@@ -39,14 +39,14 @@ class Fitted:
 def fit_steps(
     samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], origin: str
 ) -> Fitted:
-    """Least squares of relative errors, every term at least 0, part by part.
+    """Fit every part by nonnegative least squares of the relative errors.
 
     Parameters
     ----------
     samples
-        Steps and their times, too noisy ones left away.
+        Steps and their times, without those that are too noisy.
     tier, origin
-        For :class:`StepModel`.
+        Fields of :class:`StepModel`.
     """
     measured = {spec: _Moved.of(spec) for spec in samples}
     steps = list(samples)
@@ -81,7 +81,7 @@ def fit_steps(
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """What the tables of a step move; arrays [tables], ``missed`` [tables, sizes]."""
+    """The data that each table of a step moves; arrays [tables], ``missed`` [tables, sizes]."""
 
     ids: FloatArray
     row: FloatArray
@@ -104,7 +104,7 @@ class _Moved:
         )
 
     def terms(self, row_bytes: float, update: bool) -> FloatArray:
-        """What each coefficient is multiplied by: the step itself, then sums over the tables."""
+        """The regressors: 1 for the step itself, then sums over the tables."""
         ids, row = self.ids, self.row
         columns = [np.ones_like(ids), ids, ids * row, self.output]
         columns += list((ids * (row + row_bytes))[None] * self.missed.T)
@@ -113,12 +113,12 @@ class _Moved:
 
 
 def access_of(table: StepTable) -> Unknown | Zipf:
-    """The access statistics of a drawn table, as a model file has them."""
+    """The access statistics of a drawn table, as in a model file."""
     return Unknown() if table.alpha == 0 else Zipf(kind="zipf", alpha=table.alpha)
 
 
 def _fit_table(moved: list[_Moved], seconds: FloatArray, update: bool) -> tuple[TableTerms, float]:
-    """The best of all row costs, and its median relative error."""
+    """The best fit over all row overheads, and its median relative error."""
     fits = []
     for row_bytes in ROW_BYTES:
         terms = np.array([each.terms(row_bytes, update) for each in moved])
@@ -158,7 +158,7 @@ def _fit_batch(steps: list[StepSpec], seconds: FloatArray) -> tuple[BatchTerms, 
 
 
 def relative_fit(terms: FloatArray, seconds: FloatArray) -> tuple[FloatArray, float]:
-    """Coefficients of at least 0 that minimise the mean square of the relative errors, and it.
+    """Nonnegative coefficients with the least mean squared relative error, and that error.
 
     References
     ----------
@@ -172,7 +172,7 @@ def relative_fit(terms: FloatArray, seconds: FloatArray) -> tuple[FloatArray, fl
 
 
 def _nonnegative(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """NNLS for columns of length 1: free the column that helps most, drop what turns negative."""
+    """NNLS for unit columns: free the column that helps most, fix at 0 those that turn negative."""
     found = np.zeros(matrix.shape[1])
     free = np.zeros(matrix.shape[1], np.bool_)
     for _ in range(10 * matrix.shape[1]):

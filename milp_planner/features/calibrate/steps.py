@@ -1,4 +1,4 @@
-"""Steps to measure: tables of a drawn size, width, pooling and skew, a batch, an optimizer."""
+"""Random training steps to measure: tables (size, width, pooling, skew), batch and optimizer."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from milp_planner.features.calibrate.machine import ELEMENT
 
 OPTIMIZERS = ("sgd", "rowwise_adagrad", "adam")
-"""Optimizers that a calibration measures; the planner's others lie between them."""
+"""Optimizers that a calibration measures; the costs of the planner's others lie between."""
 LEAST_BYTES = 2**16
-"""Of a drawn table."""
+"""Fewest bytes of a drawn table."""
 
 
 @dataclass(frozen=True)
 class StepTable:
-    """One table and how a step reads it."""
+    """One table, and how a step reads it."""
 
     rows: int
     dim: int
     pooling: int
-    """Ids of every bag."""
+    """Ids per bag."""
     alpha: float
     """Zipf exponent of the ids; 0: uniform."""
 
     @property
     def size(self) -> int:
-        """Elements of the weights."""
+        """Number of elements."""
         return self.rows * self.dim
 
 
@@ -41,11 +41,11 @@ class StepSpec:
     batch: int
     """Samples."""
     optimizer: str
-    """Of the tables."""
+    """Optimizer of the tables."""
 
     @property
     def name(self) -> str:
-        """Unique text."""
+        """A unique name."""
         shapes: dict[StepTable, int] = {}
         for table in self.tables:
             shapes[table] = shapes.get(table, 0) + 1
@@ -54,7 +54,7 @@ class StepSpec:
 
     @property
     def columns(self) -> int:
-        """Floats of a sample's joined embeddings."""
+        """Floats in a sample's joined embeddings."""
         return sum(table.dim for table in self.tables)
 
     @property
@@ -69,7 +69,7 @@ class StepSpec:
 
 @dataclass(frozen=True)
 class Ranges:
-    """What steps are drawn from; sizes and batches evenly over their logarithm."""
+    """The ranges that steps are drawn from; sizes and batches are uniform in the logarithm."""
 
     tables: tuple[int, ...]
     dims: tuple[int, ...]
@@ -85,20 +85,20 @@ FITTED = Ranges(
     tables=(1, 2, 4), dims=(32, 64, 128, 256), poolings=(1, 2, 8, 20), alphas=(0.0, 0.9, 1.2),
     optimizers=OPTIMIZERS, batches=(256, 8192), alike=True,
 )  # fmt: skip
-"""Steps that a profile is fitted to."""
+"""Ranges of the steps that a profile is fitted to."""
 
 
 def draw_steps(
     ranges: Ranges, count: int, *, most: int, moved: int, seed: int = 0
 ) -> list[StepSpec]:
-    """A seeded sample, the optimizers in turn.
+    """Draw steps at random, cycling through the optimizers.
 
     Parameters
     ----------
     most : int
-        Elements that all tables of a step may have.
+        Most elements of all tables of a step together.
     moved : int
-        Bytes that its lookups may read.
+        Most bytes that a step's lookups may read.
     """
     generator = np.random.default_rng(seed)
     found: list[StepSpec] = []
@@ -134,9 +134,10 @@ def _even(generator: np.random.Generator, low: int, high: int) -> int:
 
 
 def draw_ids(table: StepTable, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Rows asked for by Zipf's law; popular ones lie scattered over the table.
+    """Draw row ids by Zipf's law, with popular rows scattered over the table.
 
-    By rejection from the inverse of the integral of x^−alpha: exact, with no array over the rows.
+    Uses rejection-inversion with the integral of x^−alpha: exact, and without an array over the
+    rows.
 
     References
     ----------
@@ -166,7 +167,7 @@ def draw_ids(table: StepTable, count: int, generator: np.random.Generator) -> ND
 
 
 def _stride(rows: int) -> int:
-    """An odd number near the golden section that shares no divisor with ``rows``."""
+    """An odd number near the golden section of ``rows`` and coprime to it."""
     stride = int(rows * 0.618) | 1
     while np.gcd(stride, rows) != 1:
         stride += 2

@@ -1,7 +1,7 @@
-"""Raw sweeps: times of one lookup by mode and x, as a calibration writes them or others publish.
+"""Raw sweeps: times of one lookup by mode and x, written by a calibration or published by others.
 
 A file is JSON (all fields below, or what calibrate writes as .raw.json) or CSV with the columns
-``mode``, ``x``, ``ms`` and perhaps ``spread``; lines of equal mode and x are repeats.
+``mode``, ``x``, ``ms`` and optionally ``spread``; lines with equal mode and x are repeats.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SweepPoint(Spec):
     mode: Mode
     """Where the table lives."""
     x: Annotated[float, Field(ge=0)]
-    """What the mode's curve is given over (``over``); 1 for HBM_ONLY, 0 for HOST_ONLY."""
+    """Position on the mode's curve (see ``over``); 1 for HBM_ONLY, 0 for HOST_ONLY."""
     ms: Positive
     """Milliseconds."""
     spread: Share = 0.0
@@ -42,34 +42,34 @@ class SweepPoint(Spec):
 
     @property
     def name(self) -> str:
-        """Which of a sweep's times it is."""
+        """The point's name in messages."""
         return f"{self.mode} at x = {self.x:g}"
 
 
 class Sweep(Spec):
-    """Times of one and the same lookup in different modes."""
+    """Times of the same lookup in different modes."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     """Name of the profile fitted to it."""
     source: str
     """Where the times come from."""
     base: str = "torchrec-default"
-    """Profile whose numbers stand where the sweep has none."""
+    """Profile that supplies the numbers missing from the sweep."""
     hbm: Bandwidth | None = None
     """Bandwidth that x_eff = 1 stands for; default: that of the base profile."""
     host_link: Bandwidth | None = None
     """Bandwidth that x_eff = 0 stands for; default: that of the base profile."""
     moved_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Bytes that the lookup moves in the planner's account, where they are known: gives the
-    divisor of dynamicemb lookups."""
+    """Bytes that the lookup moves, as the planner counts them, if known; they give the divisor of
+    dynamicemb lookups."""
     over: dict[Mode, Over] = Field(default_factory=dict)
-    """What x is, by mode; default cache_ratio."""
+    """Meaning of ``x`` by mode; default: cache_ratio."""
     points: Annotated[tuple[SweepPoint, ...], BeforeValidator(as_tuple), Field(min_length=2)]
     """The times."""
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """A sweep from a JSON or CSV file, by the name's ending; BadInput says what is wrong where."""
+    """Read a sweep from a JSON or CSV file, by the name's ending; BadInput names what is wrong."""
     file = Path(path)
     if file.suffix.lower() == ".json":
         document = read_document(file)
@@ -83,7 +83,7 @@ def read_sweep(path: str | Path) -> Sweep:
 
 
 def merge(points: list[SweepPoint]) -> tuple[SweepPoint, ...]:
-    """Repeats of one mode and x as one point: the median, and half the range where wider."""
+    """Merge repeats of one mode and x: their median, with half their range as spread if wider."""
     groups: dict[tuple[str, float], list[SweepPoint]] = {}
     for point in points:
         groups.setdefault((point.mode, point.x), []).append(point)
@@ -125,31 +125,31 @@ def _from_csv(file: Path) -> Sweep:
 
 
 SLACK = 0.03
-"""Relative difference of two times that is no contradiction even where no spread is stated."""
+"""Relative difference up to which two times never contradict each other."""
 _FIELDS: dict[Mode, Spreadable] = {"CACHING": "caching", "HYBRID": "hybrid"}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a sweep says about a profile."""
+    """The profile values that a sweep determines."""
 
     curves: dict[str, EfficiencyCurve]
     """:class:`~milp_planner.pricing.profile.EfficiencyCurve` by mode (CACHING, HYBRID)."""
     host_only: float | None
     """x_eff of HOST_ONLY."""
     divisor: float | None
-    """Of dynamicemb lookups, where the sweep states the bytes moved."""
+    """Divisor of dynamicemb lookups; None if the sweep does not state the bytes moved."""
     spread: dict[Spreadable, float] = field(default_factory=dict)
-    """Relative spread of x_eff by the profile's field names, where the sweep states spreads."""
+    """Relative spread of x_eff by the profile's field names, if the sweep states spreads."""
 
 
 def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fit:
-    """Fit the curve of every mode that the sweep has; ``base`` has the bandwidths it lacks.
+    """Fit the curve of every mode in the sweep; ``base`` supplies bandwidths that it lacks.
 
-    BadInput without an HBM_ONLY time, which x_eff = 1 stands for, or with an x that its mode cannot
-    have. TooNoisy where a time spreads beyond ``max_spread``, or times contradict each other beyond
-    their spread: a tiered lookup faster than HBM or slower than the host link, or slower at a
-    larger x.
+    Raises BadInput without an HBM_ONLY time (the reference for x_eff = 1), or for an x that its
+    mode cannot have. Raises TooNoisy if a time spreads beyond ``max_spread``, or if times
+    contradict each other beyond their spread: a tiered lookup that is faster than HBM, slower than
+    the host link, or slower at a larger x.
     """
     quiet(sweep.points, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
@@ -187,7 +187,7 @@ def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fi
 
 
 def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Profile:
-    """The base profile with everything :func:`fit_sweep` determines put in its place."""
+    """The base profile with the values that :func:`fit_sweep` determines."""
     fit = fit_sweep(sweep, base, max_spread)
     hbm, link = sweep.hbm or base.hbm, sweep.host_link or base.host_link
     kernel = base.kernel
@@ -214,7 +214,7 @@ def fitted_profile(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) 
 
 
 def _single(sweep: Sweep, mode: Mode, x: float) -> SweepPoint | None:
-    """The one point of a mode that has a single place."""
+    """The point of a mode that allows only one x."""
     found = [point for point in sweep.points if point.mode == mode]
     for point in found:
         if point.x != x:
@@ -254,9 +254,10 @@ def _x_eff(sweep: Sweep, point: SweepPoint, reference: SweepPoint, share: float)
 
 
 def _allowed(first: SweepPoint, second: SweepPoint) -> float:
-    """Ratio of two times that is no contradiction; a spread beyond the usual limit earns no more.
+    """Largest ratio of two times that is not a contradiction.
 
-    Whoever moves that limit accepts noise, not a table that is faster than HBM.
+    Spreads count only up to the usual limit: raising it accepts noise, but not a table that is
+    faster than HBM.
     """
     return 1 + SLACK + 2 * hypot(min(first.spread, MAX_SPREAD), min(second.spread, MAX_SPREAD))
 
@@ -264,7 +265,7 @@ def _allowed(first: SweepPoint, second: SweepPoint) -> float:
 def _relative(points: list[SweepPoint], reference: SweepPoint, share: float) -> float:
     """Spread of a curve's x_eff over x_eff itself, both summed over its points.
 
-    Point by point it would say nothing where x_eff is next to 0.
+    A ratio per point would be meaningless where x_eff is close to 0.
     """
     speeds = [reference.ms / point.ms for point in points]
     error = sum(v * hypot(p.spread, reference.spread) for v, p in zip(speeds, points, strict=True))

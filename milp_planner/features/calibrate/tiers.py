@@ -11,32 +11,32 @@ from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_s
 from milp_planner.pricing.profile import Kernel, Profile, Spreadable
 
 DIM = 256
-"""Floats of a row (1 KB): wide enough that memory and not dispatch is measured."""
+"""Floats per row (1 KB): wide enough to measure memory rather than dispatch."""
 NARROW = (32, 64, 128)
-"""Narrower rows, for the penalties."""
+"""Narrower rows, for measuring the narrow-row penalties."""
 APART = 1.2
-"""The near tier must be faster than the far one by this factor, or nothing separates them."""
+"""The near tier must be faster than the far one by at least this factor."""
 ENDS = {"HBM_ONLY": ("HBM_ONLY", 1.0), "HOST_ONLY": ("HOST_ONLY", 0.0)}
 CURVES: dict[Mode, str] = {"CACHING": "caching", "HYBRID": "hybrid"}
 
 
 @dataclass(frozen=True, eq=False)
 class TierProbes:
-    """Lookups in the tiers, by what they are for."""
+    """Lookups in the tiers, by purpose."""
 
     lookups: dict[tuple[str, float], Probe]
     """By (mode, share of lookups in the near tier), at :data:`DIM` floats per row."""
     widths: dict[int, Probe]
-    """HOST_ONLY on a CPU, HBM_ONLY on a GPU, by narrower row."""
+    """Lookups of narrower rows by their floats: HOST_ONLY on a CPU, HBM_ONLY on a GPU."""
     launch: Probe
     copy: tuple[Probe, float] | None
-    """And its bytes; None where no link lies between the tiers."""
+    """The probe and its bytes; None if there is no link between the tiers."""
     runtime: dict[tuple[str, float], Probe]
-    """dynamicemb tables by (mode, cache ratio), where the library is there."""
+    """dynamicemb tables by (mode, cache ratio), if the library is installed."""
 
     @property
     def probes(self) -> list[Probe]:
-        """All of them."""
+        """All probes."""
         copies = [self.copy[0]] if self.copy else []
         lookups = [*self.lookups.values(), *self.widths.values()]
         return [*lookups, self.launch, *copies, *self.runtime.values()]
@@ -44,10 +44,10 @@ class TierProbes:
 
 @dataclass(frozen=True, eq=False)
 class Tiers:
-    """Fields of a profile that the tiers give."""
+    """Fields of a profile fitted to the tiers."""
 
     fields: dict[str, Any]
-    """By the profile's names; ``kernel`` is always there."""
+    """By the profile's field names; always includes ``kernel``."""
     origin: dict[str, str]
     sweep: Sweep | None
     left_out: tuple[str, ...]
@@ -56,7 +56,7 @@ class Tiers:
 def fit_tiers(
     name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sample], base: Profile
 ) -> Tiers:
-    """What the steady times say; ``base`` stands for what they leave out."""
+    """Fit the tiers to the steady times; ``base`` supplies what they do not determine."""
     kernel, origin = _kernel(machine, probes, steady, base), _origin(machine, probes, steady)
     try:
         sweep = _sweep(name, machine, probes, steady)
@@ -82,7 +82,7 @@ def fit_tiers(
 
 
 def _curves(sweep: Sweep, base: Profile) -> tuple[dict[str, Any], list[str]]:
-    """x_eff of each mode, apart, so that contradictions in one leave the other."""
+    """x_eff of each mode, fitted separately so that a contradiction affects one mode only."""
     fields: dict[str, Any] = {"spread": {}}
     left: list[str] = []
     for mode, name in CURVES.items():
@@ -104,13 +104,13 @@ def _runtime(
     tiers: Sweep, probes: TierProbes, steady: dict[str, Sample], base: Profile,
     fields: dict[str, Any], spread: dict[Spreadable, float],
 ) -> list[str]:  # fmt: skip
-    """dynamicemb's own curves over the cache ratio in place of torch's; what is left out."""
+    """Replace torch's curves by dynamicemb's own over the cache ratio; returns what is left out."""
     points = [point.to_dict() for point in _points(probes.runtime, steady, 0.0)]
     data = {**tiers.to_dict(), "over": {}, "moved_bytes": MOVED_BYTES, "points": points}
     try:
         sweep = Sweep.from_dict({**data, "source": f"{tiers.source}; dynamicemb tables"})
         if not any(point.mode == "HBM_ONLY" for point in sweep.points):
-            raise TooNoisy("its HBM_ONLY table")
+            raise TooNoisy("the HBM_ONLY table was not steady")
         fit = fit_sweep(sweep, base, max_spread=1.0)
     except TooNoisy as error:
         return [f"dynamicemb's tables: {error}"]
@@ -124,7 +124,7 @@ def _runtime(
 def _points(
     probes: dict[tuple[str, float], Probe], steady: dict[str, Sample], launch: float
 ) -> list[SweepPoint]:
-    """Times by mode and x, launch overhead apart."""
+    """Sweep points of the steady times, with the launch overhead subtracted."""
     points = []
     for (mode, x), probe in probes.items():
         taken = steady.get(probe.name)
@@ -135,16 +135,17 @@ def _points(
 
 
 def _sweep(name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> Sweep:
-    """The tiers' times without launch overhead, and the bandwidths they stand for.
+    """The tiers' times without launch overhead, and the bandwidths that they imply.
 
-    TooNoisy where an end or the launch is missing, or the tiers look alike.
+    Raises TooNoisy if the launch, HBM_ONLY or HOST_ONLY is not steady, or if the tiers cannot be
+    told apart.
     """
     needed = [probes.launch, *(probes.lookups[end] for end in ENDS.values())]
     missing = [probe.name for probe in needed if probe.name not in steady]
     if missing:
-        raise TooNoisy(f"without {', '.join(missing)} the others say nothing")
+        raise TooNoisy(f"the other times are useless without {', '.join(missing)}")
     points = _points(probes.lookups, steady, steady[probes.launch.name].median)
-    points += [  # with every lookup in the near tier, both modes are that same call
+    points += [  # with every lookup in the near tier, both modes make the same call
         point.model_copy(update={"mode": mode})
         for point in points
         if point.mode == "HBM_ONLY"
@@ -175,14 +176,14 @@ def _sweep(name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sa
 
 
 def _bandwidth(machine: Machine, sample: Sample, launch: Sample, dim: int = DIM) -> float:
-    """Bytes per second in the planner's account, launch overhead apart."""
+    """Bytes per second as the planner counts them, without launch overhead."""
     return machine.load.priced_bytes(dim) / (sample.median - launch.median)
 
 
 def _kernel(
     machine: Machine, probes: TierProbes, steady: dict[str, Sample], base: Profile
 ) -> Kernel:
-    """Launch overhead and the penalties of those widths that were steady."""
+    """Launch overhead, and the penalties of the widths with steady times."""
     launch = steady.get(probes.launch.name)
     key = ENDS["HOST_ONLY" if machine.device == "cpu" else "HBM_ONLY"]
     whole = steady.get(probes.lookups[key].name)
@@ -208,9 +209,9 @@ def _kernel(
 def _origin(machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
-    link = "the same as ddr: no link lies between a CPU's tiers"
+    link = "the same as ddr: there is no link between a CPU's tiers"
     if probes.copy is not None:
-        link = f"{here}rows gathered and sent over the time of both"
+        link = f"{here}bytes of rows over the time to gather and send them"
         if probes.copy[0].name in steady:
             rate = probes.copy[1] / steady[probes.copy[0].name].median / 1e9
             link += f"; a plain copy over the link alone reaches {rate:.3g} GB/s"

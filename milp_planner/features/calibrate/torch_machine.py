@@ -1,10 +1,10 @@
-"""Probes in torch: what CPU and CUDA share, and the CPU itself.
+"""Probes in torch: the part shared by CPU and CUDA, and the CPU itself.
 
-On a CPU the near tier is a table the last-level cache holds, the far tier one many times larger.
-CACHING is what the processor does by itself: ids of one call fall with a set share on a small
-region that was just touched, the others anywhere in the large table. HYBRID is two calls, one on a
-small table of its own and one on the large table. Every round draws fresh ids: a batch read twice
-would be found in the cache.
+On a CPU the near tier is a table that fits in the last-level cache, the far tier one many times
+larger. CACHING is left to the processor: a set share of a call's ids falls on a small region that
+was just touched, the others anywhere in the large table. HYBRID is two calls, one on a separate
+small table and one on the large table. Every round draws fresh ids, as a batch read twice would be
+found in the cache.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from milp_planner.features.calibrate.machine import (
 from milp_planner.features.calibrate.steps import StepSpec
 
 LAUNCHES = 200
-"""Calls of the smallest lookup that one timing spans."""
+"""Calls of the smallest lookup per timing."""
 WIDEST = 256
-"""Floats of the widest row."""
+"""Floats in the widest row."""
 DENSE_ROWS = 2**17
-"""Rows of the widest that a replicated table has: 128 MiB."""
+"""Rows of the replicated table, at the widest row: 128 MiB."""
 FAR_BYTES = 2_000_000 * WIDEST * ELEMENT
 
 
 class TorchMachine:
-    """Two tiers of torch tensors of so many bytes; ``load`` is one call, ``seed`` draws ids."""
+    """Two tiers of torch tensors; ``load`` describes one call, ``seed`` is that of the ids."""
 
     device = "cpu"
     near = "rows in the last-level cache"
@@ -76,7 +76,7 @@ class TorchMachine:
         return time.perf_counter()
 
     def lookup(self, mode: str, hit: float, dim: int) -> Probe:
-        """One call, ids drawn uniformly within each tier."""
+        """One call, with ids drawn uniformly within each tier."""
         name = f"{mode} x={hit:g} dim={dim}"
         near, far = self._near.view(-1, dim), self._far.view(-1, dim)
         hits = round(self.load.bags * hit)  # bags in the near tier
@@ -135,7 +135,7 @@ class TorchMachine:
         return Probe(f"lookup training dim={dim}", prepare, run)
 
     def dense_update(self) -> tuple[Probe, float]:
-        """What a replicated table costs: a gradient of all rows, cleared, scattered and applied."""
+        """The update of a replicated table: clear, scatter and apply a gradient of all rows."""
         torch, rows = self._torch, min(self.room // WIDEST, DENSE_ROWS)
         table = self._large[: rows * WIDEST].view(rows, WIDEST).detach().requires_grad_()
         offsets = self._offsets(self.load.bags, 1)
@@ -183,7 +183,7 @@ class TorchMachine:
         return drawn.to(self.device)
 
     def _mixed_ids(self, number: int, hit: float, dim: int) -> Any:
-        """Ids of the far table, each with chance ``hit`` in its first, just touched, rows."""
+        """Ids of the far table, each with probability ``hit`` in its first rows, just touched."""
         torch, draw, far = self._torch, self._generator(number), self._far.view(-1, dim)
         hot = self._near.numel() // dim
         inside = torch.rand(self.load.ids, generator=draw) < hit
@@ -207,9 +207,9 @@ class TorchMachine:
 
 
 def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
-    """The CPU at hand: a quarter of the last-level cache against 2 GB (quick: 0.5 GB).
+    """This machine's CPU: a quarter of the last-level cache against 2 GB (quick: 0.5 GB).
 
-    MissingExtra without torch; BadInput when memory does not suffice.
+    MissingExtra without torch; BadInput when memory is too small.
     """
     torch = need_torch()
     cache = last_level_cache() or 32 * 2**20
@@ -223,10 +223,10 @@ def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc keep freed blocks, as a trainer's allocator (jemalloc, tcmalloc) does.
+    """Make glibc keep freed blocks, as a trainer's allocator (jemalloc, tcmalloc) does.
 
-    By default it returns large blocks to the system, and a step then spends much of its time on
-    page faults of its own outputs. False where the C library has no such setting.
+    By default it returns large blocks to the system, so a step spends much of its time on page
+    faults of its own outputs. Returns False if the C library has no such setting.
     """
     trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD, M_MMAP_MAX of mallopt(3)
     try:
@@ -237,7 +237,7 @@ def keep_freed_memory() -> bool:
 
 
 def need_torch() -> Any:
-    """The torch module, or a sentence that says what to install."""
+    """The torch module; MissingExtra says what to install."""
     try:
         import torch
     except ImportError:
@@ -249,7 +249,7 @@ def need_torch() -> Any:
 
 
 def need_memory(wanted: int) -> None:
-    """Refuse to start where the measurement's tables would not fit."""
+    """Raise BadInput if the measurement's tables would not fit."""
     free = available_memory()
     if free is not None and free < wanted:
         raise BadInput(

@@ -2,7 +2,7 @@
 
 The MLPs are those of MLPerf EDU's micro-DLRM-DRAM (16-8-8 below, 32-16-1 above the joined
 embeddings); rows are updated by torch's SGD, Adagrad and SparseAdam, and by a row-wise Adagrad that
-keeps one number a row, as FBGEMM's does, written here in torch operations.
+keeps one number per row, as FBGEMM's does, written here in torch operations.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from milp_planner.features.calibrate.steps import StepSpec, StepTable, draw_ids
 
 DENSE, BOTTOM, TOP = 16, (8, 8), (32, 16, 1)
 RATE = 1e-9
-"""Learning rate: too small to change anything that matters to the next step."""
+"""Learning rate: too small to influence the next step."""
 EPSILON = 1e-8
 
 
 def step_probe(spec: StepSpec, storage: Any, device: str, seed: int) -> Probe:
-    """One step on new ids, after an untimed one that leaves the caches as steps leave them.
+    """One step on new ids, after an untimed one that leaves the caches in a typical state.
 
     Parts: ``lookup``; ``dense`` (MLPs, joining, their gradients and update); ``update`` (gradients
     of the rows, and the optimizer). Tables and optimizer states are slices of ``storage``.
@@ -39,7 +39,7 @@ def step_probe(spec: StepSpec, storage: Any, device: str, seed: int) -> Probe:
 
 
 class _Step:
-    """Weights, states and optimizers of one spec."""
+    """Weights, optimizer states and optimizers of one spec."""
 
     def __init__(self, spec: StepSpec, storage: Any, device: str) -> None:
         import torch
@@ -98,7 +98,7 @@ class _Step:
 
 
 def through(layers: list[Any], values: Any, activate: Callable[[Any], Any]) -> Any:
-    """Layers with their activation behind each."""
+    """Apply the layers, each followed by the activation."""
     from torch.nn import functional
 
     for weight, bias in layers:
@@ -138,7 +138,9 @@ def _adam(tables: list[Any], first: list[Any], second: list[Any]) -> Callable[[]
 def _adagrad(tables: list[Any], first: list[Any], _second: list[Any]) -> Callable[[], Any]:
     import torch
 
-    optimizer = torch.optim.Adagrad([torch.zeros(1)], lr=RATE)  # its own states would take memory
+    optimizer = torch.optim.Adagrad(
+        [torch.zeros(1)], lr=RATE
+    )  # states of its own would take memory
     optimizer.param_groups[0]["params"] = tables
     for table, total in zip(tables, first, strict=True):
         optimizer.state[table] = {"step": torch.tensor(0.0), "sum": total}

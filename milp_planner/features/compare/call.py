@@ -27,19 +27,19 @@ OBJECTIVES = tuple(objective.value for objective in Objective)
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One row: a formulation minimising one objective, with its plan as planned or as run."""
+    """One row: a formulation minimising one objective, with its plan (as planned or as run)."""
 
     label: str
-    """Name of the formulation, with what distinguishes the row."""
+    """Name of the formulation, and what distinguishes the row from its others."""
     asked: str
     """The objective that it minimises."""
     outcome: Outcome | None
     """None for a formulation that does not cover this instance (``note`` says why), and for a plan
-    that ignores fusion groups."""
+    that ignores fusion groups (the row *as planned*)."""
     feasible: bool | None
     """Whether the solver-free check accepts its plan on the Instance; None without a plan."""
     objectives: dict[str, int]
-    """Its plan under all three objectives; empty without one."""
+    """Values of its plan under all three objectives; empty without a plan."""
     seconds: float | None
     """None for a row without a solve of its own."""
     note: str = ""
@@ -55,13 +55,13 @@ class Comparison(Shown):
     bounds: dict[str, LowerBound | None]
     """Largest bound proved by any formulation, by objective. It holds for every row."""
     certified: dict[str, int | None]
-    """Largest bound that a certificate re-derives, at most the former."""
+    """Largest bound proved by a certificate, by objective; at most the bound in ``bounds``."""
     model: str = ""
     cluster: str = ""
     """Names of model and cluster; empty for Instances from other sources."""
 
     def drawing(self) -> RenderableType:
-        """A section per objective, a row per formulation."""
+        """One section per objective, with one row per formulation."""
         from milp_planner.features.compare.facts import comparison_of, draw_comparison
 
         return draw_comparison(comparison_of(self))
@@ -96,9 +96,9 @@ def compare(
     on_start
         Called with formulation and objective before each solve.
 
-    No work is repeated, as far as the comparison stays fair
-    (:mod:`milp_planner.features.compare.shared`). If ``auto`` is another formulation under another
-    name, one solve gives both rows. Goals after the objective are not pursued.
+    Work is shared between solves where that is fair (:mod:`milp_planner.features.compare.shared`).
+    If ``auto`` chooses another formulation in the list, one solve gives both rows. Secondary goals
+    are not pursued.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def compare(
         For malformed inputs or unknown names.
     """
     settings = settings or Settings()
-    _settings_of(formulations, settings)  # a mistake in them is found before anything is priced
+    _settings_of(formulations, settings)  # fail on a mistake before pricing
     compiled = compile_for(model, cluster, objectives[0])
     instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
     found = interruptible(
@@ -127,7 +127,7 @@ def compare_instances(
     settings: Settings,
     on_start: Callable[[str, str], None] | None = None,
 ) -> Comparison:
-    """Compare on given Instances, one for each objective."""
+    """Compare on given Instances, one per objective."""
     own = _settings_of(formulations, replace(settings, polish=False))
     entries: list[Entry] = []
     shared = Shared()
@@ -152,7 +152,7 @@ def compare_instances(
 def _twin(
     instance: Instance, name: str, rows: dict[str, list[Entry]], own: dict[str, Settings]
 ) -> str | None:
-    """A formulation with a row whose solve is the same under another name."""
+    """A formulation with a row whose solve would be identical."""
     pair = {"auto", chosen(instance)}
     if name not in pair:
         return None
@@ -162,12 +162,12 @@ def _twin(
 
 def _renamed(row: Entry, name: str, twin: str) -> Entry:
     outcome = None if row.outcome is None else row.outcome.with_(formulation=name)
-    note = f"the same solve as {twin}'s: on this instance both are one"
+    note = f"the same solve as {twin}'s: on this instance both are the same"
     return replace(row, label=name, outcome=outcome, note=note)
 
 
 def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, Settings]:
-    """The settings of each formulation, with names and options validated."""
+    """The settings of each formulation, after validating names and options."""
     own = {name: settings_for(name, settings) for name in formulations}
     for name, each in own.items():
         registry.get(name).check(each.options)
@@ -175,7 +175,7 @@ def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, S
 
 
 def settings_for(name: str, settings: Settings) -> Settings:
-    """The settings of one formulation; of options such as ``dp.variant``, only its own."""
+    """The settings of one formulation; options such as ``dp.variant`` are limited to its own."""
     own: dict[str, object] = {}
     for key, value in settings.options.items():
         owner, dot, option = key.partition(".")
@@ -187,7 +187,7 @@ def settings_for(name: str, settings: Settings) -> Settings:
 
 
 def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) -> list[Entry]:
-    """The rows of one formulation; for the DP also its fusion-aware variant."""
+    """The rows of one formulation; for the DP, also those of its fusion-aware variant."""
     if registry.get(name).proves != "nothing":
         return _rows(instance, name, name, settings, shared)
     rows = _rows(instance, name, name, settings)
@@ -200,7 +200,7 @@ def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) 
 def _rows(
     instance: Instance, name: str, label: str, settings: Settings, shared: Shared | None = None
 ) -> list[Entry]:
-    """The row of a plan, or, if it ignores fusion groups, of the plan as made and as run."""
+    """The row of a plan; if it ignores fusion groups, one row as planned and one as run."""
     asked = instance.objective.value
     given = settings if shared is None else shared.settings(name, instance, settings)
     try:
@@ -226,7 +226,7 @@ def _rows(
 
 
 def _variant(outcome: Outcome) -> str:
-    """Which of the two published DPs a row is, and its bins; empty for other formulations."""
+    """Which of the two published DPs was run, and its bins; empty for other formulations."""
     bins, axes = outcome.detail.get("bins"), outcome.detail.get("axes")
     if not isinstance(bins, list) or not bins or not isinstance(axes, list):
         return ""

@@ -25,9 +25,9 @@ from milp_planner.plans.plan_file import read_document
 
 FORMAT = "milp-planner-comparison/1"
 SHARED = "auto, cpsat and scale start from the plans that they made for the objectives above."
-#: Statuses that are claims; :attr:`ComparisonRow.word` says on whose word.
+#: Statuses that claim a proof; :attr:`ComparisonRow.word` says whose.
 PROOFS = ("optimal", "infeasible")
-#: Columns that go on below where the terminal is too narrow, and how narrow they may become.
+#: Columns that wrap on a narrow terminal, with their minimum widths.
 _LEAST = {"formulation": 12, "status": 10}
 _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
@@ -40,28 +40,28 @@ class ComparisonRow:
     asked: str
     status: str
     feasible: bool | None
-    """By the solver-free check on the Instance."""
+    """The verdict of the solver-free check on the Instance."""
     objectives: dict[str, int]
-    """Its plan under all three."""
+    """Values of its plan under all three objectives."""
     gap: float | None
-    """To the best bound of any formulation."""
+    """Gap to the best bound of any formulation."""
     bound: int | None
-    """Its own."""
+    """The formulation's own bound."""
     seconds: float | None
     note: str
     trace: tuple[TracePoint, ...] = ()
     """Its best plan and bound over time, including the end."""
     standing: str = ""
-    """The status with what stands behind it; empty in files of before."""
+    """The status in words, including what is certified; empty in old files."""
 
     @property
     def word(self) -> str:
-        """What the status column says: the certified gap stands beside it."""
+        """The text of the status column, which stands next to the certified gap."""
         claims = self.status in PROOFS
         return without_share(self.standing or self.status) if claims else self.status
 
     def known(self, what: str) -> tuple[tuple[float, int], ...]:
-        """(seconds, value) of each better ``objective`` or ``bound``, in time."""
+        """(seconds, value) of each improved ``objective`` or ``bound``, in order of time."""
         found: list[tuple[float, int]] = []
         for point in self.trace:
             value = point.objective if what == "objective" else point.bound
@@ -73,16 +73,16 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class BoundInfo:
-    """The bound to which the gaps of one section refer."""
+    """The bound that the gaps of one section refer to."""
 
     bound: int
-    """The largest of any row."""
+    """The largest bound of any row."""
     by: str
     """The method it comes from."""
     exact: bool | None = None
-    """Whether it was derived in integers, else in floating point; None in files of before."""
+    """Whether it was derived in integers rather than floating point; None in old files."""
     certified: int | None = None
-    """The largest that a certificate re-derives, at most ``bound``."""
+    """The largest bound proved by a certificate; at most ``bound``."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ class ComparisonInfo:
 
     model: str
     cluster: str
-    """Names; may be empty."""
+    """Names of model and cluster; may be empty."""
     rows: tuple[ComparisonRow, ...]
     bounds: dict[str, BoundInfo | None]
-    """Dict of objective to BoundInfo or None."""
+    """By objective; None where no bound is known."""
     fingerprints: dict[str, str]
-    """Of the Instances compared on; dict of objective to str."""
+    """Fingerprints of the Instances, by objective."""
     time_unit: str
 
     def best(self, asked: str) -> int | None:
-        """The least objective of any feasible plan in one section."""
+        """The least objective of a feasible plan in one section."""
         values = [r.objectives[asked] for r in self.rows if r.asked == asked and r.feasible]
         return min(values, default=None)
 
@@ -119,7 +119,7 @@ class ComparisonInfo:
         return gap_between(row.objectives.get(row.asked), best.certified)
 
     def origin(self, asked: str) -> str:
-        """A sentence on the certified bound, and one on a higher bound that a solver proved."""
+        """One sentence on the certified bound, and one on any higher bound that a solver proved."""
         best = self.bounds[asked]
         if any(row.asked == asked and row.status == "infeasible" for row in self.rows):
             return "There is no plan, so there is no gap."
@@ -148,7 +148,7 @@ class ComparisonInfo:
         return f"{beside}, {self.proof(row)}"
 
     def proof(self, row: ComparisonRow) -> str:
-        """The certified gap of a feasible row, then what a solver proved beyond that."""
+        """The certified gap of a feasible row, then what a solver proved beyond it."""
         certified = self.certified_gap(row)
         if certified == 0:
             return "certified: no plan is better"
@@ -161,12 +161,12 @@ class ComparisonInfo:
         return text if row.gap == certified else f"{text}, gap {show_gap(row.gap)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; :func:`read_comparison` reads them back as equal."""
+        """Plain values, from which :func:`read_comparison` restores an equal object."""
         return {"format": FORMAT, **asdict(self)}
 
 
 def comparison_of(comparison: Comparison) -> ComparisonInfo:
-    """Figures of a comparison."""
+    """Collect the figures of a comparison."""
     first = next(iter(comparison.instances.values()))
     return ComparisonInfo(
         model=comparison.model,
@@ -195,7 +195,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_comparison(path: str | Path) -> ComparisonInfo:
-    """What ``compare -o`` wrote; BadInput for anything else, or a wrong field."""
+    """Read what ``compare -o`` wrote; BadInput for anything else, or for a wrong field."""
     document = read_document(path)
     strict_json.check_numbers(document, str(path))
     if document.pop("format", None) != FORMAT:
@@ -211,7 +211,7 @@ def read_comparison(path: str | Path) -> ComparisonInfo:
 
 
 def _check(found: ComparisonInfo, path: str | Path) -> None:
-    """Check what types cannot: objectives exist, rows belong to one, plans have a cost."""
+    """Check what types cannot: objectives exist, rows have one of them, plans have a cost."""
     kinds = [objective.value for objective in Objective]
     for asked in (*found.bounds, *found.fingerprints):
         if asked not in kinds:
@@ -241,7 +241,7 @@ def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
 
 
 def _trace(entry: Entry) -> tuple[TracePoint, ...]:
-    """The trace and the end."""
+    """The trace, with the final plan and bound added."""
     outcome = entry.outcome
     if outcome is None:
         return ()
@@ -260,8 +260,8 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     """Every section, then the notes of its rows."""
     parts: list[RenderableType] = []
     for asked in info.bounds:
-        told = [row for row in info.rows if row.asked == asked and row.note]
-        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in told]
+        noted = [row for row in info.rows if row.asked == asked and row.note]
+        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
         title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
         table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
         parts += [title, table, *notes, Text(info.origin(asked)), Text("")]
@@ -271,7 +271,7 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
 
 
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
-    """The rows of one objective, one for each formulation."""
+    """The rows of one objective, one per formulation."""
     kinds = ("total", "busiest_rank", "step_time")
     values: list[list[str | Cell]] = []
     for row in (row for row in info.rows if row.asked == asked):

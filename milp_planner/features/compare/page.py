@@ -9,13 +9,13 @@ from milp_planner.features.compare.facts import ComparisonInfo, comparison_grid
 from milp_planner.features.plan.verdict import MEANING
 
 EARLIEST = 0.01
-"""Seconds at the left edge: what is known earlier is drawn there."""
+"""Seconds at the left edge; earlier points are drawn there."""
 _WIDE = 20
-"""Where the largest value is more than this many times the least, the axis is logarithmic."""
+"""The axis is logarithmic if the largest value is more than this many times the least."""
 
 
 def render_comparison(info: ComparisonInfo) -> str:
-    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
+    """The page as text: self-contained, with styles, script and drawings inside."""
     where = f"{info.model} on {info.cluster}" if info.model else "an Instance"
     names = ", ".join(f"{name} {digest[:16]}" for name, digest in info.fingerprints.items())
     return fill(
@@ -23,8 +23,8 @@ def render_comparison(info: ComparisonInfo) -> str:
         subtitle="Formulations on the same Instance: the same tables, options and capacities.",
         strip=[fact for asked in info.bounds for fact in _strip(info, asked)],
         sections=[_section(info, asked) for asked in info.bounds],
-        footer=f"Written by milp-planner. Instances {names}. Feasibility is the solver-free "
-        "check's word.",
+        footer=f"Written by milp-planner. Instances {names}. Feasibility is judged by the "
+        "solver-free check.",
     )
 
 
@@ -35,7 +35,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
         words = {row.word for row in info.rows if row.asked == asked and row.status == "infeasible"}
         if not words:
             return [Fact(asked, "no plan", "nothing is proved", "unknown")]
-        return [Fact(asked, min(words), "", "infeasible")]  # certified comes first, if it is there
+        return [Fact(asked, min(words), "", "infeasible")]  # the certified one sorts first
     mine = [r for r in info.rows if r.asked == asked and r.feasible]
     by = next(row for row in mine if row.objectives[asked] == best)
     style = "optimal" if by.gap == 0 else "feasible"
@@ -58,12 +58,12 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
 
 
 def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
-    """Best plan and bound of every formulation over wall time; None if there are none."""
+    """Best plan and bound of every formulation over wall time; None without either."""
     mine = [row for row in info.rows if row.asked == asked and row.trace]
     lines, about = [], []
     for number, row in enumerate(mine):
         plans = row.known("objective")
-        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 says nothing
+        bounds = [point for point in row.known("bound") if point[1] > 0]  # 0 is trivial
         if not (plans or bounds):
             continue
         lines += [Line(row.label, plans, number), Line("", bounds, number, lower=True)]

@@ -1,8 +1,8 @@
 """What the solves of one comparison share without being unfair.
 
 A formulation starts from its own plans for the other objectives. Bounds hold for all formulations:
-once a solve's plan meets a bound that any row proved, for its own objective or for a lower one, it
-gets a little time to prove the same and is then ended.
+once a solve's plan meets a bound that any row proved, for its own objective or for one that never
+exceeds it, the solve gets a little time to prove the same and is then ended.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from formulations.settings import News, TracePoint
 from milp_planner.features.batch.curves import BELOW, LowerBound
 
 ENDED = "its plan met a bound that another row proved, so it was ended"
-#: Share of the time limit that a solve goes on for then, and the most seconds of it.
+#: How long such a solve goes on: a share of its time limit, capped in seconds.
 OWN_PROOF, MOST = 0.2, 2.0
 
 
 @dataclass
 class Shared:
-    """Plans and bounds of the rows so far."""
+    """The plans and bounds of the rows so far."""
 
     plans: dict[str, list[Placement]] = field(default_factory=dict)
-    """By formulation."""
+    """Plans by formulation."""
     bounds: dict[str, list[LowerBound]] = field(default_factory=dict)
-    """By objective; in integers only, those of other objectives included."""
+    """Integer-derived bounds by objective, including those on lower objectives."""
 
     def bound(self, objective: str) -> int | None:
-        """The largest bound on an objective that is known."""
+        """The largest known bound on an objective."""
         return max((each.bound for each in self.bounds.get(objective, [])), default=None)
 
     def take(self, name: str, instance: Instance, outcome: Outcome) -> None:
-        """Add the plan and bound of a row."""
+        """Add a row's plan and bound."""
         if outcome.placement is not None and check(instance, outcome.placement).feasible:
             self.plans.setdefault(name, []).append(outcome.placement)
         source, asked = outcome.bound_source, instance.objective.value
@@ -48,11 +48,11 @@ class Shared:
         self.bounds.setdefault(asked, []).append(LowerBound(outcome.bound, source.method, True))
         for above, lower in BELOW.items():
             if asked in lower:
-                by = f"{source.method} for {asked}, which it is never below,"
+                by = f"{source.method} for {asked}, which never exceeds it,"
                 self.bounds.setdefault(above, []).append(LowerBound(outcome.bound, by, True))
 
     def settings(self, name: str, instance: Instance, settings: Settings) -> Settings:
-        """Settings of the next row: the plan to start from, and when it may end."""
+        """Settings for the next row, with the plan to start from and the condition to end."""
         known = self.bound(instance.objective.value)
         hint = _best(instance, self.plans.get(name, ())) or settings.hint
         if known is None:
@@ -71,7 +71,7 @@ class Shared:
 
 @dataclass
 class _Met:
-    """When a plan as cheap as a bound was reported, and how long its solve goes on then."""
+    """Watches for a plan that meets a bound, and ends its solve some seconds later."""
 
     bound: int
     seconds: float
@@ -86,7 +86,7 @@ class _Met:
 
 
 def ended(outcome: Outcome, stopped: bool) -> Outcome:
-    """The outcome of a row, which says where another's bound ended it.
+    """The outcome of a row, with a note if another row's bound ended it.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 """Answers about a plan: why it is so, what memory buys, what it takes to change it.
 
-One question a file. Every answer is a frozen value that terminal, JSON and HTML share, and every
-figure in it is a solved Instance or a bound that says where it comes from.
+One file per question. Every answer is a frozen value that terminal, JSON and HTML share. Every
+figure in it comes from a solved Instance, or is a bound with its origin.
 """

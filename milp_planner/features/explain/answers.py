@@ -1,4 +1,4 @@
-"""All questions about a plan by name, for the command line and the report."""
+"""All questions about a plan, by name, for the command line and the report."""
 
 from __future__ import annotations
 
@@ -46,45 +46,45 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the questions are asked with."""
+    """Parameters of the questions."""
 
     tables: tuple[str, ...] = ()
-    """Of *why*; empty: all."""
+    """*why*: tables to explain; empty for all."""
     alternatives: int = 3
-    """Of *why*, for each table."""
+    """*why*: number of alternatives for each table."""
     extras: tuple[int, ...] = ()
-    """Of the staircase, in bytes."""
+    """*staircase*: capacity changes, in bytes."""
     over: tuple[str, ...] = ("hbm",)
-    """Of the frontier: ``hbm``, ``ddr``, ``machines``."""
+    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``)."""
     budgets: tuple[int, ...] | int = POINTS
-    """Of the frontier: bytes of a place or numbers of machines, or how many of them."""
+    """*frontier*: bytes per place or numbers of machines; an int is the number of points."""
     enough: float = ENOUGH
-    """Of the frontier: certified gap at which a point is settled."""
+    """*frontier*: certified gap at which a point is settled."""
     target: int | None = None
-    """Of *smallest*, in picoseconds."""
+    """*smallest*: objective to reach, in picoseconds."""
     machines: int = 16
-    """Of *smallest*: the most to try."""
+    """*smallest*: most machines to try."""
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
-    """Of *replan*."""
+    """*replan*: limits on what may move."""
     by: str = "tables"
-    """``tables`` or ``bytes``."""
+    """*replan*: what the limits count, ``tables`` or ``bytes``."""
     model: Model | None = None
     cluster: Cluster | None = None
-    """Of *replan*: as they are now."""
+    """*replan*: the current model and cluster."""
     today: TodaySource | None = None
-    """Of *moves* and *replan*: the plan run today, as :func:`milp_planner.audit` takes it."""
+    """*moves* and *replan*: the plan in production, as :func:`milp_planner.audit` takes it."""
     spread: float = 0.2
-    """Of *sensitivity*: relative, of what the profile gives none for."""
+    """*sensitivity*: relative spread of parameters for which the profile gives none."""
     draws: int = 20
-    """Of *sensitivity*: of all prices at once."""
+    """*sensitivity*: number of draws that change all prices at once."""
 
 
 @dataclass(frozen=True, repr=False)
 class Answers(Shown):
-    """An answer to each question asked; None to those that were not.
+    """The answer to each question asked; None for the others.
 
-    ``replanned`` is the plan that came with *replan*, ``better`` a better plan that turned up in
-    *why*, ``steps`` the plans on the way of *moves*.
+    ``replanned`` is the plan of *replan*'s largest limit, ``better`` a better plan found by *why*,
+    and ``steps`` are the plans between the moves of *moves*.
     """
 
     held: HeldInfo | None = None
@@ -102,16 +102,16 @@ class Answers(Shown):
     sensitivity: SensitivityInfo | None = None
     why_not: ShortageInfo | None = None
     unasked: tuple[str, ...] = ()
-    """Questions that were not asked because the caller stopped before."""
+    """Questions that were not answered because the caller stopped early."""
 
     def drawing(self) -> RenderableType:
-        """Every answer there is, one after another."""
+        """All answers, one after another."""
         from milp_planner.features.explain.draw import draw_answers
 
         return draw_answers(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values of the answers there are; plans that were found are none."""
+        """The answers as plain values, without the plans that were found."""
         given = {name: getattr(self, name) for name in ANSWERS}
         return {
             name: [each.to_dict() for each in value]
@@ -127,18 +127,19 @@ ANSWERS = tuple(
     for each in fields(Answers)
     if each.name not in ("replanned", "better", "steps", "unasked")
 )
-"""Fields that files hold, which plans that were found are no part of."""
+"""Fields stored in files; plans that were found are not stored."""
 
 
 def answer(
     plan: Plan, questions: Sequence[str], asked: Asked, budget: Budget,
     on_answer: Callable[[Answers], None] | None = None,
 ) -> Answers:  # fmt: skip
-    """Ask several questions about a plan, sharing the time equally.
+    """Answer several questions about a plan, sharing the time equally.
 
-    None named: *why* and the staircase, or *why-not* without a plan. When the settings' stop is set
-    the question at hand is answered as far as it got, and no other is asked. ``on_answer`` gets all
-    answers so far after each. BadInput for a question that cannot be asked of this plan.
+    Without ``questions``, it answers *why* and *staircase*, or *why-not* if there is no plan. When
+    the settings' ``stop`` is set, the current question returns what it has and the rest are
+    skipped. ``on_answer`` is called after each question with all answers so far. BadInput for a
+    question that does not apply to this plan.
     """
     placed = plan.outcome.placement is not None
     names = list(dict.fromkeys(questions)) or (["why", "staircase"] if placed else ["why-not"])
@@ -163,7 +164,7 @@ def answer(
 
 
 def _worse(fresh: Plan | None, known: Plan | None) -> bool:
-    """Whether a plan that turned up is no better than one that did before."""
+    """Whether a newly found plan is no better than one found before."""
     if fresh is None or known is None:
         return False
     return (fresh.outcome.objective or 0) >= (known.outcome.objective or 0)
@@ -205,7 +206,7 @@ def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 
 
 def _better(plan: Plan, better: Placement | None, budget: Budget) -> dict[str, Any]:
-    """A better plan that turned up, as a plan."""
+    """The Plan of a better placement found on the way."""
     if better is None:
         return {}
     bound, source = plan.outcome.bound, plan.outcome.bound_source
@@ -215,7 +216,7 @@ def _better(plan: Plan, better: Placement | None, budget: Budget) -> dict[str, A
 
 
 def _staircase(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
-    """One of each tier; plans of one start the next."""
+    """One staircase per tier; plans found in one warm-start the next."""
     tiers, outcome = _memory(plan), plan.outcome
     infos, best = [], None
     for index, tier in enumerate(tiers):
@@ -233,7 +234,7 @@ def _staircase(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 
 
 def _frontier(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, ...]:
-    """One of each kind of budget."""
+    """One frontier per kind of budget."""
     return tuple(
         frontier(plan, over, asked.budgets, budget.part(1 / (len(asked.over) - i)), asked.enough)
         for i, over in enumerate(asked.over)
@@ -241,14 +242,15 @@ def _frontier(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, .
 
 
 def _device(plan: Plan, tier: str, usable: int | None) -> int | None:
-    """Memory with reservations of which tables may use so much; None of other resources."""
+    """Device memory, reservations included, that leaves ``usable`` bytes for tables; None for other
+    resources."""
     if usable is None or tier not in ("hbm", "ddr"):
         return None
     return memory_for(tier, usable, plan.model, plan.cluster)
 
 
 def _memory(plan: Plan) -> list[str]:
-    """Tiers of which there is any."""
+    """Tiers with a capacity above 0."""
     return [t for t in tiers_of(plan.instance) if first_of(plan.instance, t).capacity.any()]
 
 
@@ -272,7 +274,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 
 
 def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:
-    """The diagnosis the plan carries, or a new one."""
+    """The diagnosis stored in the plan, or a new one."""
     known = shortage_of(plan.outcome.detail)
     if known is not None:
         return known

@@ -1,8 +1,8 @@
 """One time limit shared by all solves of a question, and grids whose answers help each other.
 
 More capacity never costs more: a plan for less capacity is a plan for more, and a bound for more
-capacity is a bound for less. So the answers of a grid are spread over it, and a point whose plan
-and bound meet that way is proved without being solved.
+capacity is a bound for less. So each point's plan and bound are passed on to the others, and a
+point where they meet is proved without a solve.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import gap_between, nothing
 
-#: Least seconds a solve gets, so that the last question of a grid is not asked in vain.
+#: Least seconds for a solve, so that the last point of a grid gets a useful time limit.
 LEAST = 0.05
 
 
 def best_known(outcome: Outcome) -> int:
-    """What a plan must beat to be better than an outcome's, which has one: that may have given some
-    of its objective up for a goal."""
+    """The objective that a plan must beat to improve on an outcome that has a plan: its own, or the
+    better one it had before goals."""
     assert outcome.objective is not None
     given = outcome.before_goals
     return outcome.objective if given is None else min(given, outcome.objective)
@@ -32,8 +32,8 @@ def best_known(outcome: Outcome) -> int:
 class Budget:
     """Solves Instances with one formulation of the registry within one time limit.
 
-    The settings' ``time_limit`` covers everything asked through this object; no single solve takes
-    more than ``each`` seconds. Their solves leave certificates out unless they are wanted.
+    The settings' ``time_limit`` covers all solves through this object; no single solve takes more
+    than ``each`` seconds. Outcomes carry certificates only with ``certificate=True``.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Budget:
         return self.settings.stop.is_set() or self.left() == 0.0
 
     def part(self, share: float) -> Budget:
-        """A budget of its own with a share of the time left, at least 0.1 s."""
+        """A separate budget with a share of the time left, at least 0.1 s."""
         left = self.left()
         limit = None if left is None else max(0.1, left * share)
         settings = replace(self.settings, time_limit=limit)
         return Budget(settings, self.formulation, self.each, self.certificate)
 
     def no_longer_than(self, seconds: float) -> Budget:
-        """The same time left, of which no single solve takes more than this."""
+        """The same time left, with a limit in seconds on each solve."""
         settings = replace(self.settings, time_limit=self.left())
         return Budget(settings, self.formulation, seconds, self.certificate)
 
     def certifying(self, gap: float = 0.0) -> Budget:
-        """The same time left, for solves that come with certificates and stop at this gap."""
+        """The same time left, for solves that produce certificates and stop at ``gap``."""
         settings = replace(self.settings, time_limit=self.left(), gap=gap)
         return Budget(settings, self.formulation, self.each, certificate=True)
 
@@ -77,9 +77,9 @@ class Budget:
         hint: Placement | None = None,
         prices: Certificate | None = None,
     ) -> Outcome:
-        """Solve with at most a share of the time left; unknown when none is left.
+        """Solve within a share of the time left; status unknown when none is left.
 
-        Polishing is left out: only objective and bound matter here. Searches start from ``hint``,
+        Polishing is skipped: only objective and bound matter here. Searches start from ``hint``,
         bounds from the multipliers of ``prices``.
         """
         if self.over():
@@ -98,26 +98,26 @@ class Budget:
 
 @dataclass
 class Answer:
-    """What is known at one point of a grid; None is unknown."""
+    """What is known at one point of a grid; None means unknown."""
 
     objective: int | None = None
     placement: Placement | None = None
-    """The plan that reaches it."""
+    """The plan with this objective."""
     bound: int | None = None
-    """No plan at this point costs less."""
+    """Lower bound on every plan at this point."""
     infeasible: bool = False
-    """Proved: there is no plan."""
+    """Whether it is proved that no plan exists."""
     seconds: float | None = None
-    """Of its own solve; None when other points answered it."""
+    """Duration of its own solve; None when it was not solved."""
 
     @property
     def proved(self) -> bool:
-        """Whether nothing more is to be known."""
+        """Whether the point is settled: infeasible, or objective and bound agree."""
         return self.infeasible or (self.objective is not None and self.objective == self.bound)
 
     @property
     def status(self) -> str:
-        """As an Outcome's."""
+        """The status, in an Outcome's words."""
         if self.infeasible:
             return Status.INFEASIBLE.value
         if self.objective is None:
@@ -131,13 +131,13 @@ class Answer:
 
 
 class Learner(Protocol):
-    """What is known of a grid from the outcomes at its points."""
+    """Derives bounds for the points of a grid from the outcomes at other points."""
 
     def learn(self, at: int, outcome: Outcome) -> Iterable[tuple[int, int]]:
-        """Take in an outcome at a point; points and bounds that follow."""
+        """Take in the outcome at a point; returns the (point, bound) pairs that follow."""
 
     def prices(self, at: int) -> Certificate | None:
-        """Where bounds of a point start."""
+        """Multipliers to start a point's bounds from."""
 
 
 def solve_grid(
@@ -150,12 +150,12 @@ def solve_grid(
     enough: float = 0.0,
     proofs: Learner | None = None,
 ) -> dict[int, Answer]:
-    """Answer every point of a grid, the ends first, each solve started from the best plan known.
+    """Solve a grid, the ends first, starting each solve from the best known plan.
 
-    ``points`` ascend: capacities, or limits of another kind that more of never makes a plan worse.
-    ``known`` plans (point, placement, objective) fit at a point, and so wherever there is at least
-    as much; ``bounds`` (point, bound) hold there and wherever there is at most as much. A point
-    whose gap is ``enough`` is not solved; ``proofs`` learns of every point that was.
+    ``points`` ascend: they are capacities, or other limits whose increase never makes the best plan
+    worse. A plan in ``known`` (point, placement, objective) fits at its point and at all larger
+    ones; a bound in ``bounds`` (point, bound) holds at its point and at all smaller ones. Points
+    with a gap of at most ``enough`` are not solved; ``proofs`` takes in every outcome.
     """
     answers = {point: Answer() for point in points}
     instances = {point: make(point) for point in answers}
@@ -181,7 +181,7 @@ def solve_grid(
 def _learn(
     answers: dict[int, Answer], instances: dict[int, Instance], point: int, outcome: Outcome
 ) -> None:
-    """Take an outcome in and spread what it says over the grid."""
+    """Take in an outcome and pass its plan and bound on to the other points."""
     answers[point].seconds = outcome.seconds or None
     if outcome.placement is not None and outcome.objective is not None:
         _share_plan(answers, instances, point, outcome.placement, outcome.objective)
@@ -206,7 +206,7 @@ def _share_plan(
     placement: Placement,
     objective: int,
 ) -> None:
-    """To every point with at least as much, and wherever else the solver-free check accepts it."""
+    """Pass a plan on to larger points, and to any other where the solver-free check accepts it."""
     for other, answer in answers.items():
         if answer.objective is not None and answer.objective <= objective:
             continue

@@ -1,4 +1,4 @@
-"""``explain``: questions about a plan from Python; answers as files, which a report draws."""
+"""``explain``: answer questions about a plan; store and read the answers."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def explain(
     ----------
     plan : Plan
     questions : str
-        Of :data:`milp_planner.features.explain.answers.QUESTIONS`; none: ``why``.
+        Names from :data:`milp_planner.features.explain.answers.QUESTIONS`; ``why`` if none is
+        given.
     asked : Asked, optional
-        What the questions are asked with, such as the tables of *why* or the limits of *replan*.
+        Parameters of the questions, such as the tables of *why* or the limits of *replan*.
     formulation : str
     time_limit : float
         Seconds for all questions together.
     settings : Settings, optional
-        Other limits and preferences.
+        Further solver settings.
 
     Raises
     ------
@@ -57,25 +58,26 @@ def explain(
 
 
 def answers_to_dict(plan: Plan, answers: Answers) -> dict[str, Any]:
-    """The answers by name, with ``plan``, what they were asked about, and its restrictions."""
+    """The answers by name, with ``plan`` (which plan they are about) and its ``restrictions``."""
     restricted = list(restrictions(plan.instance))
     return {"plan": _asked_about(plan), "restrictions": restricted, **answers.to_dict()}
 
 
 def read_answers(paths: Sequence[Path], plan: Plan) -> Answers:
-    """All answers of some files.
+    """Read the answers stored in some files.
 
     Parameters
     ----------
     paths : sequence of Path
         Each written by ``explain --json``.
     plan : Plan
-        They must be about this one.
+        The plan that all answers must be about.
 
     Raises
     ------
     BadInput, InstanceError
-        When a file holds no answers, or those of another plan, or one that is given already.
+        When a file holds no answers, answers about another plan, or an answer that an earlier file
+        gave.
     """
     found: dict[str, Any] = {}
     origin: dict[str, Path] = {}
@@ -95,7 +97,7 @@ def read_answers(paths: Sequence[Path], plan: Plan) -> Answers:
 
 
 def merged(given: Answers, fresh: Answers) -> Answers:
-    """Both; what was just answered counts where both answer a question."""
+    """Both sets of answers; where both answer a question, the fresh answer wins."""
     names = [each.name for each in fields(Answers)]
     found = {name: getattr(fresh, name) for name in names if getattr(fresh, name) is not None}
     return replace(given, **found)
@@ -114,7 +116,7 @@ def _read(path: Path, name: str, value: Any) -> Any:
         raise BadInput(f"{path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
 
 
-#: How each answer is read.
+#: The adapter that reads each answer.
 _TYPES: dict[str, TypeAdapter[Any]] = {
     name: TypeAdapter(get_type_hints(Answers)[name]) for name in ANSWERS
 }

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
-#: Whose bytes are meant: not the device's.
+#: Says that an amount is what tables may use, not the device's memory.
 AFTER = "after reservations"
 
 
 def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
-    """Every answer there is, one after another."""
+    """All answers, one after another."""
     drawn: dict[str, Callable[[Any], RenderableType]] = {
         "held": draw_held,
         "slowest": draw_slowest,
@@ -57,7 +57,7 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
 
 
 def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
-    """One row per table with its option, one a better-known alternative below it."""
+    """One row per table with its option, then one per alternative."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
     rows, now = [], show_cost(info.objective, info.time_unit)
     for table in shown:
@@ -71,7 +71,7 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     notes, hidden = [], len(info.tables) - len(shown)
     if info.left:
         asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
-        notes.append(f"asked about {asked}, {len(shown)} shown (--table NAME asks about another)")
+        notes.append(f"explained: {asked}; {len(shown)} shown (--table NAME explains another)")
     elif hidden:
         notes.append(f"… and {hidden} more tables (--all shows them, --table NAME one)")
     costs = [o.cost for table in info.tables for o in table.alternatives if o.cost is not None]
@@ -79,14 +79,14 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     if (best := min(costs, default=known)) < known:
         notes.append(f"a better plan turned up: {show_cost(best, info.time_unit)}")
     title = Text(
-        "why: every table's option, the best others, and what they would cost now", style="bold"
+        "why: every table's option, the best alternatives, and what they would cost", style="bold"
     )
     about = Text("… short: what is missing if every other table stays where it is", style="dim")
     return Group(title, grid, *map(Text, notes), about)
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
-    """The cost of a re-solved alternative, or what is known of it."""
+    """The cost of a re-solved alternative, or its bounds."""
     if other.status == "infeasible":
         return "impossible"
     if other.status == "optimal":
@@ -124,7 +124,7 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
-    """A row per capacity; the relaxation's price below."""
+    """One row per capacity, then notes on the figures."""
     title = Text(f"what more {info.tier} {place_text(info.scope)} buys", style="bold")
     return Group(
         title, draw_grid(staircase_grid(info)),
@@ -133,23 +133,23 @@ def draw_staircase(info: StaircaseInfo) -> RenderableType:
 
 
 def place_text(scope: str) -> str:
-    """Where a capacity is, in words."""
+    """The place that a capacity belongs to, in words."""
     return "in all" if scope == "cluster" else f"of each {scope}"
 
 
 def staircase_notes(info: StaircaseInfo) -> list[str]:
-    """What the steps are worth, then the price of a byte."""
+    """How the rows were obtained, then the price of a byte."""
     notes = ["capacity: what tables may use, after reservations; device: reservations included"]
     if any(s.status == "feasible" for s in info.steps):
         notes.append(
             f"feasible: the best plan found in at most {show_seconds(info.searched)} each; "
-            "a longer search may find a better one, none below what is certified"
+            "a longer search may find a better one, but none below what is certified"
         )
     return [*notes, slope_text(info)]
 
 
 def staircase_grid(info: StaircaseInfo) -> Grid:
-    """A row per capacity."""
+    """One row per capacity."""
     unit = info.time_unit
     return Grid.of(
         f"stairs-{info.tier}",
@@ -171,7 +171,7 @@ def staircase_grid(info: StaircaseInfo) -> Grid:
 
 
 def slope_text(info: StaircaseInfo) -> str:
-    """The multiplier in words, marked as the relaxation's."""
+    """The price of a byte in words, marked as the relaxation's."""
     if info.slope is None:
         return "no certificate, so no price of a byte"
     if info.time_unit != "ps":
@@ -182,7 +182,7 @@ def slope_text(info: StaircaseInfo) -> str:
 
 
 def _draw_least(info: LeastInfo) -> RenderableType:
-    """One sentence: the least memory of a tier."""
+    """The least memory of a tier, in one sentence."""
     aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
         info.target, info.time_unit)  # fmt: skip
     text = Text(f"least {info.tier} {place_text(info.scope)} for {aim}: ", style="bold")
@@ -192,7 +192,7 @@ def _draw_least(info: LeastInfo) -> RenderableType:
 
 
 def memory_text(info: LeastInfo) -> list[str]:
-    """What the device must have, as the infeasible report words it."""
+    """The device memory required, worded as in the report of an infeasible plan."""
     if info.memory is None:
         return []
     return [
@@ -204,7 +204,7 @@ def memory_text(info: LeastInfo) -> list[str]:
 def least_text(info: LeastInfo) -> str:
     """How certain the least memory is."""
     if info.impossible:
-        return f"proved: none up to {show_amount(info.searched, info.time_unit)} does"
+        return f"proved: nothing up to {show_amount(info.searched, info.time_unit)} is enough"
     if info.least is None:
         return "not found in the time limit"
     if info.proved:
@@ -215,12 +215,12 @@ def least_text(info: LeastInfo) -> str:
 
 
 def draw_machines(info: MachinesInfo) -> RenderableType:
-    """The sentence, then the tries."""
+    """The sentence, then the numbers tried."""
     return Group(Text(machines_text(info), style="bold"), draw_grid(machines_grid(info)))
 
 
 def machines_grid(info: MachinesInfo) -> Grid:
-    """A row per number of machines."""
+    """One row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
     return Grid.of(
         "machines", "machines", "Numbers of machines tried",
@@ -237,7 +237,7 @@ def machines_grid(info: MachinesInfo) -> Grid:
 
 
 def machines_text(info: MachinesInfo) -> str:
-    """The fewest machines that do."""
+    """The fewest machines that reach the target, in one sentence."""
     aim = "" if info.target is None else (
         f" for {info.objective_kind} ≤ {show_cost(info.target, info.time_unit)}"
     )  # fmt: skip
@@ -250,7 +250,7 @@ WORDS = {"unfit": "no longer fits"}
 
 
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
-    """A row per parameter, then what all of them do at once."""
+    """One row per parameter, then the draws that change all at once."""
     title = Text("sensitivity: prices within their spread, solved again", style="bold")
     grid = sensitivity_grid(info)
     table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
@@ -259,7 +259,7 @@ def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
 
 
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
-    """A row per parameter that some price depends on."""
+    """One row per parameter that affects some price."""
     return Grid.of(
         "sensitivity-rows", "parameters", "One parameter at a time",
         ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to"),
@@ -274,7 +274,7 @@ def sensitivity_grid(info: SensitivityInfo) -> Grid:
 
 
 def spread_text(one: Single) -> str:
-    """How wrong a parameter may be, and whether that was measured."""
+    """A parameter's spread, and whether it was measured."""
     word = "" if one.parameter.measured else " assumed"
     return f"±{100 * one.parameter.spread:.3g}%{word}"
 
@@ -290,7 +290,7 @@ def end_text(side: Side | None) -> str:
 
 
 def first_change_text(one: Single) -> str:
-    """Where the plan first changes, on either side: proved the same to, changed at."""
+    """The first relative change on either side at which the plan changes."""
     parts = []
     for side in (one.lower, one.higher):
         if side is not None and side.changes_at is not None:
@@ -311,7 +311,7 @@ def draws_text(info: SensitivityInfo) -> str:
     if not info.draws:
         return "all at once: no draw was made"
     made = len(info.draws)
-    few = "" if made == info.asked else f" of {info.asked} asked for"
+    few = "" if made == info.asked else f" of {info.asked} requested"
     found = info.summary
     parts = [f"the plan changes in {found.changes}, stays best in {found.same}"]
     parts += [f"is left open in {found.open}"] if found.open else []
@@ -329,7 +329,7 @@ def _regret_text(found: Summary) -> str:
 
 
 def remarks(info: SensitivityInfo) -> list[str]:
-    """What the figures rest on."""
+    """The assumptions behind the figures."""
     found = [f"draws: each parameter uniform in its spread, independently; seed {info.seed}"]
     if any(not one.parameter.measured for one in info.singles):
         found.append(
@@ -341,7 +341,7 @@ def remarks(info: SensitivityInfo) -> list[str]:
     if info.untried:
         found.append(f"not tried in the time given: {', '.join(info.untried)}")
     if info.bound is None or info.bound < info.now:
-        found.append("the plan is not proved best at its own prices, so regret has that gap in it")
+        found.append("the plan is not proved best at its own prices, so regret includes that gap")
     if info.better is not None:
         cost = show_cost(info.better, info.time_unit)
         found.append(
@@ -351,7 +351,7 @@ def remarks(info: SensitivityInfo) -> list[str]:
 
 
 def interval_text(least: float | None, most: float | None) -> str:
-    """A regret, or the interval it lies in."""
+    """A regret, or the interval that contains it."""
     if least is None or least == most:
         return show_gap(least)
     if most is None:

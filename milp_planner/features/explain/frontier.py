@@ -1,8 +1,8 @@
 """The frontier: the objective over a budget, each point between its plan and a certified bound.
 
-The budget is the HBM of every rank, the DDR of every machine, or the number of machines. Points of
-one memory help each other: a plan for less memory is one for more, and multipliers prove something
-at every capacity (docs/proof.md), so a certificate found at one point is put to use at all.
+The budget is the HBM of every rank, the DDR of every machine, or the number of machines. The points
+of a memory budget help each other: a plan for less memory also fits more, and multipliers prove a
+bound at every capacity (docs/proof.md), so a certificate found at one point is used at all.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
 
 MACHINES = "machines"
-#: Where the caller says nothing: how many budgets, and from which to which share of what the plan
-#: holds at its fullest place; without a plan, up to which multiple of what there is.
+#: Defaults: the number of budgets; their range as shares of the plan's use at its fullest place;
+#: without a plan, their upper end as a multiple of the present memory.
 POINTS, LEAST, MOST, FAR = 12, Fraction(1, 3), Fraction(5, 4), 4
-#: Times the machines there are that are tried at most, where the caller says nothing.
+#: Default upper end, as a multiple of the present number of machines.
 MOST_MACHINES = 4
-#: Certified gap at which a point is as good as settled: no picture shows less.
+#: Certified gap at which a point counts as settled: smaller ones are invisible in a chart.
 ENOUGH = 0.005
 
 
 @dataclass(frozen=True)
 class Point:
-    """One budget."""
+    """One budget and the best plan within it."""
 
     budget: int
-    """Bytes of the smallest place, reservations included, or machines."""
+    """Bytes of the smallest place, reservations included; or a number of machines."""
     usable: int | None
-    """Bytes of it that tables may use; None of machines."""
+    """Bytes of it that tables may use; None for machines."""
     status: str
     standing: str
-    """The status with what is certified."""
+    """The status in words, including what is certified."""
     objective: int | None
     certified: int | None
-    """Of the best plan found, and what its certificate proves: no plan at this budget is below."""
+    """The best plan's objective, and the lower bound on every plan that its certificate proves."""
     gap: float | None
     """(objective − certified)/objective."""
     seconds: float | None
-    """Of its own solve; None where the neighbours answered it."""
+    """Duration of its own solve; None where its neighbours settled it."""
     verified: bool
     """Whether plan, objective and certificate were re-derived without a solver."""
 
@@ -76,7 +76,7 @@ class FrontierInfo(Facts):
     over: str
     """A tier such as ``hbm``, or ``machines``."""
     scope: str
-    """``rank`` or ``machine`` whose memory it is; ``cluster`` for machines."""
+    """The place whose memory it is, ``rank`` or ``machine``; ``cluster`` for machines."""
     objective_kind: str
     time_unit: str
     here: int
@@ -88,7 +88,7 @@ class FrontierInfo(Facts):
 
     @property
     def monotone(self) -> bool:
-        """Whether more never costs more, so that points bound what lies between them."""
+        """Whether a larger budget never costs more, so that points bound the curve between them."""
         return self.over != MACHINES
 
 
@@ -104,7 +104,8 @@ def frontier(
     over : str
         ``hbm`` (of every rank), ``ddr`` (of every machine), or ``machines``.
     budgets : sequence of int, or int
-        Bytes of the smallest place, or numbers of machines; or how many, around what there is.
+        Bytes of the smallest place, or numbers of machines; an int is the number of points, spread
+        around the present budget.
     budget : Budget
     enough : float
         Certified gap at which a point is settled.
@@ -134,7 +135,7 @@ def _info(plan: Plan, over: str, scope: str, here: int, points: Sequence[Point])
 def _point(
     at: int, usable: int | None, outcome: Outcome, seconds: float | None, verified: bool
 ) -> Point:
-    """What an outcome says."""
+    """The Point of an outcome."""
     return Point(
         at, usable, outcome.status.value, standing(outcome), outcome.objective,
         outcome.certified_bound, certified_gap(outcome), seconds, verified,
@@ -167,13 +168,13 @@ def _device(cluster: Cluster, tier: str) -> int:
 
 
 def _usable(plan: Plan, tier: str, size: int) -> int:
-    """What reservations leave of so many bytes at the smallest place."""
+    """What reservations leave of ``size`` bytes at the smallest place."""
     cluster = with_memory(plan.cluster, tier, size - _device(plan.cluster, tier))
     return min(cluster.usable_ddr(plan.model) if tier == "ddr" else cluster.usable_hbm(plan.model))
 
 
 def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
-    """The cluster with so many bytes more in every rank (``hbm``) or machine (``ddr``)."""
+    """The cluster with ``more`` bytes added to every rank (``hbm``) or machine (``ddr``)."""
     data = cluster.to_dict()
     for machine in data["machines"]:
         for place in [machine] if tier == "ddr" else machine["ranks"]:
@@ -182,7 +183,7 @@ def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
 
 
 def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
-    """So many sizes, whole MiB at equal distances around what the plan needs, and what there is."""
+    """``count`` sizes in whole MiB: the present one, and others evenly around the plan's need."""
     here, placement = _device(plan.cluster, tier), plan.outcome.placement
     if placement is None:
         return [here, *(here + here * (FAR - 1) * i // max(1, count - 1) for i in range(1, count))]
@@ -196,7 +197,7 @@ def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
 
 
 def _size_for(plan: Plan, tier: str, extra: int) -> int:
-    """Memory of which tables may use so much more than now, in whole MiB, at least one."""
+    """Device memory that leaves tables ``extra`` more bytes, in whole MiB, at least one."""
     usable = max(0, _usable(plan, tier, _device(plan.cluster, tier)) + extra)
     size = memory_for(tier, usable, plan.model, plan.cluster)
     return max(1, -(-(size or 0) // 2**20)) * 2**20
@@ -210,25 +211,25 @@ def certified_grid(
     budget: Budget,
     enough: float,
 ) -> dict[int, tuple[Outcome, float | None, bool]]:
-    """The best plan at every capacity with the certificate that proves most there.
+    """The best plan at every capacity, with the certificate of the best bound there.
 
     Parameters
     ----------
     instance : Instance
     outcome : Outcome
-        Its plan and certificate are put to use.
+        Supplies the first plan and certificate.
     tier : str
     extras : sequence of int
         Ascending: bytes more at every place.
     budget : Budget
-        Of solves that certify.
+        Its solves must certify.
     enough : float
-        Gap at which a point is settled.
+        Certified gap at which a point is settled.
 
     Returns
     -------
     dict of int to (Outcome, seconds, verified)
-        Seconds are None where no solve of its own was needed; verified without a solver.
+        Seconds are None where no solve was needed; ``verified`` means checked without a solver.
     """
     instances = {extra: with_more(instance, tier, extra) for extra in extras}
     proofs = Proofs(instances)
@@ -248,19 +249,19 @@ def certified_grid(
 
 @dataclass
 class Proofs:
-    """Certificates found at some capacities, put to use at all of a grid."""
+    """Certificates found at some capacities, used at all points of a grid."""
 
     instances: dict[int, Instance]
     claims: dict[int, dict[int, Certificate]] = field(default_factory=dict)
-    """By capacity, then by what it proves there."""
+    """Certificates by capacity, then by the bound they prove there."""
     impossible: list[tuple[int, Outcome]] = field(default_factory=list)
-    """Capacities proved to be too small, and who proved it."""
+    """Capacities proved too small, with the outcomes that prove it."""
 
     def learn(self, at: int, outcome: Outcome) -> Iterator[tuple[int, int]]:
-        """Take an outcome's proof in; what it proves, capacity by capacity.
+        """Take in an outcome's proof; yields the bound it proves at each capacity.
 
-        Every row's limit grows with the capacity, so a certificate closes with less memory as well.
-        With more, the multipliers of its root count for what they prove there.
+        Every row's limit grows with the capacity, so a certificate also holds with less memory.
+        With more, the bound is what the multipliers of its root prove there.
         """
         if outcome.status == Status.INFEASIBLE:
             self.impossible.append((at, outcome))
@@ -282,12 +283,12 @@ class Proofs:
         self.claims.setdefault(at, {}).setdefault(bound, certificate)
 
     def prices(self, at: int) -> Certificate | None:
-        """The multipliers that prove most at a capacity so far."""
+        """The multipliers with the best bound at a capacity so far."""
         known, there = self.claims.get(at), self.instances[at]
         return carried(known[max(known)], there, there) if known else None
 
     def outcome(self, at: int, answer: Answer) -> Outcome:
-        """An answer as an Outcome, with the best of its certificates that closes there."""
+        """An answer as an Outcome, with the best certificate that holds at its capacity."""
         if answer.infeasible:
             able = [outcome for other, outcome in self.impossible if other >= at]
             return min(able, key=lambda each: each.certificate is None)
@@ -308,7 +309,7 @@ class Proofs:
 def _over_machines(
     plan: Plan, counts: Sequence[int], budget: Budget, enough: float
 ) -> FrontierInfo:
-    """Each number of machines on its own: a plan for some is none for others."""
+    """Solve each number of machines on its own: plans do not carry over between numbers."""
     now, points = len(plan.cluster.machines), []
     kind = plan.instance.objective.value
     for done, count in enumerate(counts):
@@ -325,7 +326,7 @@ def _over_machines(
 
 
 def _counts(plan: Plan, budgets: Sequence[int] | int) -> list[int]:
-    """Numbers of machines, those there are among them; BadInput where there can be no other."""
+    """Numbers of machines to try, the present one among them; BadInput if no other is possible."""
     cluster = plan.cluster
     now, links = len(cluster.machines), cluster.interconnect
     if len(set(cluster.machines)) > 1:

@@ -14,7 +14,7 @@ from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, draw_grid,
 from milp_planner.drawing.units import show_amount, show_cost, show_gap
 from milp_planner.features.explain.frontier import MACHINES, FrontierInfo, Point
 
-#: Letters of the longest bar on the terminal.
+#: Characters of the longest bar on the terminal.
 BAR = 30
 #: Columns of the CSV file: bytes, picoseconds, seconds.
 COLUMNS = (
@@ -24,13 +24,13 @@ COLUMNS = (
 
 
 def title_of(info: FrontierInfo) -> str:
-    """What is drawn over what."""
+    """The title: the objective over the kind of budget."""
     where = MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}"
     return f"{info.objective_kind} over {where}"
 
 
 def draw_frontier(info: FrontierInfo) -> RenderableType:
-    """A row per budget with a bar: full up to what is certified, light up to the plan."""
+    """One row per budget with a bar: solid up to the certified bound, light up to the plan."""
     grid = frontier_grid(info, bars(info))
     return Group(
         Text(f"frontier: {title_of(info)}", style="bold"), draw_grid(grid),
@@ -39,7 +39,7 @@ def draw_frontier(info: FrontierInfo) -> RenderableType:
 
 
 def bars(info: FrontierInfo) -> list[str]:
-    """A bar for each point, in the scale of the longest; empty without a plan."""
+    """A bar for each point, scaled to the longest; empty without a plan."""
     longest = max((p.objective or 0 for p in info.points), default=0)
 
     def letters(value: int | None) -> int:
@@ -54,7 +54,7 @@ def bars(info: FrontierInfo) -> list[str]:
 
 
 def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
-    """A row per budget; ``bar`` is one more column."""
+    """One row per budget; ``bar`` adds a column."""
     unit, memory = info.time_unit, info.over != MACHINES
     head = ["#machines"] if not memory else [f"#{info.over.upper()}", "#for tables"]
     head += [f"#{info.objective_kind}", "#certified ≥", "#gap", "answer", *([""] if bar else [])]
@@ -75,7 +75,7 @@ def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
 
 
 def _answer(point: Point) -> str:
-    """What stands behind a point, in a word or two."""
+    """The standing of a point's answer, in a word or two."""
     word = point.standing.partition(",")[0]
     return word if point.verified else f"{word} (refuted)"
 
@@ -85,27 +85,27 @@ def _budget(info: FrontierInfo, amount: int) -> str:
 
 
 def notes(info: FrontierInfo, legend: str) -> list[str]:
-    """What the figures mean, and how they came about."""
+    """What the figures mean, and how they were obtained."""
     solved = [p.seconds for p in info.points if p.seconds is not None]
-    told = [f"*: the plan's own budget; {legend}"]
+    sentences = [f"*: the plan's own budget; {legend}"]
     if info.monotone:
-        told.append(
+        sentences.append(
             f"{info.over.upper()} with reservations, and what they leave for tables; the other "
             "memories stay as they are"
         )
     else:
-        told.append("the batch of a rank stays: more machines take more samples a step")
+        sentences.append("the batch per rank is fixed: more machines process more samples per step")
     by = "" if len(solved) == len(info.points) else "; the others follow from their neighbours"
     verified = sum(p.verified for p in info.points)
-    told.append(
+    sentences.append(
         f"{len(solved)} of {len(info.points)} solved, {sum(solved):.3g} s in all{by}; "
         f"{verified} of {len(info.points)} re-derived without a solver"
     )
-    return told
+    return sentences
 
 
 def frontier_svg(info: FrontierInfo) -> Drawing | None:
-    """Plans as steps, marks with their bounds, and what no plan goes below between them."""
+    """Plans as steps, marks with their bounds, and the band of possible optima between them."""
     unit, known = info.time_unit, [p for p in info.points if p.objective is not None]
     if not known:
         return None
@@ -145,8 +145,8 @@ def frontier_svg(info: FrontierInfo) -> Drawing | None:
 
 
 def _band(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
-    """Around where the best plans are: below the plan of the point before, and above what is
-    certified of the one after, as more never costs more."""
+    """Corners of the band that contains the optimum between points: below the plan of the point
+    before and above the certified bound of the one after, as more never costs more."""
     certified = [p.certified or 0 for p in points]
     for before, after in zip(points, [*points[1:], points[-1]], strict=True):
         yield before.budget, before.objective or 0
@@ -157,14 +157,14 @@ def _band(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
 
 
 def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
-    """A chapter of the page."""
+    """The page's section on frontiers."""
     parts = []
     for info in infos:
         drawing = frontier_svg(info)
-        legend = "between two budgets the best plan is in the shaded band"
-        told = notes(info, legend) if info.monotone else notes(info, "points stand for themselves")
+        band = "between two budgets the best plan lies in the shaded band"
+        sentences = notes(info, band if info.monotone else "nothing is claimed between the points")
         if drawing is not None:
-            parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, told))))
+            parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, sentences))))
         parts.append(Part(table=frontier_grid(info)))
     keys = (
         Key("mark objective", "certified optimal"),
@@ -176,7 +176,7 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
 
 
 def to_csv(infos: Sequence[FrontierInfo]) -> str:
-    """A line per point; unknown is empty."""
+    """One line per point; unknown values are empty."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""What memory buys: the staircase of one tier.
+"""What memory buys: the staircase of a tier's capacity against the objective.
 
 A tier is every resource that limits the same memory: ``hbm@MOMENT`` and ``hbm:COLLECTIVE`` are the
 HBM at a moment of a step, or in a collective, and change together.
@@ -23,7 +23,7 @@ from milp_planner.features.explain.budget import Answer, Budget, best_known, sol
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
-#: Seconds that the search for a step may take, however quickly the plan was found.
+#: Least time limit for a step's solve, in seconds, however quickly the plan was found.
 ONE = 2.0
 
 
@@ -44,24 +44,24 @@ def resources_of(instance: Instance, tier: str) -> list[int]:
 
 
 def first_of(instance: Instance, tier: str) -> Resource:
-    """The first resource of a tier: scope and number of places are those of all."""
+    """The first resource of a tier; the tier's others have the same scope and number of places."""
     return instance.resources[resources_of(instance, tier)[0]]
 
 
 def with_more(instance: Instance, tier: str, extra: int) -> Instance:
-    """The same with ``extra`` bytes more at every place of a tier (less when negative, to 0)."""
+    """The instance with ``extra`` more bytes at every place of a tier (fewer if negative, to 0)."""
     return _changed(instance, tier, lambda now: np.maximum(0, now + extra))
 
 
 def uniform(instance: Instance, tier: str, capacity: int) -> Instance:
-    """The same with exactly ``capacity`` bytes at every place of a tier's first resource, and of
-    the others what they have above it."""
+    """The instance with exactly ``capacity`` bytes at every place of a tier's first resource; the
+    tier's other resources keep their differences from it."""
     names = [instance.resources[i].name for i in resources_of(instance, tier)]
     return with_capacity(instance, names, capacity)
 
 
 def peak(instance: Instance, placement: Placement, tier: str) -> int:
-    """Capacity of a tier's first resource that a plan needs at its fullest place, in bytes."""
+    """Capacity in bytes of a tier's first resource that a plan needs at its fullest place."""
     use = compute_loads(instance, placement).use
     indices = resources_of(instance, tier)
     names = [instance.resources[i].name for i in indices]
@@ -79,27 +79,27 @@ def _changed(instance: Instance, tier: str, how: Callable[[IntArray], IntArray])
 
 @dataclass(frozen=True)
 class Step:
-    """One capacity."""
+    """One capacity of the staircase."""
 
     extra: int
-    """Bytes more at every place than there are now (less when negative)."""
+    """Bytes added at every place (removed when negative)."""
     smallest: int
-    """Capacity of the smallest place then."""
+    """Capacity of the smallest place with them."""
     status: str
     objective: int | None
     bound: int | None
-    """Of the best plan at this capacity, and what no plan goes below."""
+    """The best plan's objective at this capacity, and a lower bound on every plan's."""
     gap: float | None
     relaxed: int | None
-    """What the multipliers of the plan's certificate prove at this capacity: a relaxation, valid
-    everywhere and tight at best near the plan's own capacity."""
+    """Bound that the multipliers of the plan's certificate prove at this capacity: a relaxation,
+    valid everywhere but tight only near the plan's own capacity, if at all."""
     seconds: float | None
-    """None where the neighbours answered it."""
+    """Duration of its own solve; None where its neighbours settled it."""
     certified: int | None = None
-    """The largest bound here that a certificate proves: of the plan, or of the same multipliers at
-    this capacity or a larger one."""
+    """The largest bound that a certificate proves at this capacity: the plan's own, or one from its
+    multipliers at this capacity or a larger one."""
     device: int | None = None
-    """Memory of the place with reservations, of which ``smallest`` is what tables may use."""
+    """Device memory of that place, reservations included, that leaves ``smallest`` for tables."""
 
 
 @dataclass(frozen=True)
@@ -111,27 +111,26 @@ class StaircaseInfo(Facts):
     objective_kind: str
     time_unit: str
     now: int | None
-    """Objective of the plan itself."""
+    """Objective of the plan."""
     slope: float | None
-    """Change of the certified bound for one byte more at every place, from the multipliers: a
-    relaxation's price, not a promise. None without a certificate."""
+    """Change of the certified bound per extra byte at every place, from the multipliers: the price
+    in a relaxation, not a promise. None without a certificate."""
     steps: tuple[Step, ...]
     """Ascending."""
 
     @property
     def searched(self) -> float:
-        """Seconds of the longest search for a step."""
+        """Duration of the longest solve, in seconds."""
         return max((s.seconds for s in self.steps if s.seconds is not None), default=0.0)
 
 
 def staircase(
     instance: Instance, outcome: Outcome, tier: str, extras: Sequence[int], budget: Budget
 ) -> tuple[StaircaseInfo, Placement | None]:
-    """Re-solve with so many bytes more (or fewer) at every place of a tier; 0 is added.
+    """Re-solve with each of ``extras`` (and 0) bytes added at every place of a tier.
 
-    The outcome's placement starts the solves, its certificate gives the slope. No step is searched
-    longer than the plan might have been. With the staircase comes the plan of step 0, where it
-    beats the outcome's.
+    The outcome's placement warm-starts the solves; its certificate gives the slope. No step gets
+    more time than the plan had. The plan of step 0 is returned as well if it beats the outcome's.
     """
     resource = first_of(instance, tier)
     smallest = int(resource.capacity.min())
@@ -164,14 +163,14 @@ def staircase(
 
 
 def search_seconds(outcome: Outcome) -> float:
-    """Seconds that a plan was given, or took."""
+    """The larger of a plan's time limit and its solve time, in seconds, at least ``ONE``."""
     given = outcome.settings.get("time_limit")
     return max(ONE, outcome.seconds, float(given) if isinstance(given, int | float) else 0.0)
 
 
 def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> list[int]:
-    """Where a bound of the plan's own capacity holds: there, and above where all tables at their
-    largest would fit already."""
+    """Points where a bound at the plan's own capacity holds: its own, and larger ones if every
+    table's largest option fits together already."""
     columns = resources_of(instance, tier)
     largest = np.zeros(len(columns), dtype=np.int64)
     use = total_use(instance)[:, columns]
@@ -186,7 +185,7 @@ def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> list[int]:
 
 
 def _certified(outcome: Outcome, relaxed: Mapping[int, int | None]) -> dict[int, int | None]:
-    """The best certified bound at every capacity: one for more memory holds for less."""
+    """The best certified bound at every capacity: a bound for more memory holds for less."""
     best: int | None = None
     found: dict[int, int | None] = {}
     for extra in sorted(relaxed, reverse=True):
@@ -197,7 +196,7 @@ def _certified(outcome: Outcome, relaxed: Mapping[int, int | None]) -> dict[int,
 
 
 def usable_certificate(certificate: Certificate | None) -> Certificate | None:
-    """A certificate of a bound with multipliers; None for one of infeasibility."""
+    """The certificate if it proves a bound with multipliers; else None."""
     usable = certificate is not None and certificate.kind == "bound" and certificate.vectors
     return certificate if usable else None
 
@@ -220,5 +219,5 @@ def _step(
 
 
 def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
-    """What given multipliers prove of an instance; None where some table has no option left."""
+    """The bound that given multipliers prove; None where some table has no option left."""
     return None if certificate is None else reduce.relaxed_bound(instance, certificate)

@@ -1,4 +1,4 @@
-"""What the first moves from today's plan bring, and when all of them have paid for themselves."""
+"""What the first moves from today's plan gain, and when all of them have paid for themselves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from milp_planner.today.rows import TodaySource, read_today
 
 
 def carried(plan: Plan, instance: Instance) -> Placement | None:
-    """A plan's choices on another Instance; None where they do not belong to it."""
+    """A plan's placement on another Instance; None where that lacks some of its options."""
     if set(instance.table_names) - {table.name for table in plan.tables}:
         return None
     options, ranks = [], []
@@ -55,11 +55,11 @@ def carried(plan: Plan, instance: Instance) -> Placement | None:
     return found if check(instance, found).objectives else None
 
 
-#: Numbers of moves whose effect is shown.
+#: The effect is shown after these numbers of moves.
 FIRST = (1, 5, 20, 100)
-#: Moves listed on a terminal before the rest is counted.
+#: Most moves that a terminal lists; the rest are only counted.
 MOST = 20
-#: Columns that give way on a terminal, each to its least width.
+#: Columns that shrink on a narrow terminal, with their minimum widths.
 LEAST = {
     "ranks before": 12, "ranks after": 11, "before": 18, "after": 18, "table": 12, "tables": 20,
 }  # fmt: skip
@@ -67,86 +67,86 @@ LEAST = {
 
 @dataclass(frozen=True)
 class MovesPoint:
-    """After so many moves."""
+    """The state after some number of moves."""
 
     moves: int
     tables: int
     bytes: int
-    """Made, tables in them, and what travelled."""
+    """Moves made so far, the tables they moved, and the bytes they transferred."""
     objective: int
 
 
 @dataclass(frozen=True)
 class MovedTable:
-    """A table that is elsewhere today."""
+    """A table that today's plan places elsewhere."""
 
     table: str
     before: str
     after: str
-    """Options."""
+    """Its option in today's plan and in this one."""
     ranks_before: tuple[int, ...]
     ranks_after: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MovesInfo(Facts):
-    """The way from today's plan to this one."""
+    """The moves from today's plan to this one."""
 
     objective_kind: str
     time_unit: str
     fits: bool
-    """Whether today's plan does; without that there is no way from it."""
+    """Whether today's plan fits; if not, there is no sequence of moves from it."""
     before: int
     after: int
     """Objective of today's plan and of this one."""
     points: tuple[MovesPoint, ...]
-    """After every move at which the plan keeps all rules; the first is today's plan."""
+    """One point after every move that leaves a feasible plan; the first is today's plan."""
     way: Migration | None
-    """The moves, in an order that never exceeds a capacity; None where today's plan does not fit.
-    """
+    """The moves, in an order that never exceeds a capacity; None if today's plan does not fit."""
     tables: tuple[MovedTable, ...]
-    """Every table that moves, those with no place in the way too."""
+    """Every table that moves, including those for which ``way`` has no order."""
     move_seconds: float | None
-    """The most bytes that one rank must receive, over its link: a floor. A rank that holds some of
-    a table today receives nothing of it here. None without a described link."""
+    """Lower bound: the most bytes that one rank must receive, divided by its link's bandwidth. A
+    rank that holds part of a table today counts as receiving nothing of it. None if the cluster
+    describes no link."""
     pays_after_steps: int | None
-    """Least steps until the gain makes up for that time; None when it never does, or is unknown."""
+    """Fewest steps until the gain makes up for that time; None if it never does, or if unknown."""
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:
-        """After 1, 5, 20 and 100 moves, and after all of them."""
+        """The points after 1, 5, 20, 100 and all moves."""
         counts = {*FIRST, self.points[-1].moves if self.points else 0} - {0}
         return tuple(p for p in self.points if p.moves in counts)
 
     def share(self, point: MovesPoint) -> float | None:
-        """Of the gain that is there by then; None where there is none to gain."""
+        """Share of the total gain reached at a point; None where there is no gain."""
         gain = self.before - self.after
         return (self.before - point.objective) / gain if gain > 0 else None
 
 
 @dataclass(frozen=True)
 class PlansOnTheWay(Sequence[Plan]):
-    """Plans after the first, the second, … move, each made when it is asked for."""
+    """The feasible plans after one, two, … moves, each built on access."""
 
     placements: Sequence[Placement]
     make: Callable[[Placement], Plan]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of plans."""
         return len(self.placements)
 
     def __getitem__(self, at: Any) -> Any:
-        """One plan, or a list of some."""
+        """One plan, or a list for a slice."""
         if isinstance(at, slice):
             return [self.make(placement) for placement in self.placements[at]]
         return self.make(self.placements[at])
 
 
 def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
-    """What the first moves from today's plan to this one bring, and the plan at every later point.
+    """What the first moves from today's plan to this one gain, and the plans after the moves.
 
-    ``today`` is what :func:`milp_planner.audit` takes; tables that it does not have are new and
-    stand where this plan has them. BadInput where it does not belong here.
+    ``today`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
+    start where this plan places them. BadInput where ``today`` does not fit this model and cluster.
     """
     kind = plan.instance.objective.value
     inputs = (plan.model, plan.cluster, kind)
@@ -164,7 +164,7 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
 def moves_of(
     instance: Instance, before: Placement, after: Placement, links: Interconnect | None = None
 ) -> tuple[MovesInfo, list[Placement]]:
-    """The same between two placements of one Instance."""
+    """The same as :func:`moves`, between two placements of one Instance."""
     kind = instance.objective.value
     now, then = check(instance, before), check(instance, after)
     start, end = now.objectives[kind], then.objectives[kind]
@@ -220,13 +220,13 @@ def _pays(gain: int, seconds: float | None, unit: str) -> int | None:
 
 
 def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
-    """The plan of a placement on the way; no bound is claimed, as today's options are added."""
+    """The plan of an intermediate placement; it claims no bound, as today's options are added."""
     outcome = found(compiled.instance, plan.outcome.formulation, placement, StoppedBy.EXHAUSTED)
     return decode(compiled.options, compiled.instance, outcome)
 
 
 def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
-    """What the first moves bring, then the moves themselves."""
+    """A summary after the first moves, then the moves themselves."""
     parts: list[RenderableType] = [Text(moves_text(info), style="bold")]
     if info.way is not None and info.way.moves:
         parts += [draw_grid(told_grid(info)), *_first(moves_grid(info), everything)]
@@ -236,7 +236,7 @@ def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
 
 
 def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
-    """As many rows as a terminal shows, and how many more there are."""
+    """The first ``MOST`` rows (or all), and how many more there are."""
     hidden = 0 if everything else max(0, len(grid.rows) - MOST)
     shown = replace(grid, rows=grid.rows[: len(grid.rows) - hidden])
     yield draw_grid(shown, LEAST)
@@ -245,9 +245,9 @@ def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
 
 
 def told_grid(info: MovesInfo) -> Grid:
-    """What is there after 1, 5, 20, 100 and all moves."""
+    """The gain after 1, 5, 20, 100 and all moves."""
     head = ("#moves", "#tables", "#bytes", f"#{info.objective_kind}", "#of the gain")
-    caption = "What the first moves bring"
+    caption = "What the first moves gain"
     return Grid.of("moves-told", "moves", caption, head, moves_rows(info))
 
 
@@ -281,15 +281,15 @@ def tables_grid(info: MovesInfo) -> Grid:
 
 
 def moves_text(info: MovesInfo) -> str:
-    """From what to what."""
+    """The objective before and after."""
     before, after = (show_cost(v, info.time_unit) for v in (info.before, info.after))
     if not info.fits:
-        return f"moves: today's plan ({before}) does not fit, so there is no way from it"
+        return f"moves: today's plan ({before}) does not fit, so no moves lead from it"
     return f"moves: {info.objective_kind} {before} today → {after}"
 
 
 def notes(info: MovesInfo) -> Iterator[str]:
-    """What stays where it is, and when the moves have paid for themselves."""
+    """Which tables cannot move, and when the moves have paid for themselves."""
     if info.way is not None and info.way.stuck:
         yield stuck_text(info.way.stuck)
     if not info.tables:
@@ -297,9 +297,9 @@ def notes(info: MovesInfo) -> Iterator[str]:
     if info.before <= info.after:
         yield "moving never pays by time alone"
     elif info.pays_after_steps is None or info.move_seconds is None:
-        yield "what the move takes is not known"
+        yield "how long the move takes is not known"
     elif info.move_seconds == 0:
-        yield "no rank receives a table that it holds nothing of today"
+        yield "no rank receives a table that it does not already hold part of"
     else:
         takes = show_time(round(info.move_seconds * PICOSECONDS))
         yield (
@@ -309,7 +309,7 @@ def notes(info: MovesInfo) -> Iterator[str]:
 
 
 def moves_rows(info: MovesInfo) -> list[list[str]]:
-    """A row for 1, 5, 20, 100 and all moves."""
+    """The rows of :func:`told_grid`."""
     shares = [info.share(point) for point in info.told]
     return [
         [f"{point.moves:,}", f"{point.tables:,}", show_amount(point.bytes, info.time_unit),
@@ -319,6 +319,6 @@ def moves_rows(info: MovesInfo) -> list[list[str]]:
 
 
 def stuck_text(tables: Sequence[str], most: int = 5) -> str:
-    """Which tables no order was found for."""
+    """The tables for which no order was found."""
     names = listed(tables, most)
     return f"cannot move on their own, as memory does not hold old and new at once: {names}"

@@ -40,7 +40,7 @@ MOST_ALTERNATIVES = 3000
 
 
 def explained(answers: Answers) -> Iterator[Section]:
-    """A section for each answer there is."""
+    """One section per answer."""
     if answers.staircase:
         yield _staircase_section(answers.staircase)
     if answers.frontier:
@@ -75,8 +75,8 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
         Key("mark open", "best known; a vertical line reaches down to the bound"),
     )
     text = (
-        "Each point is solved, or settled by its neighbours. Broken line: the relaxation at the "
-        "plan's multipliers."
+        "Each point is solved, or settled by its neighbours. The dashed line is the "
+        "relaxation at the plan's multipliers."
     )
     return Section("staircase", "What more memory buys", text, keys, tuple(parts))
 
@@ -89,7 +89,7 @@ def _replan_section(info: ReplanInfo) -> Section:
 
 
 def _moves_section(info: MovesInfo) -> Section:
-    """The way from today's plan: a curve, what the first moves bring, every move."""
+    """The moves from today's plan: a curve, the gain of the first moves, every move."""
     said = [moves_text(info).removeprefix("moves: "), *notes(info)]
     parts = [Part(table=tables_grid(info))] if info.tables else []
     if info.way is not None and info.way.moves:
@@ -113,7 +113,7 @@ def _why_section(info: WhyInfo) -> Section:
         ("table", "chosen", "alternative", info.objective_kind, "why not"),
         every[:MOST_ALTERNATIVES],
     )  # fmt: skip
-    text = "The best others of each table, and what a plan with them costs now."
+    text = "The best alternatives of each table, and what a plan with each of them costs."
     if len(every) > MOST_ALTERNATIVES:
         text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
     return Section("why", "Why each table is where it is", text, parts=(Part(table=grid),))
@@ -126,7 +126,7 @@ def smallest_section(
     if not least and machines is None:
         return None
     grid = Grid.of(
-        "least", "least memory", "Least memory, the others left as they are",
+        "least", "least memory", "Least memory of each tier, with the other tiers unchanged",
         ("memory", "#least that does", "#proved too small", "#objective there", "answer"),
         [
             [
@@ -146,7 +146,7 @@ def smallest_section(
 
 
 def sensitivity_section(info: SensitivityInfo) -> Section:
-    """What keeping the plan costs where prices are wrong."""
+    """The cost of keeping the plan where prices are wrong."""
     grid = sensitivity_grid(info)
     points = tuple(map(sentence, (draws_text(info), *remarks(info))))
     parts = (Part(table=grid),) if grid.rows else ()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.moves import MovesInfo
 
-#: Dots of a trace, the last ones.
+#: Only this many of the last points of a trace are marked.
 _DOTS = 40
 
 
@@ -48,7 +48,7 @@ def draw_trace(trace: Sequence[TracePoint], seconds: float, unit: str) -> Drawin
 def _of_interest(
     known: dict[str, list[tuple[float, int]]], values: Sequence[int]
 ) -> tuple[float, float]:
-    """Where the two end and a few times what lies between: first plans may be far beyond."""
+    """The range to show: the final gap and a few times its width, as first plans may be far off."""
     low, high = padded(min(values), max(values))
     best = min((v for _, v in known["objective"]), default=None)
     bound = max((v for _, v in known["bound"]), default=None)
@@ -60,7 +60,7 @@ def _of_interest(
 
 
 def draw_staircase(info: StaircaseInfo) -> Drawing | None:
-    """Steps with their bounds, the relaxation as a broken line."""
+    """Steps with their bounds, and the relaxation as a dashed line."""
     unit, known = info.time_unit, [s for s in info.steps if s.objective is not None]
     if not known:
         return None
@@ -86,7 +86,7 @@ def draw_staircase(info: StaircaseInfo) -> Drawing | None:
 
 
 def draw_moves(info: MovesInfo) -> Drawing | None:
-    """The objective against what has travelled, move after move."""
+    """The objective against the bytes transferred, move after move."""
     if len(info.points) < 2:
         return None
     unit, values = info.time_unit, [point.objective for point in info.points]
@@ -96,9 +96,9 @@ def draw_moves(info: MovesInfo) -> Drawing | None:
              f"{show_cost(p.objective, unit)}")
         for p in info.told
     ]  # fmt: skip
-    told = ", ".join(f"{point.moves:,}" for point in info.told)
+    counts = ", ".join(f"{point.moves:,}" for point in info.told)
     return chart(
-        f"{info.objective_kind} on the way from today's plan", f"marks after {told} moves",
+        f"{info.objective_kind} on the way from today's plan", f"marks after {counts} moves",
         [Line("", [(p.bytes, p.objective) for p in info.points], style="line objective")],
         (_memory(0, max(1, info.points[-1].bytes), unit),
          Scale(*padded(min(values), max(values)))),
@@ -107,7 +107,7 @@ def draw_moves(info: MovesInfo) -> Drawing | None:
 
 
 def _memory(low: float, high: float, unit: str) -> Scale:
-    """Bytes have binary ticks; the literature's plain integers decimal ones."""
+    """Bytes get binary ticks; the plain integers of literature instances get decimal ones."""
     return Scale(low, high, base=2 if unit == "ps" else 10)
 
 

@@ -1,4 +1,4 @@
-"""Prices that may be wrong: hardware, links and skew changed by a factor, then priced anew."""
+"""Prices that may be wrong: change hardware, links or skew by a factor, and reprice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SKEW = "skew"
 
 @dataclass(frozen=True)
 class Parameter(Facts):
-    """Something prices are made from."""
+    """An input of the prices."""
 
     name: str
     """A field of the profile (bandwidths, ``launch_seconds``, ``host_only``; ``caching``,
@@ -46,13 +46,13 @@ class Parameter(Facts):
     spread: float
     """Relative: 0.2 is ±20%."""
     measured: bool
-    """Whether the profile says so; else the spread is assumed."""
+    """Whether the profile gives the spread; otherwise it is assumed."""
 
 
 def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
-    """What the prices of a plan are made from, each with its spread.
+    """The inputs of a plan's prices, each with its spread.
 
-    ``assumed`` is the spread of what the profile gives none for; BadInput unless within (0, 1).
+    ``assumed`` is the spread where the profile gives none; BadInput unless within (0, 1).
     """
     if not 0 < assumed < 1:
         raise BadInput(f"spread is {assumed:g}; needs a share above 0 and below 1, such as 0.2")
@@ -69,7 +69,7 @@ def parameters(plan: Plan, assumed: float) -> tuple[Parameter, ...]:
 def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
     """The plan's Instance with some parameters multiplied by a factor each; pins and limits stay.
 
-    x_eff never leaves [0, 1]. BadInput when its prices are not from this version's pricing.
+    x_eff stays within [0, 1]. BadInput when this version does not price the same options.
     """
     options = options_of(plan, factors)
     old = plan.instance
@@ -81,7 +81,7 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
 
 
 def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
-    """The plan's options, priced anew from the profile it holds; BadInput as :func:`repriced`."""
+    """The plan's options, repriced from its stored profile; BadInput as in :func:`repriced`."""
     given = factors or {}
     options = price(
         _model(plan.model, given), _cluster(plan.cluster, given), _profile(plan.profile, given)
@@ -153,18 +153,19 @@ _LARGEST_ALPHA = 10.0
 
 
 def is_skewed(access: Access) -> bool:
-    """Whether any statistics say that rows differ, so that the skew can be changed."""
+    """Whether the statistics distinguish rows, so that the skew can be changed."""
     if isinstance(access, Zipf):
         return access.alpha > 0
     return not isinstance(access, Unknown) or access.measured_skew is not None
 
 
 def with_skew(access: Access, rows: int, power: float) -> Access:
-    """Access statistics of a table with every row's share of the lookups raised to a power above 0.
+    """Access statistics with every row's share of the lookups raised to a positive power.
 
-    A miss-rate curve is read as that of an ideal cache, whose rows between two points share what
-    the miss rate falls by; misses that remain at its end are first accesses and stay. A measured
-    busiest rank's excess over the mean is multiplied. A measured unique fraction stays.
+    A miss-rate curve is read as that of an ideal cache: the fall of the miss rate between two
+    points is shared evenly by the rows between them. Misses that remain at its end are first
+    accesses and stay. The measured excess of the busiest rank over the mean is multiplied by
+    ``power``. A measured unique fraction stays.
     """
     if power == 1.0:
         return access
@@ -182,7 +183,7 @@ def with_skew(access: Access, rows: int, power: float) -> Access:
         return _top_ids(access, rows, power)
     if isinstance(access, MissRate):
         return _miss_rate(access, power)
-    if isinstance(access, Unknown | Sample | Frequency):  # files were read into histograms
+    if isinstance(access, Unknown | Sample | Frequency):  # files became histograms on reading
         return access
     assert_never(access)
 
@@ -207,7 +208,7 @@ def _miss_rate(access: MissRate, power: float) -> MissRate:
 
 
 def _powered(counts: FloatArray, mass: FloatArray, power: float) -> FloatArray:
-    """Share of the lookups of each class of so many rows, which had ``mass`` before; sums to 1."""
+    """New lookup shares of classes of ``counts`` rows, from their shares ``mass``; sum to 1."""
     rows = np.maximum(counts, np.finfo(float).tiny)
     with np.errstate(divide="ignore"):
         logs = np.where(mass > 0, np.log(rows) + power * (np.log(mass) - np.log(rows)), -np.inf)

@@ -1,4 +1,4 @@
-"""Plan again without turning everything over: at most so many tables, or bytes, may move."""
+"""Plan again with a limit on how many tables, or bytes, may move."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class ReplanStep:
     """The best plan within one limit."""
 
     limit: int
-    """Tables, or bytes, that may move."""
+    """Most tables, or bytes, that may move."""
     moved_tables: int | None
     moved_bytes: int | None
-    """That do; None without a plan."""
+    """Tables and bytes that do move; None without a plan."""
     status: str
     objective: int | None
     bound: int | None
@@ -54,7 +54,7 @@ class ReplanStep:
 
 @dataclass(frozen=True)
 class ReplanInfo(Facts):
-    """The objective against what may move."""
+    """The objective at each limit on what may move."""
 
     by: str
     """``tables`` or ``bytes``: what ``limit`` counts."""
@@ -62,9 +62,9 @@ class ReplanInfo(Facts):
     time_unit: str
     now: int | None
     """Objective of the plan in production on the new model and cluster; None where it no longer
-    fits there. With ``today``, new tables stand where the plan given has them."""
+    fits. With ``today``, new tables take their places in the given plan."""
     new_tables: tuple[str, ...]
-    """Tables the plan in production does not have: placing them is free."""
+    """Tables missing from the plan in production: placing them is free."""
     steps: tuple[ReplanStep, ...]
     """Ascending."""
 
@@ -81,10 +81,11 @@ def replan(
 ) -> tuple[ReplanInfo, Plan | None]:
     """The trade-off between moving little and running fast, and the plan of the largest limit.
 
-    Without ``today`` (what :func:`milp_planner.audit` takes) ``current`` is in production; with it,
-    ``current`` is a better plan, whose first moves are where searches start. Model and cluster are
-    those of now, by default the plan's. BadInput for a plan that places nothing, an unknown ``by``
-    (``tables`` or ``bytes``) or a negative limit.
+    Without ``today`` (what :func:`milp_planner.audit` takes), ``current`` is the plan in
+    production. With it, ``current`` is a better plan, and the searches start from today's plan
+    after the first moves towards it. ``model`` and ``cluster`` are the current ones, by default the
+    plan's. BadInput for a plan that places nothing, an unknown ``by`` (``tables`` or ``bytes``) or
+    a negative limit.
     """
     if not current.tables:
         raise BadInput("the plan in production places nothing, so nothing can move")
@@ -119,7 +120,7 @@ def replan(
 def _known(
     current: Plan, model: ModelSource, cluster: ClusterSource, today: TodaySource | None
 ) -> tuple[Compiled, list[tuple[int, Placement, int]]]:
-    """The Instance that counts what moves, and the plan in production, if it fits there."""
+    """The Instance that counts moves, and the plan in production if it fits."""
     kind = current.instance.objective.value
     if today is None:
         compiled = compile_for(model, cluster, kind)
@@ -135,7 +136,7 @@ def _known(
 def _on_the_way(
     better: Plan, instance: Instance, start: Placement, by: str, limits: Sequence[int]
 ) -> list[tuple[int, Placement, int]]:
-    """Of the first moves to a better plan, those that bring most within each limit."""
+    """Within each limit, the best plan reached by the first moves to a better plan."""
     after = carried(better, instance)
     if after is None or not check(instance, after).feasible:
         return []
@@ -156,10 +157,10 @@ def trade_off(
     budget: Budget,
     known: Sequence[tuple[int, Placement, int]] = (),
 ) -> dict[int, Answer]:
-    """The best plan within each limit on what moves against the instance's ``current``."""
+    """The best plan within each limit on moves from the instance's ``current``."""
     answers = solve_grid(limits, lambda at: limited(instance, by, at), budget, known)
     before: Answer | None = None
-    for answer in answers.values():  # ascending: what moves less is as good, so keep that plan
+    for answer in answers.values():  # ascending: of equal objectives keep the fewest moves
         if before is not None and before.objective == answer.objective:
             answer.placement = before.placement
         before = answer
@@ -167,7 +168,7 @@ def trade_off(
 
 
 def limited(instance: Instance, by: str, limit: int) -> Instance:
-    """The instance with one limit on what moves."""
+    """The instance with one limit on moves."""
     if by == "tables":
         return replace(instance, max_moved_tables=limit, max_moved_bytes=None)
     return replace(instance, max_moved_tables=None, max_moved_bytes=limit)
@@ -196,20 +197,20 @@ def _moved(instance: Instance, placement: Placement | None) -> tuple[list[int] |
 
 
 def draw_replan(info: ReplanInfo) -> RenderableType:
-    """A row per limit."""
+    """The terminal's table: one row per limit."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     title = Text(f"re-plan: the plan in production: {now}", style="bold")
     new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
-    told = []
+    named = []
     for before, step in pairwise((None, *info.steps)):
         if step is not None and step.moved and (before is None or before.moved != step.moved):
             limit = show_amount(step.limit, info.time_unit) if info.by == "bytes" else step.limit
-            told.append(Text(f"of {limit} that may, these move: {listed(step.moved, MOST_NAMED)}"))
-    return Group(title, draw_grid(replan_grid(info)), *told, *(new if info.new_tables else []))
+            named.append(Text(f"moved within limit {limit}: {listed(step.moved, MOST_NAMED)}"))
+    return Group(title, draw_grid(replan_grid(info)), *named, *(new if info.new_tables else []))
 
 
 def replan_grid(info: ReplanInfo) -> Grid:
-    """A row per limit."""
+    """One row per limit."""
     unit = info.time_unit
     return Grid.of(
         "replan-steps", "limits", "The best plan within each limit",
@@ -228,7 +229,7 @@ def replan_grid(info: ReplanInfo) -> Grid:
 
 
 def change_text(value: int | None, now: int | None) -> str:
-    """How much more or less than now, in percent; ≈ where that is 0.0%."""
+    """The change from now, in percent; ≈ where it rounds to 0.0%."""
     if value is None or now is None:
         return UNKNOWN
     if value == now:

@@ -27,31 +27,31 @@ from milp_planner.plans.placement import Plan
 
 @dataclass(frozen=True)
 class SensitivityInfo:
-    """What wrong prices do to a plan."""
+    """The effect of wrong prices on a plan."""
 
     objective_kind: str
     time_unit: str
     now: int
-    """Objective of the plan at the prices as they are."""
+    """Objective of the plan at the unchanged prices."""
     bound: int | None
-    """No plan goes below it there."""
+    """Lower bound on every plan at the unchanged prices."""
     better: int | None
-    """Objective there of the best plan that turned up and beats the plan at its own prices, too;
+    """Objective at the unchanged prices of the best plan found, if it beats the plan there, too;
     such a plan is no sign of sensitivity."""
     assumed: float
     """Spread of the parameters for which the profile gives none."""
     seed: int
     asked: int
-    """Of the draws: the seed, and how many were asked for; fewer were made where time ran out."""
+    """Seed of the draws, and the number requested; fewer were made if time ran out."""
     singles: tuple[Single, ...]
     untried: tuple[str, ...]
-    """Parameters that time did not suffice for."""
+    """Parameters not tried for lack of time."""
     draws: tuple[Trial, ...]
-    """All parameters at once, each uniform within its spread."""
+    """Draws of all parameters at once, each uniform within its spread."""
 
     @property
     def summary(self) -> Summary:
-        """The draws in a few numbers."""
+        """Counts and regrets of the draws."""
         return summary_of(self.draws)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def sensitivity(
 ) -> SensitivityInfo:
     """Change the prices within their spread, solve again, and compare.
 
-    The spread is ``assumed`` where the profile gives none. ``draws`` change all parameters at once.
-    BadInput when the plan places nothing or its prices are not from here, or for a spread or a
-    number of draws out of range.
+    The spread is ``assumed`` where the profile gives none. Each of ``draws`` draws changes all
+    parameters at once. BadInput when the plan places nothing, when its prices come from elsewhere,
+    or when the spread or the number of draws is out of range.
     """
     placement = plan.outcome.placement
     if placement is None:
@@ -90,19 +90,19 @@ def sensitivity(
 
 
 def _here(plan: Plan) -> Instance:
-    """The Instance at the prices as they are: the plan's own unless this version prices anew."""
+    """The Instance at the unchanged prices: the plan's own if this version prices the same."""
     again = repriced(plan, {})
     return plan.instance if same_prices(again, plan.instance) else again
 
 
 def _bound(plan: Plan, here: Instance, budget: Budget, others: int) -> int | None:
-    """Of the prices as they are: the plan's own where they are its own."""
+    """Bound at the unchanged prices: the plan's own if its Instance is unchanged."""
     if here is plan.instance and plan.outcome.proved_bound is not None:
         return plan.outcome.proved_bound
     return budget.solve(here, 1 / (others + 1), plan.outcome.placement).proved_bound
 
 
-#: Halvings of the way to a change, so that it is known to 1/16 of the spread.
+#: Bisection steps towards a change, which locate it to 1/16 of the spread.
 HALVINGS = 4
 
 
@@ -111,17 +111,17 @@ class Side:
     """One parameter lowered, or raised, alone."""
 
     end: Trial
-    """At the end of its spread."""
+    """The trial at the end of the spread."""
     same_at: float | None = None
     changes_at: float | None = None
     """Relative changes (−0.1: 10% less): the largest tried before ``changes_at`` at which the plan
-    is proved best, and the smallest tried at which it changes or no longer fits. None where that is
-    not known, or ``end`` shows no change; not all between was tried."""
+    is proved best, and the smallest tried at which it changes or no longer fits. None where
+    unknown, or where ``end`` shows no change; not every value between them was tried."""
 
 
 @dataclass(frozen=True)
 class Single:
-    """One parameter, the others as the profile has them; None: no price of any option changes."""
+    """One parameter changed alone; a side is None when it changes no option's price."""
 
     parameter: Parameter
     lower: Side | None
@@ -130,20 +130,20 @@ class Single:
 
 @dataclass
 class Search:
-    """The solves, sharing one budget."""
+    """Runs all solves within one budget."""
 
     plan: Plan
     judge: Judge
     budget: Budget
     here: Instance
-    """At the prices as they are."""
+    """The Instance at the unchanged prices."""
     proved: bool
-    """Whether the plan is proved best there."""
+    """Whether the plan is proved best at the unchanged prices."""
 
     def singles(
         self, known: Sequence[Parameter], budget: Budget
     ) -> tuple[tuple[Single, ...], tuple[str, ...]]:
-        """Both ends of every parameter; and the names of those that time did not suffice for."""
+        """Try both ends of every parameter; also the names of those not tried for lack of time."""
         found: list[Single] = []
         for index, parameter in enumerate(known):
             if budget.over():
@@ -162,7 +162,7 @@ class Search:
         return Side(self.judge.judge(instance, factors, budget, share))
 
     def draws(self, known: Sequence[Parameter], count: int, seed: int) -> tuple[Trial, ...]:
-        """All parameters at once; as many draws as time allows."""
+        """Change all parameters at once, in as many draws as time allows."""
         rng = np.random.default_rng(seed)
         found: list[Trial] = []
         for index in range(count):
@@ -175,7 +175,7 @@ class Search:
         return tuple(found)
 
     def refined(self, singles: Sequence[Single]) -> tuple[Single, ...]:
-        """With the way to every change halved as long as time is left."""
+        """Bisect towards every change as long as time is left."""
         return tuple(
             replace(
                 one,
@@ -203,7 +203,7 @@ class Search:
         return replace(side, same_at=same, changes_at=changes)
 
     def _verdict(self, factors: dict[str, float]) -> str:
-        """Without a solve where a plan known already is better."""
+        """The verdict, without a solve where a known plan is better already."""
         instance = repriced(self.plan, factors)
         if self.judge.changes(instance):
             return CHANGES

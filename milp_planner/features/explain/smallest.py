@@ -18,7 +18,7 @@ from milp_planner.plans.compile import compile_for
 
 @dataclass(frozen=True)
 class LeastInfo:
-    """The least uniform capacity of one tier that reaches a target, the others as given."""
+    """The least uniform capacity of one tier that reaches a target, with the others unchanged."""
 
     tier: str
     scope: str
@@ -27,21 +27,21 @@ class LeastInfo:
     target: int | None
     """Objective to reach; None: any plan at all."""
     least: int | None
-    """A capacity of every place known to do; None: none was found."""
+    """A capacity per place that is known to suffice; None: none was found."""
     too_small: int | None
     """The largest capacity proved too small; None: none was."""
     objective: int | None
-    """Of the plan at ``least``."""
+    """Objective of the plan at ``least``."""
     impossible: bool
-    """Proved: no capacity up to ``searched`` reaches the target."""
+    """Whether it is proved that no capacity up to ``searched`` reaches the target."""
     searched: int
     """The largest capacity tried."""
     memory: int | None = None
-    """Memory with reservations of which ``least`` is what tables may use."""
+    """Device memory, reservations included, that leaves ``least`` for tables."""
 
     @property
     def proved(self) -> bool:
-        """Whether not a byte less would do."""
+        """Whether one byte less is proved not to suffice."""
         if self.impossible or self.least == 0:
             return True
         return self.least is not None and self.too_small == self.least - 1
@@ -53,15 +53,15 @@ class LeastInfo:
 
 @dataclass(frozen=True)
 class MachineTry:
-    """One number of machines: does it reach the target?"""
+    """One number of machines, and whether it reaches the target."""
 
     machines: int
     status: str
-    """Of the solve."""
+    """Status of the solve."""
     objective: int | None
     bound: int | None
     reaches: bool | None
-    """None: neither proved nor refuted in the time given."""
+    """None: neither proved nor refuted within the time limit."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ class MachinesInfo(Facts):
     time_unit: str
     target: int | None
     fewest: int | None
-    """None: none up to the last try."""
+    """None: no number tried reaches the target."""
     proved: bool
-    """Whether every smaller number was refuted (and, without a fewest, every number tried)."""
+    """Whether every smaller number (or, without ``fewest``, every number tried) was refuted."""
     tries: tuple[MachineTry, ...]
-    """Ascending, up to the first that reaches the target. Step time need not fall with machines, so
-    a larger number may miss it again."""
+    """Ascending, up to the first that reaches the target. More machines need not mean a shorter
+    step, so a larger number may miss it again."""
 
 
 def least_memory(
@@ -87,10 +87,10 @@ def least_memory(
     target: int | None = None,
     grain: int = 1,
 ) -> LeastInfo:
-    """Bisect for the least uniform capacity, to ``grain`` bytes, with which some plan is on target.
+    """Bisect, to ``grain`` bytes, for the least uniform capacity that reaches the target.
 
-    A plan found lowers the upper end to what it uses at its fullest place, so few solves suffice.
-    The largest capacity tried is what all tables could use at once.
+    Every plan found lowers the upper end to its use at the fullest place, so few solves suffice.
+    The largest capacity tried has room for every table's largest option at once.
     """
     high = tried = _enough(instance, tier)
     low, least, objective = -1, None, None
@@ -130,13 +130,14 @@ def fewest_machines(
     target: int | None = None,
     most: int = 16,
 ) -> MachinesInfo:
-    """Try 1, 2, 3, … machines of the cluster's kind until one reaches the target (picoseconds).
+    """Try 1, 2, 3, … machines of the cluster's kind until the target (picoseconds) is reached.
 
-    Its machines are alike. At most ``most`` are tried, where the ranks that constraints name need
-    no more. BadInput when two are needed and no link between machines is described.
+    All machines must be alike. The count starts at the machines that hold every rank named in a
+    constraint, and ends at ``most`` unless the start is larger. BadInput when two machines are
+    needed and the cluster describes no link between them.
     """
     tries: list[MachineTry] = []
-    # fewer machines than have the ranks that constraints name are no cluster of this model
+    # with fewer machines, a rank that a constraint names would not exist
     least = -(-ranks_needed(model) // len(cluster.machines[0].ranks))
     for count in range(least, max(least, most) + 1):
         instance = compile_for(model, with_machines(cluster, count), objective).instance
@@ -164,7 +165,7 @@ def fewest_machines(
 def reaches(
     status: Status, objective: int | None, bound: int | None, target: int | None
 ) -> bool | None:
-    """Whether a solve shows that a target can be reached, or that it cannot; None: neither."""
+    """Whether a solve proves the target reachable or unreachable; None: neither."""
     if status == Status.INFEASIBLE:
         return False
     if objective is not None and (target is None or objective <= target):
@@ -175,7 +176,7 @@ def reaches(
 
 
 def _enough(instance: Instance, tier: str) -> int:
-    """Capacity that every place would need if every table took its largest option there."""
+    """Capacity per place that suffices even if every table takes its largest option there."""
     columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
     spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)
     enough = sum(int(columns[a:b].max(initial=0)) for a, b in spans)

@@ -1,4 +1,4 @@
-"""One table given another option while every other table stays where it is."""
+"""Give one table another option while every other table stays where it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from milp_planner.features.plan.tables import Piles, piles
 
 @dataclass(frozen=True)
 class Shortage:
-    """How much one place is short of."""
+    """How much of a resource is missing at one place."""
 
     resource: str
     scope: str
@@ -28,20 +28,20 @@ class Shortage:
 
 @dataclass(frozen=True, eq=False)
 class Swap:
-    """What came of it."""
+    """The result of giving one table another option."""
 
     placement: Placement
-    """With the option at the best places found for it, fit or not."""
+    """The placement with the option at the best places found, whether or not it fits."""
     objective: int | None
-    """When it fits."""
+    """None when it does not fit."""
     lacks: tuple[Shortage, ...]
     """The largest shortage of each resource."""
     clashes: tuple[str, ...]
-    """``fusion`` and ``moves``, where broken."""
+    """Those of ``fusion`` and ``moves`` that are violated."""
 
 
 def _loads(instance: Instance, held: Piles) -> Loads:
-    """As the solver-free check computes them."""
+    """The loads of all ranks, as the solver-free check computes them."""
     use = [gather(instance, i, held.use, int(off)) for i, off in enumerate(held.off_use)]
     return Loads(held.cost, held.off_cost, use)
 
@@ -51,10 +51,10 @@ def swap(
 ) -> Swap | None:
     """Give the option's table that option, each shard on the place with the least overflow.
 
-    Of equally full places the one with the least cost so far is taken. None when there are not
-    enough places at all, such as different ranks for its shards. For options of several shards this
-    is a heuristic: the shortage named is one that suffices, not always the least. ``whole``: the
-    piles of all tables, where many options are asked about.
+    Ties go to the place with the least cost so far. None when there are too few places, such as
+    distinct ranks for its shards. For options of several shards this is a heuristic: removing the
+    reported shortage is sufficient, but a smaller one might do. ``whole`` holds the piles of all
+    tables, for callers that try many options.
     """
     table = int(instance.table_of[option])
     whole = whole or piles(instance, placement, range(instance.num_tables))
@@ -101,7 +101,7 @@ def _place(instance: Instance, block: BlockView, use: IntArray, cost: IntArray) 
 def _shards(
     instance: Instance, block: BlockView, allowed: list[int], use: IntArray, cost: IntArray
 ) -> IntArray | None:
-    """A rank for every shard, one after another; None when there are not enough."""
+    """Choose a rank for every shard in turn; None when there are too few ranks."""
     use, cost = use.copy(), cost.copy()
     chosen: list[int] = []
     for position in range(block.count):
@@ -121,7 +121,7 @@ def _shards(
 def _after_each(
     instance: Instance, ranks: IntArray, entry: int, use: IntArray, cost: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Overflow and cost of each of these ranks if the entry were added to it alone."""
+    """For each of these ranks, its overflow and cost if the entry were added to it."""
     overflow = np.zeros(len(ranks), dtype=np.int64)
     for index, resource in enumerate(instance.resources):
         if resource.scope == Scope.CLUSTER:
@@ -157,7 +157,7 @@ def _score(
 def _after(
     instance: Instance, ranks: list[int], entries: list[int], use: IntArray, cost: IntArray
 ) -> tuple[int, int]:
-    """Overflow and largest cost of these ranks once the entries are added."""
+    """Total overflow and largest cost of these ranks once the entries are added."""
     new_use, new_cost = use.copy(), cost.copy()
     np.add.at(new_use, ranks, instance.shard_use[entries])
     np.add.at(new_cost, ranks, instance.shard_cost[entries])

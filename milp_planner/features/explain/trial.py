@@ -1,4 +1,4 @@
-"""One set of prices: is the plan still best there, and what does keeping it cost?"""
+"""One set of prices: is the plan still best at them, and what does keeping it cost?"""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ SAME, CHANGES, OPEN, UNFIT = "same", "changes", "open", "unfit"
 
 @dataclass(frozen=True)
 class Trial(Facts):
-    """A plan at other prices, and the best plan there."""
+    """A plan at changed prices, against the best plan at them."""
 
     factors: dict[str, float]
-    """What each was multiplied by; dict of parameter to float."""
+    """Factor by which each parameter was multiplied."""
     status: str
-    """Of what is known of the best plan there."""
+    """How far the best plan at these prices is known, as a Status."""
     kept: int | None
-    """Objective of the plan as it is; None where it no longer fits."""
+    """Objective of the plan if it is kept; None where it no longer fits."""
     objective: int | None
     bound: int | None
-    """Of the best plan known, and what no plan goes below."""
+    """The best known plan's objective, and a lower bound on every plan's."""
     regret: tuple[float, float | None] | None
-    """Least and most that (kept − optimum)/optimum can be: against ``objective`` and against
-    ``bound``. None where the plan no longer fits, or there is none."""
+    """Smallest and largest possible (kept − optimum)/optimum: against ``objective`` and against
+    ``bound``. None where the plan no longer fits, or no plan does."""
     verdict: str
-    """``same``: proved best as before; ``changes``: a plan is better here that is not better at the
-    plan's own prices, so the prices are why; ``open``: neither is known; ``unfit``: the plan no
-    longer fits."""
+    """``same``: the plan is proved best; ``changes``: another plan is better at these prices but
+    not at the plan's own, so the prices are the cause; ``open``: neither is known; ``unfit``: the
+    plan no longer fits."""
     tables: int | None
-    """Tables that have another option in the best plan known. Ranks do not count: equal ranks may
-    be renamed."""
+    """Number of tables with another option in the best known plan. Rank changes do not count: equal
+    ranks are interchangeable."""
 
 
 class Judge:
-    """Judges one plan, which must fit ``here``, at many prices; plans found start the next solves.
+    """Judges one plan, which must fit ``here``, at many prices.
 
-    ``here`` has the plan's own prices; the certificate's multipliers bound the optimum at any.
+    Plans found warm-start later solves. ``here`` has the plan's own prices; the certificate's
+    multipliers bound the optimum at any prices.
     """
 
     def __init__(
@@ -61,14 +62,14 @@ class Judge:
 
     @property
     def better(self) -> int | None:
-        """The least objective of a plan found that beats the plan at its own prices."""
+        """The least objective at the plan's own prices, if a plan found beats the plan there."""
         best = min(value for value in self._own if value is not None)
         return best if best < self.now else None
 
     def judge(
         self, instance: Instance, factors: dict[str, float], budget: Budget, share: float
     ) -> Trial:
-        """Solve at these prices from the best plan known, and compare."""
+        """Solve at these prices, starting from the best known plan, and compare."""
         best, objective = self._best(instance)
         outcome = budget.solve(instance, share, best)
         value = outcome.objective
@@ -85,12 +86,12 @@ class Judge:
         )  # fmt: skip
 
     def add(self, placement: Placement) -> None:
-        """A plan found on the way."""
+        """Add a plan found on the way."""
         self.pool.append(placement)
         self._own.append(value_of(self.here, placement))
 
     def changes(self, instance: Instance) -> bool:
-        """Whether a plan known is better at these prices and not better at the plan's own."""
+        """Whether a known plan is better at these prices but not at the plan's own."""
         kept = value_of(instance, self.plan)
         if kept is None:
             return False
@@ -99,7 +100,7 @@ class Judge:
         return any((value := value_of(instance, p)) is not None and value < kept for p in rest)
 
     def _best(self, instance: Instance) -> tuple[Placement | None, int | None]:
-        """The best of the plans known, the plan itself where it is as good as any."""
+        """The best of the known plans; the plan itself wins ties."""
         values = [value_of(instance, placement) for placement in self.pool]
         fitting = [(v, i) for i, v in enumerate(values) if v is not None]
         if not fitting:
@@ -117,7 +118,7 @@ def judged(
     tables: int | None = None,
     impossible: bool = False,
 ) -> Trial:
-    """The verdict on what is known at some prices; fields as :class:`Trial` has them."""
+    """The verdict at some prices; for the arguments see the fields of :class:`Trial`."""
     if objective is None:
         status = Status.INFEASIBLE if impossible else Status.UNKNOWN
         return Trial(factors, status.value, kept, None, None, None, UNFIT, None)
@@ -135,7 +136,7 @@ def judged(
 
 
 def value_of(instance: Instance, placement: Placement) -> int | None:
-    """Objective of a placement by the solver-free check; None where it does not fit."""
+    """Objective of a placement, from the solver-free check; None where it does not fit."""
     verdict = check(instance, placement)
     return verdict.objectives[instance.objective.value] if verdict.feasible else None
 
@@ -143,7 +144,7 @@ def value_of(instance: Instance, placement: Placement) -> int | None:
 def regret_of(
     kept: int | None, objective: int | None, bound: int | None
 ) -> tuple[float, float | None] | None:
-    """Least and most of (kept − optimum)/optimum, the optimum being between bound and objective."""
+    """Range of (kept − optimum)/optimum, as the optimum lies between bound and objective."""
     if kept is None or objective is None:
         return None
     least = (kept - objective) / max(1, abs(objective))
@@ -161,11 +162,11 @@ class Summary(Facts):
     changes: int
     open: int
     unfit: int
-    """How many there are, and how many of each verdict."""
+    """The number of trials, and of each verdict."""
     least: tuple[float | None, float | None]
     most: tuple[float | None, float | None]
-    """Median and largest of the least, and of the most, that the regret can be; over the trials
-    where the plan fits. None where there is none, or the most of one is unknown."""
+    """Median and maximum of the lower and of the upper ends of the regret, over the trials where
+    the plan fits. None where there is no such trial, or where the value is unknown."""
 
 
 def summary_of(trials: Sequence[Trial]) -> Summary:
@@ -180,7 +181,7 @@ def summary_of(trials: Sequence[Trial]) -> Summary:
 
 
 def _median_and_largest(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """An unknown value is larger than any other: what it reaches is unknown, too."""
+    """An unknown value counts as the largest; a result that it determines is unknown, too."""
     if not values:
         return None, None
     known = np.asarray([np.inf if v is None else v for v in values])

@@ -1,4 +1,4 @@
-"""Why every table is where it is: the best alternatives, their price, and what forbids them."""
+"""Why every table is where it is: the best alternatives, what they cost, and what forbids them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from milp_planner.features.plan.tables import Piles, piles, tables_of
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
-#: Tables asked about where none is named.
+#: Most tables to explain when the caller names none.
 MOST = 40
 
 
@@ -29,58 +29,58 @@ class Alternative:
 
     option: str
     bound: int | None
-    """No plan with it costs less; None when no plan has it at all."""
+    """Lower bound on any plan that uses it; None when no plan can use it."""
     bound_from: str
-    """``certificate`` (re-derived in integers from the plan's multipliers), ``re-solved``, or
-    ``the plan`` (its own bound, which holds for every plan)."""
+    """Origin of ``bound``: ``certificate`` (re-derived in integers from the plan's multipliers),
+    ``re-solved``, or ``the plan`` (its own bound, which holds for every plan)."""
     cost: int | None
-    """Of the best plan found that uses it, everything else placed anew."""
+    """Objective of the best plan found that uses it, with every other table placed anew."""
     status: str
     """``optimal``: ``cost`` is proved best; ``feasible``: ``bound`` ≤ best ≤ ``cost``;
-    ``infeasible``: proved that no plan has it; ``unknown``: only the bound is known."""
+    ``infeasible``: proved that no plan can use it; ``unknown``: only the bound is known."""
     beside: int | None
     """The objective with every other table left where it is; None when it does not fit there."""
     lacks: tuple[Shortage, ...]
-    """What is short there; empty when it fits, or breaks something else (``clashes``)."""
+    """Capacity missing in that case; empty when the option fits, or breaks only other rules."""
     clashes: tuple[str, ...]
-    """What else it breaks there: ``fusion``, ``moves``; ``places`` when it needs more of them than
-    there are."""
+    """Those other rules: ``fusion``, ``moves``; ``places`` when there are too few places."""
     forbidden_by: tuple[str, ...]
-    """When no plan has it: the constraints in conflict with it (resource names, ``fusion``,
-    ``pins``, ``forbidden``, ``moves``); empty when that was not found out in time."""
+    """When no plan can use it: the constraints in conflict with it (resource names, ``fusion``,
+    ``pins``, ``forbidden``, ``moves``); empty when the search for them ran out of time."""
 
 
 @dataclass(frozen=True)
 class TableWhy:
-    """One table: the chosen option and the best of the others."""
+    """One table: its chosen option and the best alternatives."""
 
     table: str
     option: str
     alternatives: tuple[Alternative, ...]
     options: int
-    """How many options it has in all."""
+    """Number of its options."""
 
 
-#: Seconds that one alternative is re-solved for, at most: of what the plan took, and in any case.
+#: Time limit for re-solving one alternative: this share of the plan's solve time, but at least this
+#: many seconds.
 SHARE, ONE = 0.05, 0.5
 
 
 @dataclass(frozen=True)
 class WhyInfo(Facts):
-    """Every table asked about."""
+    """The alternatives of every table explained."""
 
     objective_kind: str
     time_unit: str
     objective: int
-    """Of the plan."""
+    """The plan's objective."""
     bound: int | None
-    """Of the plan."""
+    """The plan's bound."""
     tables: tuple[TableWhy, ...]
-    """As asked; all of the instance, or of more than ``MOST`` the costliest."""
+    """The tables that the caller named; else all, or the ``MOST`` costliest of more."""
     left: int = 0
-    """Tables of the instance that were not asked about."""
+    """Number of the instance's tables that are not explained."""
     best: int | None = None
-    """Objective of the best plan known before, where this plan gave some of it up for a goal."""
+    """Objective of the best plan before goals, where this plan gave up some of it for a goal."""
 
 
 def why(
@@ -90,12 +90,12 @@ def why(
     tables: Sequence[str] = (),
     count: int = 3,
 ) -> tuple[WhyInfo, Placement | None]:
-    """The best alternatives of every table, and the best plan met that beats this one.
+    """The best alternatives of every table, and the best plan found on the way that beats this one.
 
-    Alternatives are ranked by what the certificate proves of them. As long as time is left they are
-    re-solved with the option pinned, the tables asked about first; the rest keeps the certified
-    bound. No tables named: all, or of more than ``MOST`` those with most time on one rank. BadInput
-    for an outcome without a plan, or an unknown table.
+    Alternatives are ranked by their certified bounds. They are re-solved in turn, with the option
+    pinned, until time runs out; the rest keep their certified bounds. Without ``tables``, all are
+    explained, or the ``MOST`` with the largest cost on one rank. BadInput for an outcome without a
+    plan, or an unknown table.
     """
     if outcome.placement is None or outcome.objective is None:
         raise BadInput("explain why: the plan places nothing; ask why-not")
@@ -132,7 +132,7 @@ def why(
 
 @dataclass
 class _Better:
-    """The best plan met, where it beats the one asked about."""
+    """The best plan found on the way, if it beats the plan being explained."""
 
     objective: int
     placement: Placement | None = None
@@ -143,7 +143,7 @@ class _Better:
 
 
 def _costliest(instance: Instance, placement: Placement) -> list[int]:
-    """Every table, or of more than ``MOST`` those with most time on one rank, these first."""
+    """All tables, or of more the ``MOST`` with the largest cost on one rank, costliest first."""
     if instance.num_tables <= MOST:
         return list(range(instance.num_tables))
     rows = tables_of(instance, placement).rows
@@ -151,7 +151,7 @@ def _costliest(instance: Instance, placement: Placement) -> list[int]:
 
 
 def _bounds(instance: Instance, outcome: Outcome) -> list[int | None] | None:
-    """What the multipliers of the plan's certificate prove of every option."""
+    """The bound that the multipliers of the plan's certificate prove for every option."""
     certificate = outcome.certificate
     if certificate is None or certificate.kind != "bound" or not certificate.vectors:
         solved = symmetric_lp(instance, outcome.objective)
@@ -167,7 +167,7 @@ def _bounds(instance: Instance, outcome: Outcome) -> list[int | None] | None:
 def _best(
     instance: Instance, placement: Placement, bounds: list[int | None] | None, table: int
 ) -> list[int]:
-    """The options not chosen, the most promising first; what can never be, last."""
+    """The options not chosen, by ascending bound; impossible ones last."""
     chosen = int(placement.options[table])
     others = [o for o in instance.options_of(table) if o != chosen]
     if bounds is None:
@@ -207,7 +207,7 @@ def _alternative(
             name, None, "certificate", None, Status.INFEASIBLE.value, None, lacks, clashes, alone,
         )  # fmt: skip
     known = max((b for b in (bound, outcome.proved_bound) if b is not None), default=None)
-    if beside is not None and known is not None and beside <= known:  # nothing is left to solve
+    if beside is not None and known is not None and beside <= known:  # already proved best
         return Alternative(
             name, known, "certificate" if known == bound else "the plan", beside,
             Status.OPTIMAL.value, beside, lacks, clashes, (),
@@ -236,15 +236,15 @@ def _status(status: Status, cost: int | None, bound: int | None) -> str:
     return (Status.OPTIMAL if cost == bound else Status.FEASIBLE).value
 
 
-#: Options of an instance above which no conflict is searched: each step would take too long.
+#: No conflict is searched in an instance with more options: each step would take too long.
 MOST_OPTIONS = 20_000
 
 
 def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) -> tuple[str, ...]:
-    """Names of the constraints in a smallest conflict with an option proved to be in no plan.
+    """Names of the constraints in a minimal conflict with an option that no plan can use.
 
-    Resource names, ``fusion``, ``pins``, ``forbidden``, ``moves``; empty when a share of the time
-    left did not suffice.
+    They are resource names, ``fusion``, ``pins``, ``forbidden`` or ``moves``. Empty when the given
+    share of the remaining time did not suffice.
     """
     if not instance.allowed[option]:
         pinned = any(p.table == int(instance.table_of[option]) for p in instance.pins)
@@ -272,7 +272,7 @@ def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) 
 
 
 def _alone(instance: Instance, option: int) -> tuple[str, ...]:
-    """Resources of which the option needs more than an empty cluster has."""
+    """Resources that the option alone needs more of than an empty cluster has."""
     table = int(instance.table_of[option])
     pins = (*(p for p in instance.pins if p.table != table), Pin(table, option))
     if usable(instance)[option]:

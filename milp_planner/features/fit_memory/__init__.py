@@ -1,1 +1,1 @@
-"""From measured peaks to what a step needs outside the embeddings."""
+"""Memory that a step needs outside the embeddings, fitted to measured peaks."""

@@ -1,4 +1,4 @@
-"""From measured peaks of HBM to what a step needs outside the embeddings."""
+"""HBM that a step needs outside the embeddings, fitted to measured peaks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MIB = 2**20
 
 
 class Reading(NamedTuple):
-    """One measured peak."""
+    """One measured peak of HBM."""
 
     plan: Plan
     name: str
-    """Of the plan, in sentences."""
+    """The plan's name in messages."""
     rank: int
     peak: int
     """Bytes of HBM in use at the fullest moment."""
@@ -28,53 +28,53 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class RankPeak:
-    """A rank's measured peak beside what the ledger predicts."""
+    """A rank's measured peak next to the ledger's prediction."""
 
     plan: str
     rank: int
     measured: int
     predicted: int
-    """Bytes that the ledger counts at its fullest moment, headroom not among them."""
+    """Bytes that the ledger counts at its fullest moment, without headroom."""
     embeddings: int
-    """The part of it that is embeddings and their exchange."""
+    """The part of ``predicted`` for embeddings and their exchange."""
     moment: str
-    """That moment."""
+    """The ledger's fullest moment."""
     batch: int
-    """Samples a rank."""
+    """Samples per rank."""
 
     @property
     def outside(self) -> int:
-        """What is measured beyond the embeddings, in bytes."""
+        """Measured bytes beyond embeddings and exchange."""
         return self.measured - self.embeddings
 
 
 @dataclass(frozen=True)
 class Fit(Facts):
-    """What all readings say."""
+    """The fit to all readings."""
 
     ranks: tuple[RankPeak, ...]
     outside: int
-    """Bytes to reserve at the largest batch: the most that any reading leaves, in whole MiB."""
+    """Bytes to reserve at the largest batch: the largest need of any reading, in whole MiB."""
     per_sample: int
-    """Bytes of it that follow each sample of a rank; 0 where all readings have one batch."""
+    """Bytes of it that grow with each sample per rank; 0 if all readings have the same batch."""
     least: int
-    """Bytes that the reading with the least leaves."""
+    """The smallest need of any reading, in bytes."""
     yaml: str
     """Lines for the model's file."""
 
     @property
     def spread(self) -> int:
-        """Bytes between the readings with the most and the least."""
+        """Difference in bytes between the largest and the smallest need of a reading."""
         return max(rank.outside for rank in self.ranks) - self.least
 
 
 def fit_memory(readings: Iterable[Reading]) -> Fit:
-    """What a step needs outside the embeddings, from peaks measured under known plans.
+    """Fit the memory that a step needs outside the embeddings to peaks measured under known plans.
 
     Outside = measured peak − embeddings and exchange at the ledger's fullest moment; the rest of
-    the step is taken to need the same at every moment. Per batch the largest reading counts. From
-    the smallest to the largest batch it grows by so much a sample, at least 0; what is reserved at
-    the largest batch covers every reading.
+    the step is assumed to need the same at every moment. Per batch, the largest reading counts.
+    ``per_sample`` is the growth from the smallest to the largest batch, at least 0. The reservation
+    at the largest batch covers every reading.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def fit_memory(readings: Iterable[Reading]) -> Fit:
 
 
 def _per_sample(ranks: Sequence[RankPeak]) -> int:
-    """Bytes that each further sample takes, rounded down; never so many that nothing is left."""
+    """Bytes per further sample, rounded down, and capped so that something is left at batch 0."""
     least, most = (pick(rank.batch for rank in ranks) for pick in (min, max))
     if least == most:
         return 0

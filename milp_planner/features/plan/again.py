@@ -1,4 +1,4 @@
-"""A plan made again from one of yesterday: what is carried over, and what may move."""
+"""Re-plan from an earlier plan: what is carried over, and what may move."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BeforeSource = Plan | str | Path
 
 @dataclass(frozen=True)
 class Moves:
-    """What may move from the plan of yesterday: so many tables, bytes, or this share of the bytes
-    that it holds; None: no limit."""
+    """Limits on what may move from the earlier plan: tables, bytes, or a share of the bytes that it
+    holds; None: no limit."""
 
     tables: int | None = None
     bytes: int | None = None
@@ -50,14 +50,14 @@ def compile_from(
     lost: Collection[int] = (),
     moves: Moves | None = None,
 ) -> tuple[Carried, Settings]:
-    """Compile a model for a cluster, with a plan of yesterday on it, and what its solve knew.
+    """Compile a model for a cluster, with an earlier plan carried over to it.
 
     Returns
     -------
     Carried
         Its Instance counts moves from the plan and limits them.
     Settings
-        Hint and prices; all else at its defaults.
+        The earlier plan as hint and its multipliers as prices; everything else at its default.
     """
     plan = before if isinstance(before, Plan) else read_plan(before)
     found = carried(plan, compile_for(model, cluster, objective), lost)
@@ -82,7 +82,7 @@ def limited(found: Carried, moves: Moves) -> Compiled:
 
 
 def held_bytes(found: Carried) -> int:
-    """Bytes that the tables of yesterday's plan have where they are, at today's sizes."""
+    """Bytes of the earlier plan's tables in their places, at today's sizes."""
     instance = found.compiled.instance
     size = per_option(instance, instance.shard_move * shard_counts(instance))
     return int(size[found.wish.options[found.wish.options >= 0]].sum())

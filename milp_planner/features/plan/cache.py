@@ -1,7 +1,7 @@
-"""Answers kept in a folder: the same question is answered once, by the outcome that was certified.
+"""Certified outcomes stored in a folder, so that the same question is solved only once.
 
-An entry is the outcome's document. Its name is a digest of the question; what an entry says is
-verified again before it is an answer, as the folder may be anybody's.
+An entry is the outcome's document; its name is a digest of the question. Every entry is verified
+again before it is used, as anybody may have written to the folder.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.compile import Compiled
 from milp_planner.version import __version__
 
-#: Bytes that the entries of a folder may take together.
+#: Most bytes of all entries of a folder together.
 MOST = 1 << 30
 SUFFIX = ".outcome"
 SOLVERS = ("ortools", "highspy", "pulp")
-"""Packages whose version decides what comes out, besides our own."""
+"""Packages besides our own whose version affects the outcome."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked: an instance, how to solve it, and what else decides the answer's bytes.
+    """An instance, how to solve it, and everything else that determines the answer's bytes.
 
     Attributes
     ----------
     instance : Instance
     formulation : str
     settings : Settings
-        Seed, goals and the formulation's own are part of the question; ``gap`` says how near the
-        best an answer must be; limits do not matter.
+        Seed, goals and the formulation's own settings are part of the question. ``gap`` is how
+        close to the optimum an answer must be. Limits do not matter.
     inputs : dict of str to str
-        Fingerprints or versions of what the instance was made of.
+        Fingerprints or versions of the instance's sources.
     """
 
     instance: Instance
@@ -55,7 +55,7 @@ class Question:
 
     @property
     def name(self) -> str:
-        """A digest of it."""
+        """A digest of the question."""
         settings = self.settings
         document = {
             **self.inputs,
@@ -70,8 +70,8 @@ class Question:
         return fingerprint_of(document)
 
     def answered_by(self, outcome: Outcome) -> bool:
-        """Whether an outcome is certified to the gap (without one: optimal), and all it claims is
-        verified on the instance."""
+        """Whether an outcome is certified to the gap (without one: certified optimal), and all its
+        claims are verified on the instance."""
         near = near_enough(outcome, self.settings.gap)
         near = near or outcome.objective == outcome.certified_bound
         if outcome.placement is None or not near:
@@ -82,7 +82,7 @@ class Question:
             return False
 
     def read(self, packed: bytes) -> Outcome | None:
-        """An outcome from its document; None for one of another instance, or for none at all."""
+        """An outcome from its document; None if it is invalid or about another instance."""
         try:
             document = strict_json.parse(strict_json.unpack(packed, "cache"), "cache")
             return outcome_from_dict(self.instance, document, "cache")
@@ -90,13 +90,13 @@ class Question:
             return None
 
     def written(self, outcome: Outcome) -> bytes:
-        """The document that :meth:`read` reads, the same bytes for the same outcome."""
+        """The document for :meth:`read`, with the same bytes for the same outcome."""
         document = outcome_to_dict(self.instance, outcome)
         return gzip.compress(json.dumps(document).encode(), mtime=0)
 
 
 def question_of(compiled: Compiled, formulation: str, settings: Settings) -> Question:
-    """The question of a plan: its inputs are part of it, names and comments of theirs included."""
+    """The question of a plan; its inputs are part of it, including their names and comments."""
     inputs = {
         "model": compiled.model.fingerprint(),
         "cluster": compiled.cluster.fingerprint(),
@@ -111,14 +111,14 @@ class PlanCache:
     Parameters
     ----------
     folder : str or Path
-        Made if it does not exist.
+        Created if it does not exist.
     most : int
-        Bytes of all entries; those not used for longest go first.
+        Most bytes of all entries together; the least recently used are removed first.
 
     Attributes
     ----------
     answered : bool
-        Whether the last question was answered from here.
+        Whether the last question was answered from the cache.
     """
 
     def __init__(self, folder: str | Path, most: int = MOST) -> None:
@@ -126,11 +126,11 @@ class PlanCache:
 
     @property
     def folder(self) -> Path:
-        """Where the entries are."""
+        """The folder of the entries."""
         return self._entries.folder
 
     def get(self, question: Question) -> Outcome | None:
-        """The outcome kept for a question, where it answers that; see :class:`Question`."""
+        """The outcome stored for a question, if it answers it; see :meth:`Question.answered_by`."""
         name = question.name
         outcome = self._known(question, name)
         self.answered = outcome is not None and question.answered_by(outcome)
@@ -140,7 +140,7 @@ class PlanCache:
         return outcome
 
     def put(self, question: Question, outcome: Outcome) -> None:
-        """Keep a plan that is certified to some gap, unless one certified as well is there."""
+        """Store a plan certified to some gap, unless one certified as well is already stored."""
         gap = certified_gap(outcome)
         if gap is None:
             return
@@ -156,7 +156,7 @@ class PlanCache:
 
 
 def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Outcome]) -> Outcome:
-    """The outcome that is in the cache, else one that is made and kept there."""
+    """The outcome from the cache, or else a new one that is then stored."""
     known = None if cache is None else cache.get(question)
     if known is not None:
         return known
@@ -167,13 +167,13 @@ def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Ou
 
 
 def to_cache(source: PlanCache | str | Path | None) -> PlanCache | None:
-    """The cache itself, or that of a folder."""
+    """The given cache, or the cache in a given folder."""
     return source if isinstance(source, PlanCache | None) else PlanCache(source)
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Version of milp-planner and of every solver installed."""
+    """Versions of milp-planner and of every installed solver."""
     found = {"milp-planner": __version__}
     for name in SOLVERS:
         with contextlib.suppress(metadata.PackageNotFoundError):

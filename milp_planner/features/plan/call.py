@@ -1,10 +1,10 @@
-"""``plan`` and ``check``: a checked and bounded plan, or all that is wrong with the inputs."""
+"""``plan`` and ``check``: a checked plan with a bound, or every problem of the inputs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -38,9 +38,9 @@ from milp_planner.pricing.profile import load_profile
 from milp_planner.today.matching import compile_grown
 from milp_planner.today.rows import TodaySource
 
-#: After the objective few moves count first where a plan is made again.
+#: Default goals of re-planning: after the objective, fewest moves come first.
 STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
-#: Part of a diagnosis' time that is kept for changes of the model and numbers of machines.
+#: Share of the diagnosis time reserved for trying model changes and more machines.
 CHANGES_SHARE = 0.25
 
 
@@ -79,63 +79,62 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings : Settings, optional
         All limits and preferences.
     time_limit : float, optional
-        Seconds of wall clock to solve; default: that of ``settings`` (60).
+        Wall-clock seconds for the solve; default: that of ``settings`` (60).
     today : optional
-        The plan you run: what :func:`milp_planner.audit` takes. It is where the search starts, its
-        cache ratios and column widths are added to the model's, and between plans that are
-        otherwise equal the one that moves less is taken. Tables that it does not have are new and
-        free to place.
+        The plan you run, in any form that :func:`milp_planner.audit` takes. The search starts from
+        it, its cache ratios and column widths are added to the model's, and of otherwise equal
+        plans the one that moves less is chosen. Tables missing from it are new and free to place.
     before : Plan or path of a plan.json, optional
-        A plan of yesterday, of another state of the model and cluster, to plan again from: its
-        placement is carried over (:func:`milp_planner.today.carried.carried`), mended with few
-        bytes moved where it no longer fits, and is where the search starts; the multipliers of its
-        certificate are where bounds start.
+        An earlier plan, for another state of the model and cluster, to re-plan from. Its placement
+        is carried over (:func:`milp_planner.today.carried.carried`), repaired with few bytes moved
+        where it no longer fits, and starts the search; the multipliers of its certificate start the
+        bounds.
     lost : collection of int, optional
-        Ranks of ``before``'s cluster that are no longer there. Without it, machines and their ranks
-        are the same in order, and the last ones are those that are gone or new.
+        Ranks of ``before``'s cluster that no longer exist. By default machines and their ranks are
+        matched in order, and the last ones are those removed or added.
     max_moved : int or Moves, optional
         How many tables, or bytes, may move from ``before``.
     move_cost : Fraction or str, optional
-        What a byte that moves from ``before`` costs, in picoseconds or as ``"1ms/GB"``: the plan is
-        the best of objective + price, and ``plan.moving`` says what is certified of that sum.
-        Nothing of it is taken from a cache.
+        Price of each byte moved from ``before``, in picoseconds or as ``"1ms/GB"``: the plan
+        minimises objective + price, and ``plan.moving`` holds what is certified about that sum. The
+        cache is not used.
     goals : str, optional
-        What a plan is judged by after the objective, and how much of that may be given up for it:
+        Secondary goals in order, and how much of the objective may be given up for them:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
     gap : float, optional
-        Ends the search as soon as the plan is certified to be within this share of the best
-        possible: 0.005 is half a percent. ``outcome.stopped_by`` is ``gap`` then.
+        Ends the search as soon as the plan is certified to be within this share of the optimum:
+        0.005 is half a percent. ``outcome.stopped_by`` is then ``gap``.
     on_plan : callable, optional
-        ``on_plan(plan, bound)`` is told of every better plan, and of every better bound (in
-        picoseconds, None while there is none) on the best one; what comes within a tenth of a
-        second is told at once, the newest only. The plan has passed the solver-free check. It is
-        called in the thread that called ``plan``, so the solver does not wait for it. If it
+        ``on_plan(plan, bound)`` is called for every better plan and for every better bound on the
+        best one (in picoseconds; None while there is none). Updates within a tenth of a second are
+        combined, and only the newest is reported. The plan has passed the solver-free check. The
+        call happens in the thread that called ``plan``, so the solver does not wait for it. If it
         returns False, or raises ``KeyboardInterrupt``, the search ends and the best plan is
         returned, as after Ctrl-C; any other exception ends the search and is raised here.
     progress : bool, optional
         Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
         Default: in notebooks only.
     cache : PlanCache or path of a folder, optional
-        Where answers are kept. A plan that is there for the same question (model, cluster, profile,
-        objective, today's or yesterday's plan, formulation, seed, goals, settings of the
-        formulation, versions) is returned at once if it is certified to ``gap`` (without one:
-        optimal) and all it claims is verified; whatever is certified to some gap is kept. Where
-        ``two_d`` leaves the division into sharding groups open, nothing is asked or kept: an
-        outcome is of one division.
+        Stores certified plans. A plan stored for the same question (model, cluster, profile,
+        objective, ``today`` or ``before``, formulation, seed, goals, settings of the formulation,
+        versions) is returned at once if it is certified to ``gap`` (by default: certified optimal)
+        and all its claims are verified. Every plan certified to some gap is stored. The cache is
+        not used where ``two_d`` leaves the division into sharding groups open, as an outcome
+        belongs to one division.
     on_improvement : callable, optional
-        Called with a :class:`formulations.settings.TracePoint` whenever a better plan or bound is
-        known, from any thread.
+        Called with a :class:`formulations.settings.TracePoint` for every better plan or bound, from
+        any thread.
     on_start : callable, optional
         Called with the formulation's name when pricing is done and solving begins.
 
     Returns
     -------
     Plan
-        Its outcome's status says what is known: ``optimal`` and ``feasible`` have tables and have
-        passed the solver-free check, ``infeasible`` is a proof that no plan exists (with
-        ``outcome.detail["diagnosis"]``: what is short, and the least that would do), ``unknown`` is
-        neither. Ctrl-C, or a notebook's interrupt, ends the search and hands back the best plan
-        known by then; a second one raises ``KeyboardInterrupt``.
+        Its outcome's status says what is known. ``optimal`` and ``feasible`` plans have tables and
+        have passed the solver-free check. ``infeasible`` is a proof that no plan exists;
+        ``outcome.detail["diagnosis"]`` says which capacity is short and what would suffice.
+        ``unknown`` is neither. Ctrl-C, or a notebook's interrupt, ends the search and returns the
+        best plan so far; a second one raises ``KeyboardInterrupt``.
 
     Raises
     ------
@@ -149,38 +148,63 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings = replace(settings, on_progress=newest)
     place = to_cluster(cluster)
     if is_open(place):
-        _named(today=today, before=before, on_plan=on_plan)
-        told = partial(_told, newest, on_start, formulation)
-        parts = to_model(model), place, formulation, objective, settings, told, _planned
+        _refuse_with_divisions(today=today, before=before, on_plan=on_plan)
+        report = partial(_report_division, newest, on_start, formulation)
+        parts = to_model(model), place, formulation, objective, settings, report, _planned
         return _watched(partial(divided, *parts), settings, newest, progress)
-    if before is not None:
-        if today is not None:
-            raise BadInput("today and before both name a plan to start from; give one")
-        found, known_before = compile_from(
-            before, model, cluster, objective, lost, as_moves(max_moved)
-        )
-        compiled = found.compiled
-        settings = replace(settings, hint=known_before.hint, prices=known_before.prices)
-        if settings.goals == DEFAULT_GOALS:
-            settings = replace(settings, goals=STAY)
-    elif lost or max_moved is not None or move_cost is not None:
-        raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
-    elif today is None:
-        compiled = compile_for(model, cluster, objective)
-    else:
-        compiled, known = compile_grown(today, model, cluster, objective)
-        settings = replace(settings, hint=known)
+    start = _Start(today, before, lost, max_moved, move_cost)
+    compiled, settings = start.compiled(model, cluster, objective, settings)
     if on_start is not None:
         on_start(formulation)
-    if move_cost is not None:
-        if on_plan is not None:
-            raise BadInput("on_plan: is not told of plans whose moves have a price (move_cost)")
-        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
-        paid = partial(_paid, compiled, price, formulation, settings)
-        return _watched(paid, settings, newest, progress)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
     job = partial(_kept, compiled, formulation, settings, cache)
+    if move_cost is not None:
+        if watch is not None:
+            raise BadInput("on_plan: not available with a price on moves (move_cost)")
+        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
+        job = partial(_paid, compiled, price, formulation, settings)
     return _watched(job, settings, newest, progress, watch)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The arguments of :func:`plan` about the plan that the search starts from."""
+
+    today: TodaySource | None
+    before: BeforeSource | None
+    lost: Collection[int]
+    max_moved: Moves | int | None
+    move_cost: Fraction | str | None
+
+    def compiled(
+        self, model: ModelSource, cluster: ClusterSource, objective: str, settings: Settings
+    ) -> tuple[Compiled, Settings]:
+        """The compiled inputs, and the settings with what the start plan adds to them."""
+        if self.before is not None:
+            return self._from_before(self.before, model, cluster, objective, settings)
+        if self.lost or self.max_moved is not None or self.move_cost is not None:
+            raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
+        if self.today is None:
+            return compile_for(model, cluster, objective), settings
+        compiled, known = compile_grown(self.today, model, cluster, objective)
+        return compiled, replace(settings, hint=known)
+
+    def _from_before(
+        self,
+        before: BeforeSource,
+        model: ModelSource,
+        cluster: ClusterSource,
+        objective: str,
+        settings: Settings,
+    ) -> tuple[Compiled, Settings]:
+        if self.today is not None:
+            raise BadInput("today and before both name a plan to start from; give only one")
+        moves = as_moves(self.max_moved)
+        carried, known = compile_from(before, model, cluster, objective, self.lost, moves)
+        settings = replace(settings, hint=known.hint, prices=known.prices)
+        if settings.goals == DEFAULT_GOALS:
+            settings = replace(settings, goals=STAY)
+        return carried.compiled, settings
 
 
 def _watched(
@@ -190,7 +214,7 @@ def _watched(
     progress: bool | None,
     watch: Watch | None = None,
 ) -> Plan:
-    """Do the work while the caller's thread tells what is new."""
+    """Run the job while the caller's thread reports progress."""
     line = Line(newest) if progress or (progress is None and in_notebook()) else None
     try:
         return interruptible(job, settings.stop, _both(line, watch))
@@ -199,33 +223,33 @@ def _watched(
             line.end()
 
 
-def _named(**asked: object) -> None:
-    """Refuse what needs a single Instance where several divisions are tried."""
-    for name, value in asked.items():
+def _refuse_with_divisions(**given: object) -> None:
+    """Refuse arguments that need a single Instance when several divisions are tried."""
+    for name, value in given.items():
         if value is not None:
             raise BadInput(
-                f"{name} goes with one sharding group; allowed: a two_d that names size, layout "
+                f"{name} needs one fixed sharding group; allowed: a two_d that names size, layout "
                 "and strategy"
             )
 
 
-def _told(
+def _report_division(
     newest: Newest, on_start: Callable[..., None] | None, formulation: str, words: str
 ) -> None:
-    """Say which division is looked at: what is known so far is of another Instance."""
+    """Report the division being solved; what is known so far concerns another Instance."""
     newest.point = None
     if on_start is not None:
         on_start(f"{formulation}, {words}")
 
 
-def _both(line: Line | None, told: Watch | None) -> Callable[[], object] | None:
-    """What the caller's thread does while the solver works; None where it only waits."""
+def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None:
+    """The calls that the caller's thread makes while the solver works; None if it only waits."""
     if line is None:
-        return told
+        return watch
 
     def look() -> object:
         line()
-        return None if told is None else told()
+        return None if watch is None else watch()
 
     return look
 
@@ -237,9 +261,9 @@ def limited(
     objective: str,
     gap: float | None = None,
 ) -> Settings:
-    """The settings of a call, with the limits and goals that it names on top.
+    """The settings of a call, overridden by the limits and goals that it names.
 
-    BadInput for a gap that is no share.
+    BadInput for a gap outside [0, 1).
     """
     settings = settings or Settings()
     if gap is not None:
@@ -254,14 +278,14 @@ def limited(
 def _kept(
     compiled: Compiled, formulation: str, settings: Settings, cache: PlanCache | None
 ) -> Plan:
-    """The plan that is in the cache, else one that is made and kept there."""
+    """The plan from the cache, or else a new one that is then stored."""
     question = question_of(compiled, formulation, settings)
     outcome = answered(cache, question, lambda: _planned(compiled, formulation, settings))
     return decode(compiled.options, compiled.instance, outcome)
 
 
 def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:
-    """The plan that is best with its moves paid for; where there is none, what would help."""
+    """The best plan with its moves priced; if there is none, a diagnosis."""
     solved = solve_moving(compiled, price, formulation, settings)
     if solved is None:
         outcome = _planned(compiled, formulation, settings)
@@ -270,7 +294,7 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
-    """A solve; where there is no plan, with what would help."""
+    """Solve; if there is no plan, add a diagnosis."""
     outcome = solve(compiled.instance, formulation, settings)
     end = time.monotonic() + diagnosis_seconds(settings)
     outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - CHANGES_SHARE)
@@ -287,9 +311,9 @@ Read = TypeVar("Read")
 def check(
     model: ModelSource, cluster: ClusterSource, *, profile: str | None = None
 ) -> tuple[Problem, ...]:
-    """Every problem of a model and a cluster: what :func:`milp_planner.plan` would refuse.
+    """Every problem of a model and a cluster that :func:`milp_planner.plan` would refuse.
 
-    Whether the tables fit into the memory is not asked: that takes a plan.
+    It does not check whether the tables fit into memory: that takes a plan.
 
     Parameters
     ----------
@@ -301,27 +325,27 @@ def check(
     Returns
     -------
     tuple of Problem
-        Those of the model first, then of the cluster and of its profile. Where all three are
-        right by themselves: those of the tables on this cluster. Empty when there are none.
+        Those of the model first, then of the cluster and of its profile. If all three are valid by
+        themselves: those of the tables on this cluster. Empty when there are none.
     """
     problems: list[Problem] = []
 
-    def told(read: Callable[[], Read]) -> Read | None:
+    def collect(read: Callable[[], Read]) -> Read | None:
         try:
             return read()
         except BadInput as error:
             problems.extend(error.problems)
             return None
 
-    tables = told(lambda: to_model(model))
-    place = told(lambda: to_cluster(cluster))
+    tables = collect(lambda: to_model(model))
+    place = collect(lambda: to_cluster(cluster))
     name = profile or (place.profile if place is not None else None)
-    prices = None if name is None else told(lambda: load_profile(name))
+    prices = None if name is None else collect(lambda: load_profile(name))
     if tables is not None and place is not None and prices is not None:
-        told(lambda: options_of(tables, place, prices))
+        collect(lambda: options_of(tables, place, prices))
     return tuple(problems)
 
 
 def assumed(model: ModelSource, cluster: ClusterSource) -> str | None:
-    """What is assumed of memory besides the embeddings where neither says; else None."""
+    """What is assumed about memory outside the embeddings if neither states it; else None."""
     return assumed_of(to_model(model), to_cluster(cluster))

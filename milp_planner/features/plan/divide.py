@@ -1,7 +1,7 @@
-"""The division into sharding groups that is best, chosen together with the plan.
+"""Choose the best division into sharding groups together with the plan.
 
-Every division is an Instance of its own, with the same objective
-(:mod:`milp_planner.features.plan.several`); that of the best division is solved once more with all
+Every division is an Instance of its own with the same objective
+(:mod:`milp_planner.features.plan.several`). The best division's Instance is re-solved with the full
 settings.
 """
 
@@ -34,7 +34,7 @@ def divided(
     formulation: str,
     objective: str,
     settings: Settings,
-    told: Callable[[str], None],
+    report: Callable[[str], None],
     planned: Callable[[Compiled, str, Settings], Outcome],
 ) -> Plan:
     """The best plan over all divisions that a cluster leaves open.
@@ -42,23 +42,23 @@ def divided(
     Parameters
     ----------
     model, cluster
-        The latter with a ``two_d`` that leaves something open.
+        The cluster's ``two_d`` must leave something open.
     formulation, objective, settings
-        As of a plan; a time or work limit is for all of it.
-    told : callable
-        Told in words which division is looked at.
+        As for one plan; a time or work limit covers all divisions.
+    report : callable
+        Called with a description of each division before it is bounded or solved.
     planned : callable
-        Makes the outcome of one.
+        Solves one division.
 
     Returns
     -------
     Plan
-        Of the best division, with ``divisions``.
+        The best division's plan, with ``divisions``.
 
     Raises
     ------
     BadInput
-        For the objective ``total``, which counts one group; where no division can be priced.
+        For the objective ``total``, which counts one group only; or if no division can be priced.
     """
     if objective == "total":
         raise BadInput(
@@ -70,7 +70,7 @@ def divided(
     if not any(isinstance(each, Compiled) for each in priced):
         raise BadInput(str(priced[0]))
     tries = [_try(group, each) for group, each in zip(groups, priced, strict=True)]
-    chosen, rest = best_of(tries, formulation, settings, told)
+    chosen, rest = best_of(tries, formulation, settings, report)
     compiled = priced[tries.index(chosen)]
     assert isinstance(compiled, Compiled) and cluster.two_d is not None
     outcome = kept(chosen, planned(compiled, formulation, rest))
@@ -86,7 +86,7 @@ def divided(
 
 
 def note_of(outcome: Outcome, divisions: Divisions) -> str:
-    """What is claimed of this division only, where another may hold a better plan."""
+    """The outcome's note, with a warning if another division may have a better plan."""
     best, least = best_cost(outcome), least_elsewhere(divisions)
     if best is None or (least is not None and least >= best):
         return outcome.note

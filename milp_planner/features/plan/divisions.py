@@ -1,4 +1,4 @@
-"""What is known of every division into sharding groups: a table for terminal and page."""
+"""What is known about every division into sharding groups: a table for terminal and page."""
 
 from __future__ import annotations
 
@@ -31,45 +31,46 @@ class DivisionRow:
     chosen: bool
     status: str
     objective: int | None
-    """Of the best plan known; None where a bound alone was enough, or nothing was found."""
+    """The best known plan's; None if a bound ruled the division out, or if no plan was found."""
     sync: int | None
-    """Of which the slowest rank averages and gathers replicas."""
+    """Part of ``objective`` that the slowest rank spends averaging and gathering replicas."""
     stored: int | None
-    """Rows and optimizer state in the whole cluster, bytes."""
+    """Bytes of rows and optimizer state in the whole cluster."""
     certified: int | None
-    """No plan of it costs less."""
+    """Certified lower bound on its plans."""
     gap: float | None
-    """Of its own plan and bound."""
+    """Gap between its own plan and bound."""
     refused: str
     """Why it was not priced; else empty."""
 
 
 @dataclass(frozen=True)
 class DivisionsInfo(Facts):
-    """All divisions that were asked for, the largest groups first."""
+    """All divisions tried, the largest groups first."""
 
     objective_kind: str
     time_unit: str
     rows: tuple[DivisionRow, ...]
     best: int | None
-    """Objective of the best plan, goals aside."""
+    """Objective of the best plan, before goals."""
     certified: float | None
-    """No plan of any division costs less; None where one has no certificate."""
+    """Certified lower bound on the plans of all divisions; None if one has no certificate."""
 
     @property
     def gap(self) -> float | None:
-        """How much better a plan of any division may be, of the best."""
+        """How much better a plan of any division could be, as a share of the best."""
         return gap_between(self.best, None if self.certified is None else int(self.certified))
 
 
 def divisions_of(plan: Plan) -> DivisionsInfo | None:
-    """Of a plan whose division was chosen with it."""
-    told = plan.divisions
-    if told is None:
+    """The divisions of a plan; None if the plan's division was fixed."""
+    divisions = plan.divisions
+    if divisions is None:
         return None
     own = _row(plan.cluster, plan.instance, plan.outcome, "", chosen=True)
-    others = [_row(o.group, o.instance, o.outcome, o.refused) for o in told.others]
-    best, mine, least = best_cost(plan.outcome), plan.outcome.certified_bound, least_elsewhere(told)
+    others = [_row(o.group, o.instance, o.outcome, o.refused) for o in divisions.others]
+    best, mine = best_cost(plan.outcome), plan.outcome.certified_bound
+    least = least_elsewhere(divisions)
     certified = None if mine is None or least is None else min(mine, least)
     rows = sorted((own, *others), key=lambda row: -row.group_ranks)
     kind, unit = plan.instance.objective.value, plan.instance.time_unit
@@ -103,7 +104,7 @@ def _row(
 
 
 def sync_of(instance: Instance, placement: Placement) -> int:
-    """What the slowest rank averages and gathers."""
+    """Largest time of a rank for averaging and gathering replicas."""
     if SYNC not in instance.phases:
         return 0
     loads = compute_loads(instance, placement).cost
@@ -111,13 +112,13 @@ def sync_of(instance: Instance, placement: Placement) -> int:
 
 
 def _stored(instance: Instance, placement: Placement) -> int:
-    """Rows and optimizer state of one group, bytes."""
+    """Bytes of rows and optimizer state of one group."""
     counted = replace(instance, phases=("bytes",), shard_cost=instance.shard_move[:, None])
     return int(np.sum(compute_loads(counted, placement).cost))
 
 
 def _answer(row: DivisionRow, best: int | None) -> str:
-    """What is known, in a word or two."""
+    """The standing of a division, in a word or two."""
     if row.refused:
         return "refused"
     if row.chosen:
@@ -130,7 +131,7 @@ def _answer(row: DivisionRow, best: int | None) -> str:
 
 
 def divisions_grid(info: DivisionsInfo) -> Grid:
-    """A row for each division."""
+    """One row per division."""
     head = (
         "division", f"#{info.objective_kind}", "#sync", "#rows and state", "#certified ≥",
         "#gap", "",
@@ -154,14 +155,14 @@ def divisions_grid(info: DivisionsInfo) -> Grid:
 
 
 def notes(info: DivisionsInfo) -> Iterator[str]:
-    """What is certified over all divisions, and why some were not priced."""
+    """What is certified for all divisions, and why some were not priced."""
     ruled = sum(row.objective is None and not row.refused for row in info.rows)
     if info.gap is None:
-        yield "a division that is open has no certificate: its plans may be better"
+        yield "an open division has no certificate: its plans may be better"
     elif info.gap <= 0:
-        yield "no plan of any division is better, certified"
+        yield "certified: no plan of any division is better"
     else:
-        yield f"no plan of any division is better by more than {show_gap(info.gap)}, certified"
+        yield f"certified: no plan of any division is better by more than {show_gap(info.gap)}"
     if ruled:
         yield f"{ruled} of {len(info.rows)} divisions were ruled out by a bound, without a plan"
     for text in dict.fromkeys(row.refused for row in info.rows if row.refused):

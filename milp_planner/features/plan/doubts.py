@@ -1,4 +1,4 @@
-"""What is allowed in a model and a cluster, and yet surely or likely not meant."""
+"""Values that a model or a cluster may have, but that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from milp_planner.plans.forced import forced_overflow
 from milp_planner.pricing.profile import load_profile
 
 LARGEST_HBM = 2**40
-"""Bytes of HBM beyond what any accelerator has (the largest on sale have 288 GB)."""
+"""Bytes of HBM that no accelerator exceeds (the largest on sale have 288 GB)."""
 Doubt = tuple[str, Loc]
 """A sentence, and the field it is about."""
 
@@ -34,18 +34,18 @@ Doubt = tuple[str, Loc]
 def doubts(
     model: ModelSource, cluster: ClusterSource, *, profile: str | None = None
 ) -> tuple[Problem, ...]:
-    """What :func:`milp_planner.plan` would accept, though no plan or a useless one comes of it.
+    """Values that :func:`milp_planner.plan` accepts, though it would find no plan or a useless one.
 
     Parameters
     ----------
     model, cluster, profile
-        As of :func:`milp_planner.check`, which found no problem in them.
+        As for :func:`milp_planner.check`, which must have found no problem in them.
 
     Returns
     -------
     tuple of Problem
-        Tables, or all of them together, that fit nowhere, first; these are certain. Then values
-        that look like another unit or a share in place of a percentage.
+        First tables that fit nowhere, alone or all together; these are certain. Then values that
+        look as if they were in another unit, or a share instead of a percentage.
     """
     tables, place = to_model(model), to_cluster(cluster)
     options = options_of(tables, place, load_profile(profile or place.profile))
@@ -53,13 +53,13 @@ def doubts(
     instance, forced = compile_instance(options), forced_overflow(options)
     found = [_placed(cluster, *each) for each in _of_cluster(place)]
     large: Iterable[Doubt] = _too_large(tables, place, instance)
-    if forced is not None:  # says more: where, when, and how much of it are no rows
+    if forced is not None:  # more precise: it says where, when, and how much is not rows
         large = [(f"no plan exists: {forced}", ("tables",))]
     return (*(_placed(model, *each) for each in large), *found)
 
 
 def _placed(source: object, sentence: str, path: Loc) -> Problem:
-    """With file and line where the source is a YAML file that has the field."""
+    """A Problem with file and line if the source is a YAML file that has the field."""
     field = show_path(path)
     if not isinstance(source, str | Path) or not Path(source).is_file():
         return Problem(sentence, field)
@@ -68,9 +68,9 @@ def _placed(source: object, sentence: str, path: Loc) -> Problem:
 
 
 def _too_large(model: Model, cluster: Cluster, instance: Instance) -> Iterator[Doubt]:
-    """Tables whose every option needs more of a memory than the whole cluster has, or all tables.
+    """A table whose every option exceeds some memory of the whole cluster, or all tables together.
 
-    Whatever HBM a table does without it needs of DDR, so that the least of both added up counts.
+    HBM that a table saves it needs as DDR, so the sum of the tables' least HBM + DDR counts.
     """
     use = option_facts(instance).use
     room = np.array([int(resource.capacity.sum()) for resource in instance.resources])
@@ -117,7 +117,7 @@ def _of_cluster(cluster: Cluster) -> Iterator[Doubt]:
 
 
 def _of_memory(cluster: Cluster) -> Iterator[Doubt]:
-    """Sizes that no machine has."""
+    """Memory sizes that no machine has."""
     hbm = max(rank.hbm_bytes for rank in cluster.ranks)
     if hbm > LARGEST_HBM:
         yield f"found {show_bytes(hbm)} a rank, more than any accelerator has", ("hbm",)

@@ -1,4 +1,4 @@
-"""A folder of entries: bytes by name behind a digest, shared by processes, bounded in size."""
+"""A folder of named entries with checksums, shared by processes and bounded in size."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _DIGEST = 64
 
 
 class Entries:
-    """Files of a folder that end with a suffix.
+    """The files of a folder with a certain suffix.
 
     Parameters
     ----------
     folder : str or Path
-        Made if it does not exist.
+        Created if it does not exist.
     suffix : str
     most : int
-        Bytes of all entries; those not used for longest go first.
+        Most bytes of all entries together; the least recently used are removed first.
     """
 
     def __init__(self, folder: str | Path, suffix: str, most: int) -> None:
@@ -34,7 +34,7 @@ class Entries:
             raise BadInput(f"cache: cannot use {folder} as a folder: {error.strerror}") from None
 
     def read(self, name: str) -> bytes | None:
-        """What was written under a name; None where nothing is, or not as it was written."""
+        """The bytes written under a name; None if there are none, or if the file was altered."""
         try:
             content = self._path(name).read_bytes()
         except OSError:
@@ -43,25 +43,25 @@ class Entries:
         return data if digest == hashlib.sha256(data).hexdigest().encode() else None
 
     def write(self, name: str, data: bytes) -> None:
-        """Put an entry there as a whole, and make room for it."""
+        """Write an entry atomically, removing others to make room."""
         write_atomically(self._path(name), hashlib.sha256(data).hexdigest().encode() + data)
         left = self.most
         for _, size, path in sorted(self._all(), reverse=True):
             left -= size
             if left < 0:
-                with contextlib.suppress(OSError):  # another process was faster
+                with contextlib.suppress(OSError):  # another process removed it first
                     path.unlink()
 
     def used(self, name: str) -> None:
-        """Note that an entry was of use."""
-        with contextlib.suppress(OSError):  # another process may have made room
+        """Mark an entry as just used."""
+        with contextlib.suppress(OSError):  # another process may have removed it
             os.utime(self._path(name))
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}{self.suffix}"
 
     def _all(self) -> Iterator[tuple[int, int, Path]]:
-        """When each entry was last used, its bytes, and its path."""
+        """Time of last use, size in bytes, and path of each entry."""
         for path in self.folder.glob(f"*{self.suffix}"):
             with contextlib.suppress(OSError):
                 known = path.stat()

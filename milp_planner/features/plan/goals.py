@@ -1,4 +1,4 @@
-"""The goals after the objective, in words: what the plan reaches, and whether it could be less."""
+"""The secondary goals in words: what the plan reaches, and whether less is possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from milp_planner.drawing.units import show_amount, show_cost, show_gap
 
 
 def goals_told(goals: Iterable[GoalReached], unit: str) -> list[str]:
-    """What is reached of every goal that says something.
+    """What the plan reaches of every goal worth reporting.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def goals_told(goals: Iterable[GoalReached], unit: str) -> list[str]:
 
 
 def given_up(objective: int | None, before: int | None, proved: bool, unit: str) -> list[str]:
-    """What the best plan costs, where this one costs more for the sake of these goals; how much
-    more is in the standing of the plan if the best one is ``proved``."""
+    """The best plan's objective, if this plan gave up some of it for the goals. If the best one is
+    ``proved``, the plan's standing already says how much was given up."""
     if objective is None or before is None:
         return []
     best = show_cost(before, unit, digits=6)
@@ -41,8 +41,9 @@ def given_up(objective: int | None, before: int | None, proved: bool, unit: str)
 def _known(goal: GoalReached, unit: str) -> str:
     if goal.met and goal.bound is None:
         return "even enough"
-    if goal.met and goal.bound is not None and goal.bound < goal.value:  # it counts in steps
-        return f"least but for a step, none is below {_amount(goal.goal, goal.bound, unit)}"
+    # the goal is minimised in steps, so the bound may stay up to one step below the value
+    if goal.met and goal.bound is not None and goal.bound < goal.value:
+        return f"least to within a step, none is below {_amount(goal.goal, goal.bound, unit)}"
     if goal.met:
         return "least"
     if goal.bound is None:

@@ -1,4 +1,4 @@
-"""Every byte of the fullest rank and machine, and what has room to grow."""
+"""What every byte of the fullest rank and machine is for, and how far it can grow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from milp_planner.plans.placement import Plan
 
 @dataclass(frozen=True)
 class HeldInfo(Facts):
-    """The ledger of a plan, and what its HBM allows."""
+    """The ledger of a plan, and the growth that its HBM allows."""
 
     ledger: LedgerInfo
     growth: GrowthInfo | None
@@ -32,18 +32,18 @@ class HeldInfo(Facts):
 
 
 def held_info(plan: Plan) -> HeldInfo | None:
-    """Of a plan whose Instance counts the bytes of this version's ledger."""
+    """The ledger of a plan; None if its Instance does not count this version's bytes."""
     ledger = ledger_of(plan)
     return None if ledger is None else HeldInfo(ledger, growth_of(plan))
 
 
 def fullest(places: tuple[PlaceBytes, ...]) -> PlaceBytes:
-    """The place with the least room, of equals the first."""
+    """The place with the least room (the first of equals)."""
     return min(places, key=lambda place: (place.room, place.place))
 
 
 def title_of(memory: str, scope: str, places: tuple[PlaceBytes, ...]) -> str:
-    """Which place a ledger is of, and when."""
+    """The title of a ledger: its place and moment."""
     place = fullest(places)
     when = f" in the {place.moment.replace('_', ' ')}" if place.moment else ""
     which = f"{scope} {place.place}" + (", the fullest," if len(places) > 1 else "")
@@ -55,7 +55,7 @@ def _of(amount: int, place: PlaceBytes) -> str:
 
 
 def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceBytes, ...]) -> Grid:
-    """Entry by entry: the fullest place, its share of the whole memory, the mean of all places."""
+    """One row per entry: the fullest place, its share of the memory, the mean of all places."""
     place = fullest(places)
 
     def row(name: str, amount: int, mean: float, what: str) -> list[str | Cell]:
@@ -81,18 +81,18 @@ def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceByte
     return Grid.of(f"ledger-{memory.lower()}", f"{memory} entry", caption, head, rows).filled()
 
 
-#: Said where nobody told how the rest of the step grows with the batch.
+#: Added if the model does not state how memory outside the embeddings grows with the batch.
 CONSTANT = (
     "; less if memory outside the embeddings grows with the batch (activation_bytes_per_sample is "
     "not stated)"
 )
-#: Tables whose buffers are named.
+#: Most tables whose buffers are listed.
 MOST_TABLES = 3
 KEPT = "must stay free (min_headroom)"
 
 
 def notes(info: HeldInfo) -> list[str]:
-    """What was assumed; the batch, and the burst, beyond which the first rank has no headroom."""
+    """Assumptions, and the batch and burst beyond which a first rank loses its headroom."""
     growth, found = info.growth, [*_buffers(info.ledger)]
     if info.ledger.assumed is not None:
         found.append(info.ledger.assumed)
@@ -115,19 +115,19 @@ def notes(info: HeldInfo) -> list[str]:
 
 
 def _buffers(info: LedgerInfo) -> Iterator[str]:
-    """The tables whose buffers take most of the HBM."""
+    """The tables whose buffers take the most HBM."""
     most = sorted(info.tables, key=lambda each: -each.buffers)[:MOST_TABLES]
-    told = [
+    largest = [
         f"{each.name} {show_bytes(each.buffers)} beside {show_bytes(each.rows)} of rows"
         for each in most
         if each.buffers
     ]
-    if told:
-        yield f"largest buffers, on all ranks together: {', '.join(told)}"
+    if largest:
+        yield f"largest buffers, on all ranks together: {', '.join(largest)}"
 
 
 def draw_held(info: HeldInfo) -> RenderableType:
-    """The ledger of the fullest rank and machine, what was assumed, and what may grow."""
+    """The ledger of the fullest rank and machine, the assumptions, and the room to grow."""
     parts: list[RenderableType] = []
     for name, scope, places in info.memories:
         grid = held_grid(info.ledger, name, scope, places)

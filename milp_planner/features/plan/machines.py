@@ -1,4 +1,4 @@
-"""How many machines of the cluster's kind would do where nothing fits."""
+"""How many machines of the cluster's kind would be enough where nothing fits."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 
-#: Times the machines there are that are tried at most.
+#: Most machines to try, as a multiple of the present number.
 MOST_TIMES = 16
-#: Part of the time left that one number of machines may take.
+#: Share of the remaining time for one number of machines.
 SHARE = 0.3
 
 
 def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with so many machines like its first, in domains like its first.
+    """The cluster with ``count`` machines like its first, in domains like its first.
 
-    BadInput when it has no links for them, or is one of several sharding groups.
+    BadInput when it describes no links between machines, or is one of several sharding groups.
     """
     if cluster.replicas > 1:
         raise BadInput(
-            f"cluster {cluster.name}: is one of {cluster.replicas} sharding groups; allowed, where "
+            f"cluster {cluster.name} is one of {cluster.replicas} sharding groups; allowed, where "
             "machines are counted: a cluster without two_d"
         )
     data = cluster.to_dict()
@@ -38,13 +38,13 @@ def with_machines(cluster: Cluster, count: int) -> Cluster:
 def with_more_machines(
     outcome: Outcome, model: Model, cluster: Cluster, settings: Settings, seconds: float
 ) -> Outcome:
-    """An infeasible outcome with ``diagnosis["machines"]``, where its machines are alike.
+    """Add ``diagnosis["machines"]`` to an infeasible outcome, if all machines are alike.
 
-    Their number is doubled until a plan exists, then halved between that and what is known to be
-    too few, within ``seconds``. ``now`` are there; ``enough`` is a number with a plan (None: none
-    was found), ``too_few`` the largest smaller one that was proved to have none, ``tried`` the
-    largest tried. The batch of a rank stays, so the global batch grows. Only memory decides: a link
-    between machines that the cluster does not describe is taken to be as fast as that inside one.
+    The number is doubled until a plan exists, then bisected, within ``seconds``. ``now`` is the
+    present number; ``enough`` a number with a plan (None: none was found); ``too_few`` the largest
+    smaller number proved to have none; ``tried`` the largest tried. The batch per rank is fixed, so
+    the global batch grows. Only memory decides: a link between machines that the cluster does not
+    describe counts as fast as the link inside one.
     """
     diagnosis = outcome.detail.get("diagnosis")
     alike = len(set(cluster.machines)) == 1 and cluster.replicas == 1
@@ -65,13 +65,13 @@ def _linked(cluster: Cluster) -> Cluster:
 
 def _search(model: Model, cluster: Cluster, asker: Asker) -> dict[str, int | None]:
     now = len(cluster.machines)
-    tried = too_few = now  # proved before
+    tried = too_few = now  # the solve proved that these are too few
     enough: int | None = None
 
     def fits(count: int) -> bool | None:
         try:
             instance = compile_for(model, with_machines(cluster, count), "total").instance
-        except (BadInput, InstanceError):  # such as sums beyond what an Instance holds
+        except (BadInput, InstanceError):  # such as sums too large for an Instance
             return None
         return asker.fits(instance, SHARE)
 
@@ -84,7 +84,7 @@ def _search(model: Model, cluster: Cluster, asker: Asker) -> dict[str, int | Non
             too_few = tried
     most = low = tried
     if enough is not None:
-        low = tried // 2  # what stays open counts as too few, so that ``enough`` still falls
+        low = tried // 2  # open verdicts count as too few, so that ``enough`` can still fall
     while enough is not None and enough - low > 1 and not asker.over():
         middle = (low + enough) // 2
         verdict = fits(middle)

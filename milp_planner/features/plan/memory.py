@@ -1,7 +1,7 @@
-"""What fills every rank's HBM and every machine's DDR: one stack a place.
+"""What fills every rank's HBM and every machine's DDR: one stack per place.
 
-Of a plan whose ledger is known the stack is that ledger against the whole memory; else it is of
-modes against what tables may use.
+If a plan's ledger is known, its entries are stacked against the whole memory; else modes are
+stacked against what tables may use.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from milp_planner.features.plan.tables import MODES, facets_of, piles
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
 
-#: Of tables whose option's name says no mode (TorchRec's, the literature's).
+#: The mode of tables whose option's name gives none (TorchRec's, the literature's).
 OTHER = "other"
 
 
-#: What entries of the ledger are drawn as, with their colour's name; others are outside.
+#: The kind that each entry of the ledger is drawn as; other entries are ``OUTSIDE``.
 KINDS = {
     "weights": "weights",
     "stashed": "weights",
@@ -51,7 +51,7 @@ KINDS = {
     "host_tables": "weights",
 }
 OUTSIDE = "outside embeddings"
-#: In the order of their colours.
+#: All kinds, in the order of their colours.
 COLOURS = (*dict.fromkeys(KINDS.values()), OUTSIDE)
 
 
@@ -62,29 +62,29 @@ class TierMemory:
     resource: str
     scope: str
     parts: tuple[str, ...]
-    """What the stacks are of: modes or entries of the ledger in use, in a fixed order."""
+    """The parts of the stacks, in a fixed order: modes, or entries of the ledger in use."""
     used: tuple[tuple[int, ...], ...]
     """Bytes of each part at each place."""
     capacity: tuple[int, ...]
     kept: tuple[int, ...] | None = None
-    """Of a ledger: how much of the capacity must stay free, at each place."""
+    """With a ledger: how much of the capacity must stay free at each place."""
 
     def limit(self, place: int) -> int:
-        """What may be used there."""
+        """The capacity that may be used at a place."""
         return self.capacity[place] - (0 if self.kept is None else self.kept[place])
 
     def kind(self, part: str) -> str:
-        """What a part is drawn as: the mode itself, or the kind of the ledger's entry."""
+        """The kind that a part is drawn as: the mode itself, or the kind of the ledger's entry."""
         return part if self.kept is None else KINDS.get(part, OUTSIDE)
 
     def style(self, part: str) -> str:
-        """Class of its colour."""
+        """CSS class of a part's colour."""
         kind = self.kind(part)
         return f"m-{kind}" if self.kept is None else f"e{COLOURS.index(kind)}"
 
     @property
     def share(self) -> tuple[float, ...]:
-        """Use over capacity at each place; infinite where something sits on no capacity."""
+        """Use over capacity at each place; infinite where something uses a capacity of 0."""
         pairs = zip(self.used, self.capacity, strict=True)
         return tuple(
             sum(u) / c if c else (float("inf") if sum(u) else 0.0) for u, c in pairs
@@ -93,14 +93,14 @@ class TierMemory:
 
 @dataclass(frozen=True)
 class MemoryInfo(Facts):
-    """All tiers with places; cluster-wide resources are in the verdict only."""
+    """All tiers of ranks or machines; cluster-wide resources appear in the verdict only."""
 
     tiers: tuple[TierMemory, ...]
     machines: tuple[tuple[int, ...], ...]
 
     @property
     def shown(self) -> tuple[TierMemory, ...]:
-        """Tiers that hold or could hold anything; of one memory's resources the fullest."""
+        """Tiers with use or capacity; of the resources of one memory, the fullest."""
         fullest: dict[str, TierMemory] = {}
         for tier in self.tiers:
             if any(map(sum, tier.used)) or any(tier.capacity):
@@ -114,7 +114,7 @@ class MemoryInfo(Facts):
 def memory_of(
     instance: Instance, placement: Placement, ledger: LedgerInfo | None = None
 ) -> MemoryInfo:
-    """Stacks of a well-formed placement: of its ledger where that is known."""
+    """Stacks of a well-formed placement, taken from its ledger if that is known."""
     if ledger is not None:
         tiers = tuple(_whole(*each, [*ledger.meaning]) for each in ledger.memories)
         return MemoryInfo(tiers, instance.machines)
@@ -150,7 +150,7 @@ def memory_of(
 def _whole(
     name: str, scope: str, places: Sequence[PlaceBytes], entries: Sequence[str]
 ) -> TierMemory:
-    """A memory at its fullest moment; entries of one kind lie next to each other."""
+    """A memory at its fullest moment, with entries of one kind next to each other."""
     here = [entry for entry in entries if any(entry in place.entries for place in places)]
     here.sort(key=lambda entry: COLOURS.index(KINDS.get(entry, OUTSIDE)))
     return TierMemory(
@@ -162,18 +162,18 @@ def _whole(
 
 
 LEFT = 84
-#: Places drawn as labelled bars; up to ``FOLD_ABOVE`` they are columns.
+#: Most places drawn as labelled bars; up to ``FOLD_ABOVE``, they are columns.
 MOST_BARS = 16
-#: Tenths of the capacity from which a cell's figure has the colour of the ground.
+#: From this many tenths of the capacity, a cell's figure has the background's colour.
 ON_DARK = 9
 _ROW = 25.0
-#: Width of the column of shares, right of the bars and their figures.
+#: Width of the column of shares to the right of the bars and their figures.
 _SHARE = 56
 _COLUMNS = 230.0
 
 
 def memory_svg(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
-    """Stacks against capacity; above 64 ranks a heat map, one row per machine."""
+    """Stacks against capacity; above 64 ranks, a heat map with one row per machine."""
     if folds(tier):
         return _heat_map(info, tier, unit)
     return (_bars if len(tier.capacity) <= MOST_BARS else _columns)(tier, unit)
@@ -277,7 +277,7 @@ def _top(tier: TierMemory) -> int:
 
 
 def _stack(tier: TierMemory, place: int) -> Iterator[tuple[str, int, int]]:
-    """Parts that hold anything there, each with where it begins and ends."""
+    """The non-empty parts at a place, each with its start and end."""
     low = 0
     for part, amount in zip(tier.parts, tier.used[place], strict=True):
         if amount:

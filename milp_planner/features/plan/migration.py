@@ -1,6 +1,6 @@
-"""From one placement to another, table by table, within the capacities all the way.
+"""Move from one placement to another, table by table, within the capacities at every step.
 
-A table on its way counts at both ends: its new shards are filled while the old ones still serve.
+A table that moves counts at both ends: its new shards are filled while the old ones still serve.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from milp_planner.features.plan.tables import piles
 from milp_planner.files import Facts
 from milp_planner.plans.compile import as_current
 
-#: Plans on the way that the check judges, unless fusion groups may be mixed on it; between these
-#: the objective is that of the sums which order the steps.
+#: Most intermediate plans that the solver-free check judges, unless there are fusion groups, which
+#: a move might mix; the objective of the others comes from the sums that order the steps.
 CHECKED = 200
 
 
@@ -29,14 +29,14 @@ class Move:
     tables: tuple[str, ...]
     """One table, or several that share a cache ratio and so must change together."""
     bytes: int
-    """That travel."""
+    """Bytes transferred."""
     objective: int | None
-    """Of the plan after the step; None where that plan mixes cache ratios in a fusion group."""
+    """Objective after the step; None where that plan mixes cache ratios in a fusion group."""
 
 
 @dataclass(frozen=True)
 class Migration(Facts):
-    """The way from one placement to another."""
+    """The sequence of moves from one placement to another."""
 
     before: int
     """Objective before the first step."""
@@ -51,10 +51,11 @@ def migration(
 ) -> tuple[Migration, list[Placement]]:
     """An order of moves between two placements of one Instance, and the placement after each.
 
-    Greedy, from both ends: of the steps that fit now, the one that lowers the objective most, of
-    equals the one that takes least further memory; or from the end, the one whose undoing costs
-    least, which finds what only pays together. The order whose plans on the way are cheaper is
-    taken. Greedy may end with tables stuck where another order would not.
+    Two greedy orders are tried. Forwards, the next step is the one that fits and lowers the
+    objective most; ties go to the one that adds least memory. Backwards from the end, it is the one
+    whose undoing costs least, which finds moves that only pay off together. The order with the
+    cheaper intermediate plans is returned. Greedy may leave tables stuck where another order would
+    not.
     """
     known = replace(instance, current=as_current(before))
     todo = _together(known, before, after)
@@ -98,7 +99,7 @@ def _with(placement: Placement, after: Placement, tables: Sequence[int]) -> Plac
 
 
 def _together(known: Instance, before: Placement, after: Placement) -> list[list[int]]:
-    """Tables that move, those together that change the level of one fusion group."""
+    """The moving tables, grouped where they must change the level of a fusion group together."""
     level_of: dict[int, set[int]] = {}
     for option in (*before.options, *after.options):
         group = int(known.option_group[option])
@@ -113,7 +114,7 @@ def _together(known: Instance, before: Placement, after: Placement) -> list[list
 
 
 class _Way:
-    """Loads on the way, and what every step would make of them; arrays [steps, ranks, …]."""
+    """The loads so far, and the change that every step would make; arrays [steps, ranks, …]."""
 
     def __init__(
         self, instance: Instance, before: Placement, after: Placement, todo: list[list[int]]
@@ -141,7 +142,7 @@ class _Way:
         self._open = np.arange(len(todo))
 
     def _by_place(self, use: IntArray) -> IntArray:
-        """Use summed over the places of each resource, one resource after another."""
+        """Use per place of each resource, concatenated over the resources."""
         places = [np.zeros((len(use), 0), dtype=np.int64)]
         for index, resource in enumerate(self._instance.resources):
             at = use[:, :, index]
@@ -154,7 +155,7 @@ class _Way:
         return np.concatenate(places, axis=1)
 
     def greedy_order(self) -> tuple[list[int], list[int]]:
-        """Steps, the best one next until none fits, and the objective after each."""
+        """Steps in greedy order until none fits, and the objective after each."""
         order: list[int] = []
         values: list[int] = []
         while (found := self._best()) is not None:
@@ -164,7 +165,7 @@ class _Way:
         return order, values
 
     def _best(self) -> tuple[int, int] | None:
-        """The open step to take next, and the objective then; None when none fits."""
+        """The best step that fits, and the objective after it; None when none fits."""
         fits = self._open[(self._use + self._new[self._open] <= self._room).all(axis=1)]
         if not len(fits):
             return None

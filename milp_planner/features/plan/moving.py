@@ -19,10 +19,10 @@ from milp_planner.plans.moving import Moving
 def solve_moving(
     compiled: Compiled, price: Fraction, formulation: str, settings: Settings
 ) -> tuple[Outcome, Moving] | None:
-    """The plan that costs least with its moves, as an outcome of the Instance without their price,
-    and the outcome with it; None where none was found.
+    """The plan with the least objective + price of moves; None if no plan was found.
 
-    What is certified with the price is about all plans, what is certified without it as well.
+    It is returned as an outcome of the Instance without the price, and as one with it. Both
+    certificates cover all plans.
     """
     began, model = time.monotonic(), priced(compiled.instance, price)
     hint = settings.hint
@@ -46,7 +46,8 @@ def solve_moving(
     if outcome.placement is None:
         return None
     ended = outcome.stopped_by
-    if ended in (StoppedBy.PROOF, StoppedBy.GAP):  # of the sum: the objective alone may be lower
+    # the proof is about objective + price: the objective alone may still be lower
+    if ended in (StoppedBy.PROOF, StoppedBy.GAP):
         ended = StoppedBy.EXHAUSTED
     plain = found(
         compiled.instance, formulation, model.without_price(outcome.placement),
@@ -57,12 +58,12 @@ def solve_moving(
 
 
 def _bounded(compiled: Compiled, plain: Outcome, settings: Settings) -> Outcome:
-    """The outcome with what the multipliers at hand prove of the objective alone."""
+    """The outcome with the bound that the given multipliers prove on the objective alone."""
     instance, prices = compiled.instance, settings.prices
     if prices is None or not settings.certificate or not instance.num_tables:
         return plain
     bound = bounds_at(instance, instance.allowed, prices).bound
     if bound == NEVER:
         return plain
-    told = plain.with_(bound=bound, bound_source=CERTIFICATE)
-    return with_certificate(instance, told, replace(prices, target=bound))
+    bounded = plain.with_(bound=bound, bound_source=CERTIFICATE)
+    return with_certificate(instance, bounded, replace(prices, target=bound))

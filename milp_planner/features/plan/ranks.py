@@ -1,4 +1,4 @@
-"""What a plan puts on every rank and machine, how even that is, and which ranks are slowest."""
+"""The load of every rank and machine, how even it is, and which ranks are slowest."""
 
 from __future__ import annotations
 
@@ -40,44 +40,44 @@ class Usage:
     used: int
     capacity: int
     kept: int = field(default=0, kw_only=True)
-    """How much of the capacity must stay free, where that is a whole memory."""
+    """How much of the capacity must stay free, if ``capacity`` is a whole memory."""
 
     @property
     def over(self) -> bool:
-        """Whether more is used than may be."""
+        """Whether the use exceeds what is allowed."""
         return self.used > self.capacity - self.kept
 
 
 @dataclass(frozen=True)
 class RankRow:
-    """One rank."""
+    """The load of one rank."""
 
     rank: int
     machine: int
     usage: tuple[Usage, ...]
-    """Of the resources that ranks have."""
+    """Usage of the resources that ranks have."""
     phases: tuple[int, ...]
     """Time in each phase."""
     cost: int
-    """Their sum."""
+    """Sum over the phases."""
     critical: tuple[bool, ...]
-    """For each phase, whether no rank is slower in it."""
+    """For each phase, whether no rank is slower."""
 
 
 @dataclass(frozen=True)
 class MachineRow:
-    """One machine: its own resources, and the extremes over its ranks."""
+    """The load of one machine: its own resources, and the extremes over its ranks."""
 
     machine: int
     ranks: tuple[int, ...]
     usage: tuple[Usage, ...]
-    """Of the resources that machines have."""
+    """Usage of the resources that machines have."""
     fullest: tuple[Usage, ...]
-    """Of each rank resource, the rank with the largest share in use."""
+    """For each rank resource, the usage of the rank with the largest share in use."""
     phases: tuple[int, ...]
-    """Largest time of its ranks in each phase."""
+    """Largest time of one of its ranks in each phase."""
     cost: int
-    """Largest sum of its ranks."""
+    """Largest ``cost`` of one of its ranks."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class RanksInfo(Facts):
 
     @property
     def folded(self) -> bool:
-        """Whether people see a row per machine instead of a row per rank."""
+        """Whether drawings show one row per machine instead of one per rank."""
         return len(self.rows) > FOLD_ABOVE
 
     def busiest(self, count: int) -> tuple[RankRow, ...]:
-        """The ``count`` ranks with the largest sum, and one that sets each barrier; by rank."""
+        """The ``count`` costliest ranks, and one that sets each barrier, in rank order."""
         chosen = {row.rank for row in sorted(self.rows, key=lambda r: (-r.cost, r.rank))[:count]}
         for phase, barrier in enumerate(self.barriers):
             slowest = [row.rank for row in self.rows if row.critical[phase]]
@@ -110,7 +110,7 @@ AnyUsage = TypeVar("AnyUsage", bound=Usage)
 
 
 def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
-    """The fullest resource of each memory: ``hbm:NAME``, one per collective, limit the same HBM."""
+    """The fullest resource of each memory; all ``hbm:NAME``, one per collective, limit one HBM."""
     fullest: dict[str, AnyUsage] = {}
     for use in usage:
         name = memory_name(use.resource)
@@ -123,10 +123,10 @@ def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
 def ranks_of(
     instance: Instance, placement: Placement, ledger: LedgerInfo | None = None
 ) -> RanksInfo:
-    """Loads of a well-formed placement, rank by rank and machine by machine.
+    """The loads of a well-formed placement, rank by rank and machine by machine.
 
-    Of whole memories, with all that is in them, where a ledger is given; else of what the instance
-    counts.
+    With a ledger, usage is of whole memories with everything in them; else of the instance's
+    resources.
     """
     loads = compute_loads(instance, placement)
     slowest = loads.cost.max(axis=0)
@@ -141,7 +141,7 @@ def ranks_of(
 
 
 def _in_whole(info: RanksInfo, ledger: LedgerInfo) -> RanksInfo:
-    """The same with the usage of whole memories."""
+    """The same rows with the usage of whole memories."""
     hbm = [whole_usage("hbm", place) for place in ledger.hbm]
     shared = [(name, places) for name, scope, places in ledger.memories if scope == "machine"]
     rows = [replace(row, usage=tuple(hbm[row.rank : row.rank + 1])) for row in info.rows]
@@ -155,7 +155,7 @@ def _in_whole(info: RanksInfo, ledger: LedgerInfo) -> RanksInfo:
 
 
 def whole_usage(memory: str, place: PlaceBytes) -> Usage:
-    """A whole memory at its fullest moment."""
+    """Usage of a whole memory at its fullest moment."""
     return Usage(memory, place.used, place.whole, kept=place.headroom)
 
 
@@ -201,14 +201,14 @@ def _fullest(resource: Resource, use: np.ndarray, ranks: list[int]) -> Usage:
     return Usage(resource.name, int(use[rank]), int(resource.capacity[rank]))
 
 
-#: Machines shown before the rest is counted in a line.
+#: Most machines to show; one line counts the rest.
 MOST_MACHINES = 40
 
 
 def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
-    """Ranks (folded to machines where there are many), then the machines' own resources."""
+    """The ranks (folded into machines if there are many), then the machines' own resources."""
     if not any(row.cost or row.usage for row in info.rows):
-        return Group(*_machines(info))  # nothing sits on ranks at all
+        return Group(*_machines(info))  # nothing is on ranks
     if info.folded and not everything:
         return _folded(info)
     usage = by_memory(info.rows[0].usage)
@@ -224,7 +224,7 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
 
 
 def _folded(info: RanksInfo) -> RenderableType:
-    """A row per machine with its fullest and slowest rank; the least busy machines are counted."""
+    """One row per machine with its fullest and slowest rank; the least busy are only counted."""
     shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
     first = info.machines[0]
     heads = ["mach", "ranks", *_usage_heads(by_memory(first.usage))]
@@ -257,7 +257,7 @@ def _machines(info: RanksInfo) -> list[RenderableType]:
 
 
 def _usage_heads(memories: Iterable[str], prefix: str = "") -> list[str]:
-    """Three headings a memory."""
+    """Three headings per memory."""
     return [head for name in memories for head in (f"{prefix}{name}", "of", "%")]
 
 
@@ -294,42 +294,42 @@ def _time(info: RanksInfo, value: int) -> str:
     return f"{value / size:.4g}" if size > 1 else str(value)
 
 
-#: Ranks shown, and tables named of each.
+#: Numbers of ranks to show, and of tables to name for each.
 RANKS, TABLES = 5, 4
 
 
 @dataclass(frozen=True)
 class SlowRow:
-    """One rank."""
+    """One of the slowest ranks."""
 
     rank: int
     time: int
-    """Its number, and picoseconds over all phases."""
+    """Its time over all phases, in picoseconds."""
     incoming: int | None
     outgoing: int | None
-    """Bytes of ids and of embeddings of a step, these in the tables' own element type; None where
-    this version does not offer the plan's options."""
+    """Bytes of ids received and embeddings sent per step, embeddings in the tables' own element
+    type; None if this version does not offer the plan's options."""
     tables: tuple[tuple[str, int], ...]
-    """Those that take most of its time."""
+    """The tables that take most of its time, with their times."""
 
 
 @dataclass(frozen=True)
 class Imbalance:
-    """How far the shares p of k ranks are from 1/k, as TorchRec's statistics measure it: from 0,
-    all alike, to 1."""
+    """How far the shares p of k ranks deviate from 1/k, in the measures of TorchRec's statistics:
+    from 0 (all alike) to 1."""
 
     variation: float
     """max |p − 1/k|"""
     distance: float
-    """Σ |p − 1/k|; the only one that may reach 2."""
+    """Σ |p − 1/k|, the only measure that may reach 2."""
     chi: float
-    """Σ (p − 1/k)² · k, divided by its most, k − 1."""
+    """Σ (p − 1/k)² · k, divided by its maximum, k − 1."""
     kl: float
-    """Σ p · ln(k·p), divided by its most, ln k."""
+    """Σ p · ln(k·p), divided by its maximum, ln k."""
 
 
 def imbalance_of(values: IntArray) -> Imbalance:
-    """Of one value per rank, int64 array [ranks]."""
+    """The imbalance of one value per rank, int64 array [ranks]."""
     ranks, total = len(values), int(values.sum())
     if ranks < 2 or not total:
         return Imbalance(0.0, 0.0, 0.0, 0.0)
@@ -345,25 +345,25 @@ def imbalance_of(values: IntArray) -> Imbalance:
 
 @dataclass(frozen=True)
 class Evenness:
-    """Mean and largest value over all ranks."""
+    """How evenly one quantity is spread over all ranks."""
 
     what: str
     """``time``, a memory, ``in`` or ``out``."""
     mean: float
     most: int
     rank: int
-    """The largest, and where."""
+    """The largest value, and its rank."""
     imbalance: Imbalance
 
     @property
     def above(self) -> float:
-        """How much the largest lies above the mean, as a share of it."""
+        """Excess of the largest value over the mean, as a share of the mean."""
         return self.most / self.mean - 1 if self.mean else 0.0
 
 
 @dataclass(frozen=True)
 class SlowestInfo(Facts):
-    """The slowest ranks, the slowest first, and how even all are."""
+    """The slowest ranks, in descending order of time, and how even all ranks are."""
 
     rows: tuple[SlowRow, ...]
     evenness: tuple[Evenness, ...]
@@ -403,7 +403,7 @@ def slowest_of(plan: Plan) -> SlowestInfo:
 
 
 def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
-    """Bytes in and out of every rank, int64 array [ranks, 2]."""
+    """Bytes into and out of every rank, int64 array [ranks, 2]."""
     options = price(plan.model, plan.cluster, plan.profile)
     if tuple(options.names) != plan.instance.option_names:
         return None
@@ -426,7 +426,7 @@ def _largest(instance: Instance, times: IntArray) -> tuple[tuple[str, int], ...]
 
 
 def draw_slowest(info: SlowestInfo) -> RenderableType:
-    """A row for each rank with its top tables, then how even all ranks are."""
+    """One row per rank with its costliest tables, then how even all ranks are."""
     rows = [
         [
             str(row.rank), show_time(row.time), show_bytes(row.incoming), show_bytes(row.outgoing),

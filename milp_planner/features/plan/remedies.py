@@ -1,4 +1,4 @@
-"""What to change in the model where nothing fits: each change is tried by solving."""
+"""Changes of the model that may help where nothing fits, each tried by solving."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from milp_planner.plans.forced import NAMED, Forced, forced_overflow
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.options import WHOLE_ROWS
 
-#: Part of the time left that one change may take.
+#: Share of the remaining time for one change.
 SHARE = 0.4
 COLUMN_WISE = "column_wise"
 
@@ -24,12 +24,12 @@ COLUMN_WISE = "column_wise"
 def with_remedies(
     outcome: Outcome, compiled: Compiled, settings: Settings, seconds: float
 ) -> Outcome:
-    """An infeasible outcome with ``diagnosis["forced"]`` and ``diagnosis["remedies"]``.
+    """Add ``diagnosis["forced"]`` and ``diagnosis["remedies"]`` to an infeasible outcome.
 
-    The first are ranks that overflow whatever is chosen, with the tables that fill them
-    (:mod:`milp_planner.plans.forced`), or None. The second are changes of the model, each with
-    ``fits``: true or false as proved within ``seconds``, None where that stayed open. Of the
-    sharding of more and more tables the first that fits is kept, else the last.
+    ``forced`` holds the ranks that overflow in every plan, with the tables that fill them
+    (:mod:`milp_planner.plans.forced`), or None. ``remedies`` are changes of the model, each with
+    ``fits``: true or false if proved within ``seconds``, else None. The sharding of more and more
+    tables is changed; the first such change that fits is kept, or else the last.
     """
     diagnosis = outcome.detail.get("diagnosis")
     if not isinstance(diagnosis, Mapping):
@@ -51,7 +51,7 @@ def with_remedies(
 def _fits(asker: Asker, model: Model, cluster: Cluster) -> bool | None:
     try:
         instance = compile_for(model, cluster, "total").instance
-    except (BadInput, InstanceError):  # such as no column width that the cluster can take
+    except (BadInput, InstanceError):  # such as no column width legal on the cluster
         return False
     return asker.fits(instance, SHARE)
 
@@ -59,7 +59,7 @@ def _fits(asker: Asker, model: Model, cluster: Cluster) -> bool | None:
 def _changes(
     model: Model, cluster: Cluster, forced: Forced | None
 ) -> Iterator[tuple[dict[str, Any], Model]]:
-    """Changes that could help, and the model with each."""
+    """Changes that may help, each with the changed model."""
     names = [each.name for each in forced.tables if each.buffers] if forced else []
     split = [name for name in names if _could_cut_columns(model.table(name))][:NAMED]
     for count in range(1, len(split) + 1):
@@ -75,7 +75,7 @@ def _changes(
 
 
 def _could_cut_columns(table: Table) -> bool:
-    """Whether only its constraints keep the table from being cut by columns."""
+    """Whether only its constraints prevent column-wise sharding of the table."""
     allowed = table.constraints.sharding_types
     limited = allowed is not None and WHOLE_ROWS.isdisjoint(allowed)
     return table.kind == "torchrec" and table.constraints.pin is None and limited

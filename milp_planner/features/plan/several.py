@@ -1,8 +1,8 @@
-"""The best of several Instances with the same objective, bounds shared.
+"""The best of several Instances with the same objective, sharing bounds.
 
-A bound on each comes first and is cheap. Then they are solved, the first one first (the others are
-held against its plan), then by their bounds, the lowest first, until a certificate says that none
-of their plans beats the best one known.
+Each first gets a cheap bound. Then they are solved: the first one first, as its plan is the
+yardstick for the others, then the others by ascending bound. The search ends when certificates
+prove that no other Instance has a plan better than the best known.
 """
 
 from __future__ import annotations
@@ -19,64 +19,64 @@ from formulations.search.context import Either
 from formulations.settings import News
 from milp_planner.plans.divisions import best_cost
 
-#: Of the time: for bounds on all, for the first one, and for the best once more.
+#: Shares of the time: for first bounds, for the first solve, and for re-solving the best.
 BOUNDING, FIRST, AGAIN = 0.15, 0.2, 0.3
-#: Seconds of a first bound at most; a certificate at another's plan is looked for as long again.
+#: Most seconds for a first bound, and again for a certificate at the best plan's objective.
 MOST_SECONDS = 5.0
 
 
 @dataclass(eq=False)
 class Try:
-    """One Instance while it is judged."""
+    """One candidate Instance and its outcome so far."""
 
     words: str
-    """What it is called."""
+    """Its name in messages."""
     instance: Instance | None
-    """None where none could be made."""
+    """None if it could not be built."""
     refused: str = ""
-    """Why not."""
+    """Why it could not be built."""
     outcome: Outcome = field(default_factory=lambda: nothing("", StoppedBy.EXHAUSTED))
 
     @property
     def bound(self) -> int:
-        """No plan costs less, certified; 0 where nothing is known."""
+        """Certified lower bound; 0 if none is known."""
         return self.outcome.certified_bound or 0
 
     @property
     def best(self) -> int | None:
-        """What its best plan costs, goals aside."""
+        """Objective of its best plan, before goals."""
         return best_cost(self.outcome)
 
     def open(self, best: int | None) -> bool:
-        """Whether it may still hold a better plan."""
+        """Whether it may still have a plan better than ``best``."""
         over = self.outcome.status == Status.INFEASIBLE or self.instance is None
         return not over and (best is None or self.bound < best)
 
 
 def best_of(
-    tries: Sequence[Try], formulation: str, settings: Settings, told: Callable[[str], None]
+    tries: Sequence[Try], formulation: str, settings: Settings, report: Callable[[str], None]
 ) -> tuple[Try, Settings]:
-    """The one with the best plan found, and what is left to solve it once more from there.
+    """The Instance with the best plan, and settings for re-solving it from that plan.
 
     Parameters
     ----------
     tries : sequence of Try
-        Some of them with an Instance; their outcomes are filled in.
+        At least one must have an Instance; their outcomes are filled in.
     formulation, settings
-        As of a solve; a time or work limit is for all of them.
-    told : callable
-        Told in words which one is looked at.
+        As for one solve; a time or work limit covers all of them.
+    report : callable
+        Called with the name of each Instance before it is bounded or solved.
     """
     some = [each for each in tries if each.instance is not None]
     budget = _Budget(settings, len(some))
     for each in some:
-        told(f"bounding {each.words}")
+        report(f"bounding {each.words}")
         _bound(each, budget.bounding, None)
     best: int | None = None
     order = [some[0], *sorted(some[1:], key=lambda each: each.bound)]
     for index, each in enumerate(order):
         if each.open(best) and not settings.stop.is_set():
-            told(each.words)
+            report(each.words)
             if best is not None:
                 _bound(each, budget.bounding, best)
             if each.open(best):
@@ -84,12 +84,12 @@ def best_of(
                 _solve(each, formulation, budget.of(left, index == 0), best)
             best = min((b for b in (best, each.best) if b is not None), default=None)
     chosen = min(some, key=lambda each: (each.best is None, each.best or 0))
-    told(chosen.words)
+    report(chosen.words)
     return chosen, budget.rest(chosen.outcome)
 
 
 def kept(chosen: Try, outcome: Outcome) -> Outcome:
-    """The outcome of a Try solved once more: no worse than before, and certified as well."""
+    """The outcome of re-solving a Try: never worse than before, with the certificate it had."""
     before, instance = chosen.outcome, chosen.instance
     assert instance is not None
     if outcome.placement is None and before.placement is not None:
@@ -100,7 +100,7 @@ def kept(chosen: Try, outcome: Outcome) -> Outcome:
 
 
 class _Budget:
-    """Settings of the parts of a limit."""
+    """Divides a time or work limit among the solves."""
 
     def __init__(self, settings: Settings, count: int) -> None:
         self._settings, self._start, limit = settings, time.monotonic(), settings.time_limit
@@ -109,7 +109,7 @@ class _Budget:
             self._settings = replace(settings, work_limit=settings.work_limit / (count + 1))
 
     def of(self, left: int, first: bool) -> Settings:
-        """For one of so many that are left: twice its share, so that the earlier get more."""
+        """Settings for one of ``left`` solves: twice its share, so that earlier ones get more."""
         limit = self._settings.time_limit
         if limit is None:
             return self._settings
@@ -118,7 +118,7 @@ class _Budget:
         return replace(self._settings, time_limit=max(share, self.bounding or 0.0))
 
     def rest(self, known: Outcome) -> Settings:
-        """For the best, from the plan that is known."""
+        """Settings for re-solving the best, starting from its known plan."""
         limit = self._settings.time_limit
         left = None if limit is None else max(limit - self._spent(), AGAIN * limit / 2)
         hint = known.placement or self._settings.hint
@@ -129,7 +129,7 @@ class _Budget:
 
 
 def _bound(each: Try, seconds: float | None, best: int | None) -> None:
-    """A certificate found without a plan, at the target of another's best plan."""
+    """Look for a certificate without solving, with ``best`` as its target."""
     assert each.instance is not None
     found = prove(each.instance, best, seconds)
     if found is not None:
@@ -137,7 +137,7 @@ def _bound(each: Try, seconds: float | None, best: int | None) -> None:
 
 
 def _solve(each: Try, formulation: str, settings: Settings, best: int | None) -> None:
-    """Solve it until nothing in it can be better than the best plan of the others."""
+    """Solve it until it is certified to have no plan better than ``best``."""
     assert each.instance is not None
     beaten = False
 

@@ -1,4 +1,4 @@
-"""Why nothing fits: the figures of a diagnosis, and their drawings."""
+"""Why nothing fits: the figures of a diagnosis, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from milp_planner.pricing.outside import at_moment, dense_part, exchange_bytes
 
 @dataclass(frozen=True)
 class TierShortage:
-    """One resource, the others left as they are."""
+    """How much one resource is short, with the others unchanged."""
 
     resource: str
     scope: str
     smallest: int
     largest: int
-    """Capacity of its places now."""
+    """Present capacity of its smallest and largest place."""
     needed: int | None
-    """Least capacity at every place with which a plan exists; None: none is known."""
+    """Least capacity per place at which a plan exists; None: none is known."""
     short_by: int | None
-    """How much the smallest place is short."""
+    """Capacity missing at the smallest place."""
     helps: bool
-    """False: proved that no capacity of this resource alone helps."""
+    """False if it is proved that more of this resource alone never helps."""
     proved: bool
-    """Whether ``needed`` is exact, or what ``helps`` says is certain."""
+    """Whether ``needed`` is exact or, without it, ``helps`` is proved."""
     at_least: int | None = None
-    """Proved: less than this is never enough."""
+    """Proved lower bound on the capacity needed."""
     memory: int | None = None
     """Bytes to write into the cluster's file, reservations included; None outside ``plan``."""
 
@@ -53,11 +53,11 @@ class Remedy:
     kind: str
     """sharding, codec or dedup."""
     value: str | bool
-    """What it is changed to."""
+    """The new value."""
     fits: bool | None
-    """Whether a plan exists then, as proved; None: not found out in the time limit."""
+    """Whether a plan exists with it, proved either way; None: not settled in the time limit."""
     tables: tuple[str, ...] = ()
-    """Whose sharding is changed."""
+    """The tables whose sharding is changed."""
 
     def __str__(self) -> str:
         if self.kind == "sharding":
@@ -67,37 +67,37 @@ class Remedy:
 
 @dataclass(frozen=True)
 class ShortageInfo(Facts):
-    """All answers to an infeasible plan."""
+    """The whole diagnosis of an infeasible plan."""
 
     tiers: tuple[TierShortage, ...]
     drop: tuple[str, ...] | None
     """Tables whose removal suffices; ``drop_proved``: no fewer do."""
     drop_proved: bool
     drop_impossible: bool
-    """Proved: dropping tables never suffices."""
+    """Whether it is proved that dropping tables never suffices."""
     conflict_tables: tuple[str, ...]
     conflict_constraints: tuple[str, ...]
-    """Tables and constraints without a plan among themselves; empty when none was isolated."""
+    """Tables and constraints that together admit no plan; empty when no conflict was isolated."""
     irreducible: bool
-    """Whether leaving out any one of them leaves a plan."""
+    """Whether the conflict disappears if any one of them is left out."""
     smallest: bool = False
-    """Whether no fewer tables conflict."""
+    """Whether no conflict has fewer tables."""
     machines: int | None = None
-    """Of the cluster's kind, with which a plan exists; None: no such number is known."""
+    """Number of machines of the cluster's kind with which a plan exists; None: none is known."""
     machines_too_few: int | None = None
-    """The largest smaller number proved to have none."""
+    """The largest smaller number proved to have no plan."""
     machines_now: int | None = None
-    """That there are; None: no other number was asked about."""
+    """Present number of machines; None: no other number was tried."""
     reserved: bool = False
-    """Whether capacities are what reservations leave of memories."""
+    """Whether capacities are memory after reservations."""
     forced: Forced | None = None
-    """Ranks that overflow whatever is chosen; None: none are, or nobody asked."""
+    """Ranks that overflow in every plan; None: none do, or this was not examined."""
     remedies: tuple[Remedy, ...] = ()
     """Changes of the model that were tried."""
 
 
 def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
-    """The figures of ``Outcome.detail``; None where no diagnosis was made."""
+    """The figures of ``Outcome.detail``; None without a diagnosis."""
     diagnosis = detail.get("diagnosis")
     if not isinstance(diagnosis, Mapping):
         return None
@@ -145,14 +145,14 @@ _MOST_NAMES = 12
 
 
 def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
-    """Capacity, need and lack of every tier; what to drop; what is in conflict."""
+    """Capacity, need and shortage of every tier; what to drop; what is in conflict."""
     title = Text(_caption(info), style="bold")
     table = draw_grid(shortage_grid(info, unit), {"tier": 18})
     return Group(title, table, *(Text(line) for line in advice(info, unit)))
 
 
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
-    """A row per tier."""
+    """One row per tier."""
     head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
     rows = [_cells(tier, unit) for tier in info.tiers]
     return Grid.of("tiers", "memory", _caption(info).capitalize(), head, rows)
@@ -160,11 +160,11 @@ def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
 
 def _caption(info: ShortageInfo) -> str:
     after = " after reservations" if info.reserved else ""
-    return f"each tier{after}, the others left as they are"
+    return f"each tier{after}, with the others unchanged"
 
 
 def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
-    """What is known from below, what to change or drop, what is in conflict: a line each."""
+    """One line each: lower bounds, what to change or drop, what is in conflict."""
     if info.forced is not None:
         yield str(info.forced)
     yield from _remedies(info)
@@ -188,16 +188,16 @@ def _cells(tier: TierShortage, unit: str) -> list[str | Cell]:
 
 
 def _certainty(tier: TierShortage) -> str:
-    """How well the need of a tier is known."""
+    """How certain the need of a tier is."""
     if not tier.helps:
         return "proved: it alone is never enough"
     if tier.needed is None:
         return "not found in the time limit"
-    return "proved least" if tier.proved else "known to do; less may do"
+    return "proved least" if tier.proved else "enough; less may do"
 
 
 def _not_below(info: ShortageInfo, unit: str) -> Iterator[str]:
-    """How far from below the open answers are known."""
+    """Lower bounds on the needs that are not settled."""
     for tier in info.tiers:
         if not tier.proved and tier.at_least:
             least = show_amount(tier.at_least, unit)
@@ -215,17 +215,17 @@ def _memory(info: ShortageInfo) -> Iterator[str]:
 
 
 def _remedies(info: ShortageInfo) -> Iterator[str]:
-    """Which changes of the model would do, and which would not."""
+    """Which changes of the model would help, and which would not."""
     fit = [str(each) for each in info.remedies if each.fits]
     short = [str(each) for each in info.remedies if each.fits is False]
     if fit:
-        yield f"what would do: {', or '.join(fit)} (proved: a plan exists then)"
+        yield f"what would help: {', or '.join(fit)} (proved: a plan exists then)"
     if short:
         yield f"not enough alone: {', '.join(short)} (proved)"
 
 
 def _machines(info: ShortageInfo) -> Iterator[str]:
-    """How many machines of the same kind would do."""
+    """How many machines of the same kind would be enough."""
     few, enough = info.machines_too_few, info.machines
     if few is None or info.machines_now is None:
         return
@@ -248,15 +248,15 @@ def _drop(info: ShortageInfo) -> Iterator[str]:
 def _conflict(info: ShortageInfo) -> Iterator[str]:
     if not info.conflict_tables:
         return
-    word = "a conflict, maybe with more than it needs"
+    word = "a conflict, possibly larger than necessary"
     if info.irreducible:
-        word = "a smallest conflict" if info.smallest else "a conflict of which all is needed"
+        word = "a smallest conflict" if info.smallest else "an irreducible conflict"
     limits = ", ".join(info.conflict_constraints) or "nothing else"
     yield f"{word}: {listed(info.conflict_tables, _MOST_NAMES)} against {limits}"
 
 
 def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
-    """Why nothing fits, and the least that would."""
+    """The page's section on why nothing fits."""
     if info is None:
         return None
     lines = tuple(sentence(line) for line in advice(info, unit))
@@ -264,29 +264,29 @@ def shortage_section(info: ShortageInfo | None, unit: str) -> Section | None:
     return Section("why-not", "Why nothing fits", parts=parts, points=lines)
 
 
-#: Seconds spent on the diagnosis at most, whatever the solve was given.
+#: Most seconds for a diagnosis, whatever the solve's time limit.
 MOST_SECONDS = 60.0
 
 
 def diagnosis_seconds(settings: Settings) -> float:
-    """Seconds for all questions about why nothing fits."""
+    """Seconds for the whole diagnosis."""
     return min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
 
 
 def with_diagnosis(
     instance: Instance, outcome: Outcome, settings: Settings, share: float = 1.0
 ) -> Outcome:
-    """An infeasible outcome with ``detail["diagnosis"]``; any other outcome unchanged.
+    """Add ``detail["diagnosis"]`` to an infeasible outcome; other outcomes are unchanged.
 
-    Its questions (least capacity of every resource, fewest tables to drop, a smallest conflict)
-    are solved within a ``share`` of :func:`diagnosis_seconds`. ``proof`` says what the
-    infeasibility rests on: a ``certificate`` that ``verify`` re-derives, or the ``solver``'s word.
+    Least capacity of every resource, fewest tables to drop and a smallest conflict are computed
+    within a ``share`` of :func:`diagnosis_seconds`. ``proof`` is the basis of the infeasibility: a
+    ``certificate`` that ``verify`` re-derives, or the ``solver``'s word.
     """
     if outcome.status != Status.INFEASIBLE or settings.stop.is_set():
         return outcome
     limit = share * diagnosis_seconds(settings)
     own = replace(settings, time_limit=limit, options={}, work_limit=None, hint=None)
-    groups: dict[str, list[str]] = {}  # resources hbm:NAME are one memory: they grow together
+    groups: dict[str, list[str]] = {}  # resources hbm:NAME limit one memory: they grow together
     for resource in instance.resources:
         groups.setdefault(memory_name(resource.name), []).append(resource.name)
     found = diagnose(instance, own, groups=groups).to_dict()
@@ -300,11 +300,11 @@ def with_diagnosis(
 
 
 def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
-    """The same outcome with ``diagnosis["advice"]``: what to write into the cluster's file.
+    """Add ``diagnosis["advice"]``: what to write into the cluster's file.
 
-    A capacity is what embeddings may use; the file has whole memories, of which reservations are
-    taken off. ``advice`` maps ``hbm`` (of every rank) and ``ddr`` (of every machine) to the least
-    bytes whose usable part is the least capacity.
+    A capacity is what embeddings may use; the file states whole memories, from which reservations
+    are subtracted. ``advice`` maps ``hbm`` (per rank) and ``ddr`` (per machine) to the least memory
+    in bytes that leaves the least capacity usable.
     """
     diagnosis = outcome.detail.get("diagnosis")
     if not isinstance(diagnosis, Mapping):
@@ -319,7 +319,7 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
 
 
 def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
-    """Bytes that every rank's share of the exchange takes from what embeddings may use."""
+    """Bytes that the exchange takes on every rank from what embeddings may use."""
     if capacity:
         return max(cluster.usable_hbm(model)) - capacity
     held = exchange_bytes(model, cluster.num_ranks)
@@ -327,10 +327,10 @@ def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
 
 
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
-    """Least memory of a tier of which embeddings may use ``usable`` bytes; None above 2^53 - 1.
+    """Least memory of a tier that leaves ``usable`` bytes for embeddings; None above 2^53 - 1.
 
-    Turns :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine)
-    round. Where ranks reserve different amounts of their own, the largest counts.
+    Inverts :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine).
+    Where ranks reserve different amounts, the largest counts.
     """
     held = cluster.reservations
     near = tier == "hbm"

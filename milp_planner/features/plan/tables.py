@@ -1,4 +1,4 @@
-"""What a plan does with every table: option, ranks, memory, time."""
+"""The option, ranks, memory and time of every table of a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from milp_planner.pricing.options import MODES, TIERED
 
 @dataclass(frozen=True)
 class Facets:
-    """What the name of a priced option says, such as ``row_wise/CACHING/0.3/roundrobin``."""
+    """The parts of a priced option's name, such as ``row_wise/CACHING/0.3/roundrobin``."""
 
     sharding: str
     """Sharding type, with the number of column shards: ``column_wise:2``."""
@@ -30,18 +30,18 @@ class Facets:
     ratio: str
     """Cache ratio; empty for HBM_ONLY and HOST_ONLY."""
     routing: str
-    """dist_type of a dynamicemb table, and anything further the name says."""
+    """dist_type of a dynamicemb table, and any further parts of the name."""
 
 
 def facets_of(option: str) -> Facets | None:
-    """The parts of an option's name; None for names of other origin (TorchRec's, literature's)."""
+    """The parts of an option's name; None for TorchRec's and the literature's names."""
     parts = option.split("/")
     if len(parts) < 2 or parts[1] not in MODES:
         return None
     tiered = parts[1] in TIERED
     if tiered and len(parts) < 3:
         return None
-    cut = len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()  # 1/3, at its own slash
+    cut = len(parts) > 3 and parts[2].isdigit() and parts[3].isdigit()  # such as 1/3
     ratio = "" if not tiered else "/".join(parts[2:4]) if cut else parts[2]
     rest = parts[2 + (ratio.count("/") + 1 if ratio else 0) :]
     return Facets(parts[0], parts[1], ratio, " ".join(rest))
@@ -54,13 +54,13 @@ class TableRow:
     name: str
     option: str
     ranks: tuple[tuple[int, ...], ...]
-    """Of each block's shards, in position order."""
+    """Ranks of each block's shards, in position order."""
     used: dict[str, int]
-    """Sum over its shards, in bytes (the instance's unit); dict of resource name to int."""
+    """Use by resource name, summed over its shards, in bytes (the instance's unit)."""
     most: dict[str, int]
-    """Largest use on one rank; dict of resource name to int."""
+    """Largest use on one rank, by resource name."""
     cost: int
-    """Largest sum of costs on one rank (or of the whole, where it sits on no rank)."""
+    """Largest sum of costs on one rank (or overall, if it occupies no rank)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class TablesInfo(Facts):
 
 
 def per_memory(used: Mapping[str, int]) -> dict[str, int]:
-    """What each memory holds, where several resources limit it: the largest of them."""
+    """Use of each memory: where several resources limit one, the largest of them."""
     found: dict[str, int] = {}
     for resource, amount in used.items():
         name = memory_name(resource)
@@ -87,7 +87,7 @@ def per_memory(used: Mapping[str, int]) -> dict[str, int]:
 
 
 def tables_of(instance: Instance, placement: Placement) -> TablesInfo:
-    """Every table of a well-formed placement."""
+    """The rows of all tables of a well-formed placement."""
     return TablesInfo(
         rows=tuple(_row(instance, placement, t) for t in range(instance.num_tables)),
         num_ranks=instance.num_ranks,
@@ -110,18 +110,18 @@ def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
 
 
 class Piles(NamedTuple):
-    """What lies where, block by block to be added and taken away; int64 arrays."""
+    """Cost and use per rank, to which blocks can be added and removed; int64 arrays."""
 
     cost: IntArray
-    """Of each rank; array [ranks, phases]."""
+    """Cost of each rank; array [ranks, phases]."""
     use: IntArray
-    """Of each rank; array [ranks, resources]."""
+    """Use of each rank; array [ranks, resources]."""
     off_cost: IntArray
     off_use: IntArray
-    """Of blocks on no rank; arrays [phases] and [resources]."""
+    """Cost and use of blocks on no rank; arrays [phases] and [resources]."""
 
     def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
-        """One placed block more, or with sign −1 one less."""
+        """Add a placed block, or remove it with sign −1."""
         if block.where == Where.CLUSTER:
             off = [block.entry(i) for i in range(block.count)]
             self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
@@ -134,14 +134,14 @@ class Piles(NamedTuple):
     def add_table(
         self, instance: Instance, placement: Placement, table: int, sign: int = 1
     ) -> None:
-        """All blocks of a placed table more, or less."""
+        """Add all blocks of a placed table, or remove them with sign −1."""
         blocks = instance.blocks_of(int(placement.options[table]))
         for index, ranks in zip(blocks, placement.ranks[table], strict=True):
             self.add(instance, instance.block(index), ranks, sign)
 
 
 def piles(instance: Instance, placement: Placement, tables: Iterable[int]) -> Piles:
-    """Some tables of a well-formed placement."""
+    """The cost and use of some tables of a well-formed placement."""
     shapes = (len(instance.phases), len(instance.resources))
     rows = [np.zeros((instance.num_ranks, n), dtype=np.int64) for n in shapes]
     found = Piles(*rows, *(np.zeros(n, dtype=np.int64) for n in shapes))
@@ -150,14 +150,14 @@ def piles(instance: Instance, placement: Placement, tables: Iterable[int]) -> Pi
     return found
 
 
-#: Tables shown before the rest is summed up in a line.
+#: Most tables to show; one line counts the rest.
 MOST_TABLES = 40
-#: Columns that are shortened where the width is not enough, in this order, and to which width.
+#: Columns that shrink on a narrow terminal, in this order, with their minimum widths.
 _LEAST = {"table": 16, "option": 24, "sharding": 8, "routing": 14, "ranks": 8}
 
 
 def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
-    """Option, ranks, memory and time of every table (the costliest ones where there are many)."""
+    """Option, ranks, memory and time of every table (of the costliest if there are many)."""
     cut = len(info.rows) > MOST_TABLES and not everything
     rows = info.costliest(MOST_TABLES) if cut else info.rows
     facets = [facets_of(row.option) for row in rows]
@@ -187,7 +187,7 @@ def _option(row: TableRow, facets: Facets | None, parts: tuple[str, ...]) -> lis
 
 
 def _part_names(known: list[Facets]) -> tuple[str, ...]:
-    """The parts any table has: routing is left out where nothing is routed."""
+    """The columns for parts of option names; routing is left out where nothing is routed."""
     parts = ("sharding", "mode", "ratio", "routing")
     return tuple(n for n in parts if n in parts[:2] or any(getattr(f, n) for f in known))
 
@@ -203,25 +203,25 @@ def _cells(info: TablesInfo, row: TableRow) -> list[str]:
 
 @dataclass(frozen=True)
 class ModeCell:
-    """One mode at one ratio."""
+    """The tables with one mode at one cache ratio."""
 
     mode: str
     ratio: str
-    """``ratio`` is empty for HBM_ONLY and HOST_ONLY."""
+    """Empty for HBM_ONLY and HOST_ONLY."""
     tables: tuple[str, ...]
     used: dict[str, int]
-    """Bytes, summed over all places; dict of resource to int."""
+    """Bytes by resource, summed over all places."""
 
 
 @dataclass(frozen=True)
 class ModesInfo(Facts):
-    """The cells in use, from all HBM to none."""
+    """The modes and ratios in use, from all HBM to none."""
 
     cells: tuple[ModeCell, ...]
 
 
 def modes_of(info: TablesInfo) -> ModesInfo:
-    """Group the tables of a plan; options whose names say no mode are left out."""
+    """Group a plan's tables by mode and ratio, without options whose names give no mode."""
     found: dict[tuple[str, str], list[TableRow]] = {}
     for row in info.rows:
         facets = facets_of(row.option)

@@ -62,27 +62,27 @@ class Tightest(Usage):
 
     @property
     def headroom(self) -> int:
-        """What is left there; negative when over."""
+        """Capacity left at the place; negative when over."""
         return self.capacity - self.kept - self.used
 
     @property
     def at(self) -> str:
-        """Where it is, in words."""
+        """The place, in words."""
         return "the cluster" if self.scope == "cluster" else f"{self.scope} {self.place}"
 
     def room(self, unit: str) -> str:
-        """What is left there, in words."""
+        """The capacity left at the place, in words."""
         text = f"{show_amount(abs(self.headroom), unit)} {'too much' if self.over else 'free'}"
         return f"{text} beyond {show_amount(self.kept, unit)} of headroom" if self.kept else text
 
 
 @dataclass(frozen=True)
 class VerdictInfo(Facts):
-    """What was found and what is known about it; None is unknown, never 0."""
+    """What was found and what is known about it; None means unknown, never 0."""
 
     status: str
     standing: str
-    """The status with what stands behind it: ``certified optimal``."""
+    """The status in words, including what is certified: ``certified optimal``."""
     stopped_by: str
     formulation: str
     objective_kind: str
@@ -90,7 +90,7 @@ class VerdictInfo(Facts):
     objective: int | None
     bound: int | None
     bound_method: str | None
-    """Who derived the bound; ``bound_exact`` tells integers from floating point."""
+    """What derived the bound; ``bound_exact`` says whether in integers or floating point."""
     bound_exact: bool | None
     certified_bound: int | None
     """In the instance's time unit."""
@@ -107,66 +107,66 @@ class VerdictInfo(Facts):
     seconds: float
     note: str
     today: int | None = None
-    """Objective of the plan in production; None where there is none, or it no longer fits."""
+    """Objective of the plan in production; None if there is none, or if it no longer fits."""
     moved_tables: int | None = None
     moved_bytes: int | None = None
-    """From there to this plan; None without one of both."""
+    """Tables and bytes to move from the plan in production; None if there is none, or no plan."""
     goals: tuple[GoalReached, ...] = ()
-    """What the plan reaches after its objective."""
+    """What the plan reaches of its secondary goals."""
     before_goals: int | None = None
-    """Objective of the best plan, where this one costs more for the sake of a goal."""
+    """Objective of the best plan, if this one gave up some of it for a goal."""
     restrictions: tuple[str, ...] = ()
-    """What the instance demands that model and cluster do not: nothing else is claimed."""
+    """Demands of the instance beyond model and cluster; all claims hold only under them."""
 
     @property
     def certified_optimal(self) -> bool:
-        """Whether the certified bound meets the objective."""
+        """Whether the certified bound equals the objective."""
         return self.objective is not None and self.certified_bound == self.objective
 
     @property
     def all_certified(self) -> bool:
-        """Whether nothing is claimed beyond what is certified."""
+        """Whether every claim is certified."""
         if self.objective is None and self.bound is None:
             return self.certified_infeasible
         return self.certified_bound is not None and self.bound == self.certified_bound
 
     @property
     def proved(self) -> bool:
-        """Whether no plan is better: a bound derived in integers meets the objective."""
+        """Whether the plan is optimal: a bound derived in integers equals the objective."""
         return self.status == "optimal"
 
     @property
     def proved_before_goals(self) -> bool:
-        """Whether the best plan was proved optimal before something was given up."""
+        """Whether the best plan was proved optimal before some of it was given up for goals."""
         same = self.before_goals is not None and self.before_goals == self.bound
         return same and bool(self.bound_exact)
 
     @property
     def shown_as(self) -> str:
-        """The status whose colour it has: optimal, too, but for what was given up for goals."""
+        """The status that sets the colour: also optimal if only goals made the plan worse."""
         return "optimal" if self.proved_before_goals else self.status
 
     @property
     def given(self) -> list[str]:
-        """What was given up for the goals after the objective, in words."""
+        """What was given up for the secondary goals, in words."""
         proved = self.proved_before_goals
         return given_up(self.objective, self.before_goals, proved, self.time_unit)
 
     @property
     def after(self) -> list[str]:
-        """The goals after the objective, each in words."""
+        """The secondary goals, each in words."""
         return goals_told(self.goals, self.time_unit)
 
     @property
     def fullest(self) -> tuple[Tightest, ...]:
-        """The tightest place of each memory, however many resources limit that."""
+        """The tightest place of each memory, however many resources limit it."""
         return tuple(by_memory(self.tightest).values())
 
 
 def verdict_of(
     instance: Instance, outcome: Outcome, ledger: LedgerInfo | None = None
 ) -> VerdictInfo:
-    """Summarise an Outcome of an Instance; of whole memories where a ledger is given."""
+    """Summarise an Outcome of an Instance; with a ledger, memories are whole memories."""
     source, plan, now = outcome.bound_source, outcome.placement, current_plan(instance)
     today = None if now is None else check(instance, now)
     moved = None if plan is None or not instance.current else moved_tables(instance, plan)
@@ -215,9 +215,9 @@ def _tightest_in(ledger: LedgerInfo) -> Iterator[Tightest]:
 
 
 def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:
-    """For each resource, the place with the largest share in use (of equals, the first).
+    """For each resource, the place with the largest share in use (the first of equals).
 
-    A resource without capacity anywhere and without use anywhere is left out.
+    Resources with neither capacity nor use anywhere are left out.
     """
     found = []
     for resource, use in zip(instance.resources, loads.use, strict=True):
@@ -252,7 +252,7 @@ def draw_verdict(info: VerdictInfo, title: str = "") -> Panel:
 
 
 def restricted(restrictions: Sequence[str]) -> list[Text]:
-    """A line for each restriction, cut where it names many tables."""
+    """One line per restriction, shortened if it names many tables."""
     return [
         Text(f"restricted: {shorten(text, MOST_OF_A_RESTRICTION)}", style="bold yellow")
         for text in restrictions
@@ -272,7 +272,7 @@ def _headline(info: VerdictInfo, colour: str) -> Text:
 
 
 def _proof(info: VerdictInfo) -> list[str]:
-    """What is certified, then what a solver proved beyond that, in words."""
+    """What is certified, then what a solver proved beyond it, in words."""
     lines = []
     if STOPPED[info.stopped_by] and not info.proved_before_goals:
         lines.append(STOPPED[info.stopped_by])
@@ -297,7 +297,7 @@ def _proof(info: VerdictInfo) -> list[str]:
 
 
 def _since(info: VerdictInfo) -> list[str]:
-    """What changes against the plan in production."""
+    """The change from the plan in production."""
     if info.moved_tables is None:
         return []
     size = show_amount(info.moved_bytes, info.time_unit)
@@ -316,13 +316,13 @@ def _tightest(place: Tightest, unit: str) -> Text:
     return text.append(place.room(unit), "bold red" if place.over else "default")
 
 
-#: Ranks drawn; of more the busiest, and who sets a barrier.
+#: Most ranks to draw; of more, the busiest and those that set a barrier.
 MOST_RANKS = 32
 _LEFT, _RIGHT, _TOP, _ROW = 84, 150, 8, 22.0
 
 
 def timeline_svg(info: RanksInfo) -> Drawing:
-    """A row per rank; full colour where the rank sets the barrier, pale where it waits."""
+    """One row per rank: full colour where the rank sets the barrier, pale where it waits."""
     rows = info.rows if len(info.rows) <= MOST_RANKS else info.busiest(MOST_RANKS)
     total = sum(info.barriers)
     most = max(row.cost for row in info.rows)

@@ -1,4 +1,4 @@
-"""What a solve tells while it runs: to a function of the caller's, or in one line."""
+"""Progress of a running solve, reported to the caller's function or in one line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from milp_planner.drawing.units import show_cost, show_gap
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.placement import Plan, decode
 
-#: Told of a better plan or bound; False ends the search.
+#: Called for every better plan or bound; returning False ends the search.
 OnPlan = Callable[[Plan, int | None], object]
 
 
 class Newest:
-    """The newest of what solver threads tell: what a point does not say, points before it did."""
+    """The newest progress point of the solver threads; missing values come from earlier points."""
 
     def __init__(self, then: Callable[[News], None] | None = None) -> None:
         self.point: News | None = None
@@ -29,7 +29,7 @@ class Newest:
         self._lock = threading.Lock()
 
     def __call__(self, point: News) -> None:
-        """Take a point, and hand it on."""
+        """Store a point and pass it on."""
         with self._lock:
             self.point = point if self.point is None else _merged(self.point, point)
         if self._then is not None:
@@ -60,18 +60,18 @@ def progress_line(point: News | None, seconds: float, unit: str = "ps") -> str:
 
 
 class Line:
-    """One line that is written over and over, on a terminal or under a notebook's cell."""
+    """One line that is rewritten in place, on a terminal or under a notebook's cell."""
 
     def __init__(self, newest: Newest, stream: TextIO | None = None) -> None:
         self._newest, self._stream = newest, stream or sys.stderr
         self._start, self._width = time.perf_counter(), 0
 
     def __call__(self) -> None:
-        """Write it anew."""
+        """Rewrite the line."""
         self._write(progress_line(self._newest.point, time.perf_counter() - self._start))
 
     def end(self) -> None:
-        """Leave it as it is."""
+        """End the line, leaving it as it is."""
         if self._width:
             self._stream.write("\n")
 
@@ -82,26 +82,28 @@ class Line:
 
 
 class Watch:
-    """Tells a caller's function of every better plan, and of every better bound on one."""
+    """Calls the caller's function for every better plan, and for every better bound on one."""
 
-    def __init__(self, compiled: Compiled, formulation: str, told: OnPlan, newest: Newest) -> None:
-        self._compiled, self._formulation, self._told = compiled, formulation, told
+    def __init__(
+        self, compiled: Compiled, formulation: str, on_plan: OnPlan, newest: Newest
+    ) -> None:
+        self._compiled, self._formulation, self._on_plan = compiled, formulation, on_plan
         self._newest = newest
         self._last: tuple[Placement, int | None] | None = None
         self._exact = registry.get(formulation).proves.startswith("optimum")
 
     def __call__(self) -> object:
-        """Tell what is new, if anything is."""
+        """Report the newest plan and bound if they have changed."""
         point = self._newest.point
         if point is None or point.placement is None:
             return None
         if self._last is not None and self._last == (point.placement, point.bound):
             return None
         self._last = point.placement, point.bound
-        return self._told(self._plan(point.placement, point), point.bound)
+        return self._on_plan(self._plan(point.placement, point), point.bound)
 
     def _plan(self, placement: Placement, point: News) -> Plan:
-        """As an interruption would hand it out now; the check has passed."""
+        """The plan that an interruption would return now; it has passed the check."""
         source = None if point.bound is None else BoundSource(self._formulation, self._exact)
         outcome = found(
             self._compiled.instance, self._formulation, placement, StoppedBy.INTERRUPTED,
@@ -111,7 +113,7 @@ class Watch:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook's kernel runs this."""
+    """Whether this runs in a notebook's kernel."""
     shell = sys.modules.get("IPython")
     found_shell = None if shell is None else shell.get_ipython()
     return type(found_shell).__name__ == "ZMQInteractiveShell"

@@ -1,1 +1,1 @@
-"""The page of one plan, in HTML and in the terminal."""
+"""The HTML page of one plan."""

@@ -53,32 +53,32 @@ from milp_planner.plans.placement import Plan
 
 @dataclass(frozen=True)
 class ReportInfo:
-    """One plan; parts that need a placement are None without one."""
+    """All figures of one plan; parts that need a placement are None without one."""
 
     model: str
     cluster: str
     profile: str
-    """Names."""
+    """Names of model, cluster and profile."""
     num_ranks: int
     verdict: VerdictInfo
     tables: TablesInfo | None
     ranks: RanksInfo | None
     memory: MemoryInfo | None
     held: HeldInfo | None
-    """The ledger; None also where the plan is of an earlier version."""
+    """The ledger; also None if an earlier version made the plan."""
     modes: ModesInfo | None
     shortage: ShortageInfo | None
-    """Of an infeasible plan."""
+    """The diagnosis of an infeasible plan."""
     trace: tuple[TracePoint, ...]
-    """The best plan and bound known over time, ending with what the solve returned."""
+    """The best plan and bound over time, ending with what the solve returned."""
     answers: Answers
-    """Explanations asked for."""
+    """Explanations to show."""
     divisions: DivisionsInfo | None
-    """Of a plan whose sharding groups were chosen with it."""
+    """The divisions of a plan whose sharding groups were chosen with it."""
     uneven: tuple[str, ...]
-    """Why ranks may be less even than they look."""
+    """Why the ranks' loads may be less even than they look."""
     fingerprint: str
-    """Of the Instance."""
+    """Fingerprint of the Instance."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -91,7 +91,7 @@ class ReportInfo:
 
 
 def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
-    """Collect the figures of a plan."""
+    """Collect the figures of a plan's page."""
     instance, placement = plan.instance, plan.outcome.placement
     tables = None if placement is None else tables_of(instance, placement)
     held = held_info(plan)
@@ -117,7 +117,7 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
 
 
 def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
-    """The best known at every moment: a method that starts afresh reports less than that."""
+    """The best known values at every moment, as a method that starts afresh reports worse ones."""
     last = TracePoint(outcome.seconds, outcome.objective, outcome.bound, outcome.formulation)
     found: list[TracePoint] = []
     objective = bound = None
@@ -130,7 +130,7 @@ def _trace(outcome: Outcome) -> tuple[TracePoint, ...]:
 
 
 def render(info: ReportInfo) -> str:
-    """The page as text: styles, script and drawings inside, nothing fetched from anywhere."""
+    """The page as text: self-contained, with styles, script and drawings inside."""
     unit, ranks = info.verdict.time_unit, f"{info.num_ranks} rank{'s' * (info.num_ranks != 1)}"
     tables = "no placement" if info.tables is None else f"{len(info.tables.rows):,} tables"
     sections = [
@@ -175,13 +175,13 @@ def strip(info: VerdictInfo) -> list[Fact]:
 
 
 def _restriction(text: str) -> tuple[str, str]:
-    """Its key, and what it demands."""
+    """A restriction's key, and its demand."""
     key, _, demand = text.partition(": ")
     return key, shorten(demand, MOST_OF_A_RESTRICTION)
 
 
 def _proof(info: VerdictInfo) -> list[Fact]:
-    """What is certified, then what a solver proved beyond that."""
+    """What is certified, then what a solver proved beyond it."""
     unit, how = info.time_unit, "in integers" if info.bound_exact else "in floating point"
     word = f"{info.bound_method}, {how}"
     if info.certified_infeasible:
@@ -207,7 +207,7 @@ def _proof(info: VerdictInfo) -> list[Fact]:
 
 
 def memory_section(info: ReportInfo) -> Section | None:
-    """Stacks or heat map of every memory that is in use."""
+    """Stacks or a heat map for every memory in use."""
     if info.memory is None:
         return None
     parts: list[Part] = []
@@ -226,7 +226,7 @@ def memory_section(info: ReportInfo) -> Section | None:
     if info.held is not None:
         text = (
             "Every place's whole memory at the fullest moment of a step. The line is what may be "
-            f"used, the headroom beyond it must stay free.{''.join(unused)}"
+            f"used; the headroom beyond it must stay free.{''.join(unused)}"
         )
         keys |= {"kept": "headroom"} if keys else {}
         parts += [Part(table=held_grid(info.held.ledger, *each)) for each in info.held.memories]
@@ -244,7 +244,7 @@ def time_section(info: ReportInfo) -> Section | None:
     drawing = timeline_svg(ranks)
     shown = ""
     if len(ranks.rows) > MOST_RANKS:
-        shown = f" Drawn: the {MOST_RANKS} busiest ranks, and who sets a barrier."
+        shown = f" Drawn: the {MOST_RANKS} busiest ranks, and those that set a barrier."
     text = (
         "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
         f"lasts as long as its slowest rank.{shown}"
@@ -282,18 +282,18 @@ def _rank_grid(info: RanksInfo) -> Grid:
 
 
 def _goals_section(info: VerdictInfo) -> Section | None:
-    """What the plan reaches after its objective."""
+    """What the plan reaches of its secondary goals."""
     if not info.after:
         return None
     text = (
-        "Goals in their order. Least: no plan that is as good in the objective and in all goals "
-        "before has less. Open: a longer search may find less."
+        "Goals in order. Least: no plan that is as good in the objective and in all earlier "
+        "goals has less. Open: a longer search may find less."
     )
     return Section("goals", "After the objective", text, points=tuple(map(sentence, info.after)))
 
 
 def _modes_section(info: ReportInfo) -> Section | None:
-    """How many tables share each mode and ratio."""
+    """The tables and bytes of each mode and ratio."""
     if info.modes is None or not info.modes.cells:
         return None
     unit = info.verdict.time_unit
@@ -312,7 +312,7 @@ def _modes_section(info: ReportInfo) -> Section | None:
 
 
 def _tables_section(info: ReportInfo) -> Section | None:
-    """Every table: option, ranks, bytes, time."""
+    """The option, ranks, bytes and time of every table."""
     if info.tables is None:
         return None
     text = "Time is the largest sum of a table's shards on one rank."
@@ -344,7 +344,7 @@ def _table_grid(info: TablesInfo) -> Grid:
 
 
 def _trace_section(info: ReportInfo) -> Section | None:
-    """Bound and incumbent over time."""
+    """The bound and the best plan over time."""
     drawing = draw_trace(info.trace, info.verdict.seconds, info.verdict.time_unit)
     if drawing is None:
         return None
@@ -354,15 +354,15 @@ def _trace_section(info: ReportInfo) -> Section | None:
 
 
 def report(plan: Plan, path: str | Path | None = None, answers: Answers | None = None) -> str:
-    """A plan as one HTML page that holds everything it shows and fetches nothing.
+    """Write a plan as one self-contained HTML page.
 
     Parameters
     ----------
     plan : Plan
     path : optional
-        Where the page is written, whole or not at all.
+        Where the page is written (atomically).
     answers : Answers, optional
-        What :func:`milp_planner.explain` returned, drawn on the page too.
+        The result of :func:`milp_planner.explain`, to be drawn on the page as well.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Replay key streams through the tiers of tables, and through the routing of a whole plan."""
+"""Replay key streams through the memory tiers of tables, and through a plan's routing."""

@@ -1,9 +1,9 @@
-# ruff: noqa: PLR0913 - compiled loops take plain arrays, and no objects
+# ruff: noqa: PLR0913 - compiled loops take plain arrays, not objects
 """The compiled loops of the tier simulator: look a batch up, group what is missing, place it.
 
-Every slot keeps its row's score, so that whom a full bucket gives up is found by reading the scores
-of its slots in a row. All in one file: Numba's cache does not see a change of a compiled function
-called from another.
+Every slot keeps its row's score, so that the victims of a full bucket are found in one pass over
+contiguous scores. All loops are in one file: Numba's cache misses changes of compiled functions
+that are called from another file.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ import numpy as np
 from numba import njit
 
 PLACE, STAMP, COUNT, HOME = 0, 1, 2, 3
-"""Columns of ``rows``: slot (−1 nowhere, from ``hbm_slots`` on the host), batch of the last
+"""Columns of ``rows``: slot (−1: nowhere; from ``hbm_slots`` on: on the host), batch of the last
 lookup, lookups so far, HBM bucket. A score is a STAMP or a COUNT."""
 
 IN_HBM, ON_HOST, NOWHERE = 0, 1, 2
 """Where a row is found: second axis of ``seen``."""
 
 NEVER = np.int32(2**31 - 1)
-"""Score of a slot that is out of turn."""
+"""Score of a slot that is not to be chosen."""
 
 
 BLOCK = 256
-"""Lookups whose rows are read before any is worked on."""
+"""Lookups whose rows are read before any of them is processed."""
 
 
 @njit(nogil=True, cache=True)
 def look_up(  # type: ignore[no-untyped-def]
     rows, scores, keys, now, score, hbm_slots, served, rank_of, missing, homes, seen
 ):
-    """Count a batch's lookups in its rows; list the different rows found behind ``served``.
+    """Count a batch's lookups in its rows; list the distinct rows not found up to tier ``served``.
 
-    ``score`` is the column of ``rows`` that the slot's score repeats. ``seen[rank, where]`` counts
-    lookups of rows met before in the batch, and different rows. Returns how many rows are
-    ``missing``, as they come first; their HBM buckets are in ``homes``.
+    ``score`` is the column of ``rows`` that is copied to the slot's score. ``seen[rank, where]``
+    counts the batch's repeated lookups and its distinct rows. Returns the number of ``missing``
+    rows, which are listed in order of first lookup; their HBM buckets are in ``homes``.
     """
-    size = np.uint64(0)  # unsigned: an index that needs no check of its sign
+    size = np.uint64(0)  # unsigned, so that indexing needs no sign check
     counts, stride = seen.reshape(-1), seen.shape[1] * seen.shape[2]
     places = np.empty(BLOCK, np.int64)
     for start in range(0, len(keys), BLOCK):
         block = keys[start : start + BLOCK]
-        for i in range(len(block)):  # short, so that many rows are on their way from memory at once
+        for i in range(len(block)):  # short, so that many rows are fetched at once
             places[i] = rows[np.uint64(block[i]), PLACE]
         for i in range(len(block)):
             key, place = np.uint64(block[i]), places[i]
@@ -50,7 +50,7 @@ def look_up(  # type: ignore[no-untyped-def]
             rows[key, STAMP] = now
             rows[key, COUNT] += 1
             where = (place < 0) * NOWHERE + (place >= hbm_slots) * ON_HOST
-            scores[np.uint64(place + 1)] = rows[key, score]  # the first is that of nowhere
+            scores[np.uint64(place + 1)] = rows[key, score]  # score 0 is for nowhere
             counts[np.uint64(rank_of[home] * stride + where * 2 + first)] += 1
             missing[size] = key
             homes[size] = home
@@ -60,10 +60,10 @@ def look_up(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def by_bucket(keys, homes, start, grouped):  # type: ignore[no-untyped-def]
-    """Group rows by bucket, each bucket's in their order (a counting sort).
+    """Group rows by bucket, in their order within each bucket (a counting sort).
 
-    Bucket b's end up in ``grouped[start[b]:start[b + 1]]``. The buckets that have any, ascending,
-    replace the front of ``homes``; returns how many they are.
+    Bucket b's rows are in ``grouped[start[b]:start[b + 1]]``. The non-empty buckets, ascending,
+    replace the front of ``homes``; returns their number.
     """
     start[:] = 0
     for home in homes:
@@ -86,11 +86,11 @@ def by_bucket(keys, homes, start, grouped):  # type: ignore[no-untyped-def]
 def insert(  # type: ignore[no-untyped-def]
     rows, grouped, start, buckets, tier, scores, pinned_at, score, away, leaving, moved
 ):
-    """Place rows grouped by bucket: in free slots, then in those of the lowest scores.
+    """Place rows grouped by bucket: in free slots, then in slots with the lowest scores.
 
-    Rows inserted here push none of each other out, and rows looked up in batch ``pinned_at`` stay.
-    Victims, and rows no slot was left for, get the place ``away`` and are listed in ``leaving``;
-    returns how many they are. ``moved[rank]`` counts the ones and the others.
+    Rows inserted by this call do not evict each other, and rows looked up in batch ``pinned_at``
+    stay. Victims and rows without a slot get the place ``away`` and are listed in ``leaving``;
+    returns their number. ``moved[rank]`` counts victims and rows without a slot.
     """
     capacity, per_rank = len(tier.held) // len(tier.filled), len(tier.filled) // len(moved)
     found, left = np.empty(capacity, np.int64), 0
@@ -124,10 +124,10 @@ def insert(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def choose(rows, held, scores, pinned_at, score, need, found):  # type: ignore[no-untyped-def]
-    """Find the ``need`` slots of a bucket whose rows go next; they are in ``found``, in order.
+    """Choose ``need`` slots of a bucket to evict; lists them in ``found``, in order.
 
-    The lowest score goes first, among equals the lowest slot; rows looked up in batch ``pinned_at``
-    stay. Returns how many were found; their ``scores`` are NEVER.
+    The lowest score goes first, then the lowest slot; rows looked up in batch ``pinned_at`` stay.
+    Returns how many were found; their ``scores`` are set to NEVER.
     """
     pins, pinned, count = np.empty(len(scores), np.int64), 0, 0
     while count < need and len(scores):
@@ -153,7 +153,7 @@ def choose(rows, held, scores, pinned_at, score, need, found):  # type: ignore[n
 
 @njit(nogil=True, cache=True)
 def send(leaving, home_of, keys, homes):  # type: ignore[no-untyped-def]
-    """Copy rows that leave to ``keys``, and the bucket each goes to to ``homes``."""
+    """Copy leaving rows to ``keys``, and their target buckets to ``homes``."""
     for i in range(len(leaving)):
         keys[i] = leaving[i]
         homes[i] = home_of[leaving[i]]

@@ -1,4 +1,4 @@
-"""What a simulated plan puts on ranks and machines: bytes, exchange, host link."""
+"""The load of a simulated plan on ranks and machines: bytes, exchange, host link."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class MemoryInfo:
-    """One kind of memory, at every place that has it: embedding tables and their buffers."""
+    """Embedding tables and their buffers in one kind of memory, at every place that has it."""
 
     memory: str
     """HBM or DDR."""
@@ -36,19 +36,19 @@ class MemoryInfo:
     predicted: tuple[int, ...]
     """Bytes that the plan reserves at each place."""
     simulated: tuple[int, ...]
-    """Bytes filled at each place, at the most of all counted steps."""
+    """Most bytes filled at each place in any counted step."""
     fullest: int
-    """Place with the most simulated bytes."""
+    """The place with the most simulated bytes."""
 
 
 def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
-    """HBM of every rank and DDR of every machine; runs are one a table, in the plan's order.
+    """HBM of every rank and DDR of every machine; ``runs`` has one per table, in the plan's order.
 
-    Hash tables (dynamicemb) fill with the rows that were simulated, each with its optimizer state;
-    their keys, scores and counters are allocated for all slots at once. Arrays (TorchRec) are
-    allocated for all rows. Buffers hold the ids that a rank received, and the embeddings it
-    returns, in its fullest step. ``outputs``: embeddings of pooled outputs that one rank's batch
-    asks for, float array [tables].
+    Hash tables (dynamicemb) fill with the simulated rows, each with its optimizer state; their
+    keys, scores and counters are allocated for all slots at once. Arrays (TorchRec) are allocated
+    for all rows. Buffers hold the ids that a rank received and the embeddings it returned in its
+    fullest step. ``outputs`` is the number of pooled outputs in one rank's batch, float array
+    [tables].
     """
     instance, verdict = plan.instance, plan.verdict
     assert verdict is not None
@@ -68,7 +68,7 @@ def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[Me
             for i, resource in enumerate(resources):
                 if i not in on_ranks:
                     filled[i][machine] += ddr + (hbm + ids + buffer if cpu_only else 0.0)
-                elif not cpu_only:  # a collective's buffers count in its own resource
+                elif not cpu_only:  # a collective's buffers count in that collective's resource
                     filled[i][rank] += hbm + ids + (shard.use[resource.name] == most) * buffer
     return tuple(
         _info(memory, place, [verdict.loads.use[i] for i in chosen], [filled[i] for i in chosen])
@@ -95,8 +95,8 @@ def _info(
 def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
     """Rows in HBM and on the host after every step, float arrays [steps, ranks of the split].
 
-    Those of a sample, scaled up; its last bucket is never whole, so at most what the rank's slots
-    take.
+    A sample's rows are scaled up; as its last bucket is never whole, they are capped at the rank's
+    slots.
     """
     shape = run.job.shape
     near = np.array([step.in_hbm for step in run.steps]) / run.rate
@@ -109,7 +109,7 @@ def rows_held(run: TableRun) -> tuple[FloatArray, FloatArray]:
 def _tiers(
     plan: Plan, run: TableRun, shard: PlacedShard, held: float, hosted: float
 ) -> tuple[float, float]:
-    """Bytes of one shard's rows in HBM and on the host, with what is kept for them."""
+    """Bytes of one shard's rows in HBM and on the host, with their metadata."""
     job, shape = run.job, run.job.shape
     row = job.row_bytes(shard.columns[1] - shard.columns[0], plan.model.workload.trains)
     if job.table.kind == "dynamicemb":
@@ -132,9 +132,9 @@ def _tiers(
 def _buffers(
     plan: Plan, run: TableRun, shard: PlacedShard, part: int, bags: float
 ) -> tuple[float, float]:
-    """Bytes of the ids one shard received in its fullest step, and of what it returned.
+    """Bytes of the ids that one shard received in its fullest step, and of the returned embeddings.
 
-    As the ledger counts them when embeddings are sent.
+    Counted as in the ledger at the moment when embeddings are sent.
     """
     job, workload = run.job, plan.model.workload
     ids = float(run.ids[:, part].max())
@@ -160,26 +160,25 @@ def _buffers(
 
 @dataclass(frozen=True, eq=False)
 class RankLoads:
-    """All tables together, of the last steps that every table has counted; float arrays."""
+    """Loads of all tables together, over the last steps that every table has; float arrays."""
 
     ids: FloatArray
     exchange: FloatArray
     host_link: FloatArray
-    """Ids received; bytes of ids in and embeddings out; bytes between host and HBM; array [steps,
-    ranks]."""
+    """Ids received; bytes of ids received and embeddings sent; bytes between host and HBM; array
+    [steps, ranks]."""
     expected_ids: FloatArray
     expected_exchange: FloatArray
-    """What pricing expects a step. It charges hot rows whose ids are not known to every rank of the
+    """Expected by pricing, per step. Hot rows with unknown ids are charged to every rank of the
     table, since any of them may be the busiest; array [ranks]."""
     even_ids: float
-    """Ids a step on each rank if no row were hot."""
+    """Ids per step on each rank if no row were hot."""
     table_link: FloatArray
-    """Bytes a step between host and HBM of each table, all ranks and all its steps; array [tables].
-    """
+    """Bytes per step between host and HBM by table, over all ranks and steps; array [tables]."""
 
 
 def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads:
-    """Loads of every rank, from the simulated tables; arguments as in :func:`memory_of`."""
+    """The load of every rank from the simulated tables; arguments as in :func:`memory_of`."""
     ranks, steps = plan.cluster.num_ranks, min(len(run.steps) for run in runs)
     ids, exchange, link = np.zeros((3, steps, ranks))
     expected_ids, expected_exchange = np.zeros((2, ranks))
@@ -202,18 +201,18 @@ def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads
 
 
 def hottest(ids: FloatArray) -> FloatArray:
-    """Ids of the busiest rank over the mean, from those of every rank [..., ranks]."""
+    """Ids of the busiest rank over the mean, from the ids of every rank [..., ranks]."""
     return np.asarray(ids.max(axis=-1) / np.maximum(ids.mean(axis=-1), 1e-12))
 
 
 def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
-    """Rows a step between host and HBM, float array [steps, ranks of the split].
+    """Rows per step between host and HBM, float array [steps, ranks of the split].
 
-    HYBRID and HOST_ONLY read a row on the host and, in training, write it back; CACHING fetches
-    what is missing and writes back what it evicts; HYBRID moves what HBM pushes out. A row seen
-    for the first time is fetched too where it lies in an array (TorchRec); a hash table makes it in
+    HYBRID and HOST_ONLY read a row on the host and, in training, write it back; HYBRID also moves
+    rows evicted from HBM. CACHING fetches missing rows and writes back evicted ones. A row seen for
+    the first time is fetched as well if it is in an array (TorchRec); a hash table creates it in
     HBM. TorchRec's kernel on host memory reads a row for every id, as pricing charges; all others
-    move each different row of a batch once. Nothing moves without HBM.
+    move each distinct row of a batch once. Nothing moves without HBM.
     """
     job, training = run.job, plan.model.workload.trains
     mode, array = job.placed.mode, job.placed.kind == "torchrec"
@@ -234,7 +233,7 @@ def _rows_moved(plan: Plan, run: TableRun) -> FloatArray:
 def _exchanged(
     plan: Plan, run: TableRun, ids: FloatArray, bags: float, columns: IntArray
 ) -> FloatArray:
-    """Bytes of ids in and embeddings out, from the ids of every shard [..., shards].
+    """Bytes of ids received and embeddings sent, from the ids of every shard [..., shards].
 
     Replicas exchange nothing.
     """

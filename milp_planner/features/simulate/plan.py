@@ -1,4 +1,4 @@
-"""Simulate a whole plan, and compare what it predicted with what happened."""
+"""Simulate a whole plan, and compare its predictions with the simulation."""
 
 from __future__ import annotations
 
@@ -38,81 +38,81 @@ class TableInfo:
     name: str
     mode: str
     cache_ratio: str
-    """As placed."""
+    """Mode and cache ratio as placed."""
     sampled: float
-    """Share of the rows that stood for all; 1 where every row was simulated."""
+    """Share of the rows in the simulated sample; 1 if every row was simulated."""
     exchange_part: float
-    """Share of each rank's lookups in the simulated exchange; with de-duplication below 1 its ids
-    are an upper estimate."""
+    """Share of each rank's lookups in the simulated exchange; below 1, its de-duplicated ids are an
+    upper estimate."""
     warmup: float
-    """Lookups a row before counting."""
+    """Lookups per row before counting began."""
     predicted_hit: float
     hit_source: str
-    """Hit ratio of pricing, and its source (formula, table, unchecked, curve, none)."""
+    """Hit ratio used by pricing, and its source (formula, table, unchecked, curve, none)."""
     hit: float | None
     unique_hit: float | None
-    """Simulated share of lookups, and of a batch's different rows, served from HBM."""
+    """Simulated share of lookups, and of a batch's distinct rows, served from HBM."""
     predicted_unique_fraction: float
     unique_fraction: float | None
-    """Different rows of a global batch over its lookups."""
+    """Distinct rows of a global batch over its lookups."""
     predicted_ids: float
     ids: float
-    """Ids a step on the busiest rank."""
+    """Ids per step on the busiest rank."""
     predicted_hot: float
     hot: float
     hot_peak: float
-    """Busiest rank over the mean: predicted, simulated over all batches, highest batch."""
+    """Busiest rank over the mean: predicted, simulated over all batches, and in the worst batch."""
     predicted_slots: float
     held: float
-    """Rows a rank's HBM has room for, and the most any rank held (see :func:`rows_held`)."""
+    """Rows that fit in a rank's HBM, and the most that any rank held (see :func:`rows_held`)."""
     pcie_bytes: float
-    """Bytes a step between host and HBM, all ranks."""
+    """Bytes per step between host and HBM, over all ranks."""
     evicted: float
     lost: float
     bypassed: float
-    """Rows a step pushed out of HBM, pushed out of the host, and not cached for want of a slot."""
+    """Rows per step evicted from HBM, evicted from the host, and not cached for lack of a slot."""
     rank_hit: tuple[float | None, ...]
     """Hit ratio of each rank of the split."""
     growth: tuple[float, ...]
-    """Rows in HBM after each counted batch, all ranks."""
+    """Rows in HBM after each counted batch, over all ranks."""
     hot_over_time: tuple[float, ...]
-    """Busiest rank over the mean, each counted batch."""
+    """Busiest rank over the mean in each counted batch."""
     hit_over_time: tuple[float, ...]
-    """Hit ratio of each counted batch; empty where no tier serves a part."""
+    """Hit ratio of each counted batch; empty unless the mode is tiered."""
     evicted_over_time: tuple[float, ...]
-    """Rows pushed out of HBM in each counted batch."""
+    """Rows evicted from HBM in each counted batch."""
 
 
 @dataclass(frozen=True)
 class SimulationInfo(Facts):
-    """A simulated plan."""
+    """The result of simulating a plan."""
 
     name: str
-    """Model and cluster."""
+    """Names of model and cluster."""
     batches: int
     seed: int
     tables: tuple[TableInfo, ...]
     rank_ids: tuple[float, ...]
-    """Ids a step on each rank, all tables, mean over batches."""
+    """Ids per step on each rank over all tables, averaged over batches."""
     rank_pcie_bytes: tuple[float, ...]
-    """Bytes a step between host and HBM of each rank."""
+    """Bytes per step between host and HBM of each rank."""
     predicted_exchange: float
     exchange: float
-    """Bytes a step on the busiest rank, all tables: ids in, embeddings out."""
+    """Bytes per step on the busiest rank, over all tables: ids received and embeddings sent."""
     predicted_hot: float
     hot: float
     hot_peak: float
-    """Ids of the busiest rank over the mean, all tables: predicted, over all batches, highest
-    batch."""
+    """Ids of the busiest rank over the mean, over all tables: predicted, over all batches, and in
+    the worst batch."""
     hot_over_time: tuple[float, ...]
     exchange_over_time: tuple[float, ...]
     pcie_over_time: tuple[float, ...]
-    """Of the busiest rank in each of the last batches that every table has counted: ids over the
-    mean, bytes exchanged, bytes between host and HBM."""
+    """Busiest rank in each of the last batches that every table has: ids over the mean, bytes
+    exchanged, bytes between host and HBM."""
     memory: tuple[MemoryInfo, ...]
-    """HBM of every rank and DDR of every machine; empty where tables are left."""
+    """HBM of every rank and DDR of every machine; empty if some tables were not simulated."""
     left: int = 0
-    """Tables that there was no time for; totals are of the others."""
+    """Number of tables not simulated for lack of time; totals cover the others."""
 
 
 def simulate_plan(
@@ -129,23 +129,21 @@ def simulate_plan(
     ----------
     plan : Plan
     batches : int
-        Steps that are counted; the tiers are warmed up with 30 lookups per row before.
+        Steps to count, after warming the tiers up with 30 lookups per row.
     seed : int
     traces : mapping of table name to int64 array, optional
-        Keys in order, in place of lookups drawn from the table's statistics.
+        Keys in order, to be replayed instead of lookups drawn from the table's statistics.
     on_table : callable
-        Called with the name of each table that is done.
+        Called with the name of each table when it is done.
     time_limit : float, optional
-        Seconds after which no further table is begun; tables whose rows
-        move between tiers come first, then those with most lookups. What is
-        done by then, one table at least, is kept.
+        Seconds after which no further table is begun. Tables whose rows move between tiers come
+        first, then those with the most lookups. At least one table is simulated.
 
     Raises
     ------
     BadInput
-        The plan has no placement or tables of HugeCTR, a trace names no table of it or cannot be
-        replayed (see
-        :func:`milp_planner.features.simulate.table.check_trace`).
+        If the plan has no placement, or has tables of HugeCTR; if a trace names no table of the
+        plan or cannot be replayed (see :func:`milp_planner.features.simulate.table.check_trace`).
     """
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
@@ -206,7 +204,7 @@ def _info(
 
 
 def _uneven(ids: FloatArray) -> float:
-    """Busiest rank over the mean, of the ids of all batches [batches, ranks]."""
+    """Busiest rank over the mean, from the ids of all batches [batches, ranks]."""
     return float(hottest(ids.sum(axis=0)))
 
 

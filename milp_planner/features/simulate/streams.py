@@ -1,4 +1,4 @@
-"""Streams of lookups: rows drawn by their popularity, or read from files of keys."""
+"""Streams of lookups: rows drawn by popularity, or keys read from files."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from milp_planner.pricing.units import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Independent lookups; rows are numbered by falling popularity."""
+    """Independent random lookups; rows are numbered by descending popularity."""
 
     rows: int
     """Rows that can be drawn."""
     edges: FloatArray
-    """Rows before each class of equal popularity, and all of them; float array [classes + 1]."""
+    """Rows before each class of equal popularity, and their total; float array [classes + 1]."""
     mass: FloatArray
     """Share of the lookups before each class, and 1; float array [classes + 1]."""
 
     def draw(self, lookups: int, generator: np.random.Generator) -> IntArray:
-        """Rows of that many lookups, int64 array."""
+        """Draw the rows of ``lookups`` lookups, int64 array."""
         places = np.interp(generator.random(lookups), self.mass, self.edges)
         return np.minimum(places.astype(np.int64), self.rows - 1)
 
     def thinned(self, rate: float) -> Drawn:
-        """The same shape over ``rate`` times the rows; lookups and slots are to shrink alike.
+        """The same distribution over ``rate`` times the rows; lookups and slots must shrink alike.
 
-        A sample of rows in the manner of SHARDS (C. Waldspurger et al., "Efficient MRC construction
-        with SHARDS", FAST 2015), stratified: in the order of popularity every 1/rate rows are one,
-        with their mean popularity.
+        A stratified sample of rows in the manner of SHARDS (C. Waldspurger et al., "Efficient MRC
+        construction with SHARDS", FAST 2015): in order of popularity, every 1/rate rows become one
+        row with their mean popularity.
         """
         rows = max(round(self.rows * rate), 1)
         return Drawn(rows, self.edges * (rows / self.rows), self.mass)
@@ -56,8 +56,9 @@ def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ())
     """Ids of rows numbered by popularity: a random permutation of 0 … rows − 1, never stored.
 
     A Feistel network over the next power of four, walked until the id lies below ``rows`` (J.
-    Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). The ``first`` ids, of
-    the most popular rows where they are known, change places with whom they displace.
+    Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). ``first`` lists the
+    known ids of the most popular rows; each swaps places with the id that the permutation gave its
+    row.
     """
     ids = _permuted(places, rows, seed)
     if not first:
@@ -76,7 +77,7 @@ def scattered(places: IntArray, rows: int, seed: int, first: Sequence[int] = ())
 
 
 def read_keys(paths: Sequence[Path]) -> IntArray:
-    """Keys of files (``.npy``, raw, text), one after the other; BadInput when there is none."""
+    """Read and join the keys of files (``.npy``, raw, text); BadInput when there are none."""
     parts = [piece.astype(np.int64) for piece in KeyFiles(paths)]
     if not parts:
         raise BadInput(f"{', '.join(map(str, paths))}: holds no key")
@@ -108,19 +109,19 @@ LOOKUPS = {
     "dlrm-2022": (0.027, 0.023, 0.04, 0.068, 0.105, 0.12, 0.099, 0.07, 0.059, 0.054, 0.04, 0.071,
                   0.064, 0.047, 0.021, 0.017, 0.075),
 }  # fmt: skip
-"""Share of a batch's lookups by how often their row is looked up in the batch: once, twice, 3–4,
-5–8, … 16,385–32,768, more. All tables together (856 of 2021 at batch 65,536, 788 of 2022 at batch
+"""Shares of a batch's lookups whose row is looked up once, twice, 3–4, 5–8, … 16,385–32,768 times
+or more in the batch. All tables together (856 of 2021 at batch 65,536, 788 of 2022 at batch
 131,072). Source: facebookresearch/dlrm_datasets (MIT), ``embedding_bag/{2021,2022}``,
-``locality_stats.txt`` at 6f46ba7, files ``…_15.pt``; batches of a year differ in the third
-decimal at most."""
+``locality_stats.txt`` at 6f46ba7, files ``…_15.pt``; batches of a year differ in the third decimal
+at most."""
 
 REUSE = np.array([1.0, 2.0, 3.4, *(1.44 * 2.0**i for i in range(2, 15)), 1.44 * 2.0**15])
-"""Mean lookups of a row in each class: the fitted part. They give 7.5 and 12.5 lookups per row
-where the source states 7.6 and 12.7, and its share of rows in each class to 0.01."""
+"""Mean lookups per row in each class. These are fitted: they give 7.5 and 12.5 lookups per row,
+where the source states 7.6 and 12.7, and reproduce its share of rows in each class to 0.01."""
 
 
 def published(name: str) -> Histogram:
-    """Rows in classes of equal popularity, of the rows that one batch touches."""
+    """The rows that one batch touches, in classes of equal popularity."""
     lookups = np.array(LOOKUPS[name])
     rows = lookups / REUSE
     rows, lookups = rows / rows.sum(), lookups / lookups.sum()
@@ -129,7 +130,7 @@ def published(name: str) -> Histogram:
 
 
 def with_skew(model: Model, name: str) -> Model:
-    """The model with published skew on every table without statistics; what was measured stays."""
+    """The model with published skew on tables without statistics; measured fields are kept."""
     access, tables = published(name), []
     for table in model.tables:
         if isinstance(known := table.access, Unknown):

@@ -1,4 +1,4 @@
-"""One placed table simulated: its tiers over many batches, and its exchange."""
+"""Simulate one placed table: its tiers over many batches, and its exchange."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from milp_planner.pricing.storage import hbm_slots, runtime_value_bytes, state_m
 from milp_planner.pricing.units import FloatArray, IntArray
 
 UVM_WAYS = 32
-"""Slots of a set of TorchRec's UVM cache (FBGEMM, ``split_embeddings_cache``)."""
+"""Slots per set of TorchRec's UVM cache (FBGEMM, ``split_embeddings_cache``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,45 +31,45 @@ class TableJob:
 
     table: Table
     placed: PlacedTable
-    """As in the model and in the plan."""
+    """The table in the model and in the plan."""
     ranks: int
-    """Ranks its rows are split over; 1 where a shard holds every row."""
+    """Ranks that its rows are split over; 1 if a shard holds every row."""
     senders: int
-    """Ranks with a batch each."""
+    """Number of ranks that send a batch."""
     lookups: int
-    """Ids of one rank's batch."""
+    """Ids in one rank's batch."""
     dedup: bool
-    """Whether each rank sends each different id once."""
+    """Whether each rank sends each distinct id only once."""
     shape: Shape
-    """Tiers of one rank."""
+    """The tiers of one rank."""
     predicted_hit: float
     source: str
-    """What pricing says of the hit ratio, and where it has it from."""
+    """The hit ratio used by pricing, and its source."""
     expected_ids: FloatArray
-    """Ids a step that each rank of the split is expected to receive, hot rows as priced; float
-    array [ranks]."""
+    """Ids per step that each rank of the split is expected to receive, with hot rows as priced;
+    float array [ranks]."""
     even_ids: float
-    """The same if no row were hot."""
+    """The same on each rank if no row were hot."""
 
     def owners(self, ids: IntArray) -> IntArray:
-        """Rank, counted inside the split, that owns each id."""
+        """The rank within the split that owns each id."""
         if self.ranks == 1:
             return np.zeros(len(ids), np.int64)
         typed = as_index_type(ids, self.table.index_type)
         return owners(typed, self.ranks, self._rule, block_size=self._block, dynamicemb_int32=True)
 
     def local(self, ids: IntArray) -> IntArray:
-        """The ids as the owning rank stores them."""
+        """The ids as stored by their owning ranks."""
         if self.ranks == 1:
             return ids
         return local_keys(ids, self.ranks, self._rule, block_size=self._block)
 
     def thinned(self, rate: float) -> Shape:
-        """Tiers for a sample of the rows: fewer slots, in buckets that divide them."""
+        """Tiers for a sample of the rows: fewer slots, divided evenly into buckets."""
         if rate >= 1:
             return self.shape
         array = self.placed.kind == "torchrec" and self.placed.mode == "HBM_ONLY"
-        hbm = max(round(self.shape.hbm_slots * rate), 1) + array  # a sample may be uneven
+        hbm = max(round(self.shape.hbm_slots * rate), 1) + array  # samples may be uneven
         host = max(round(self.shape.host_slots * rate), 1)
         return replace(
             self.shape,
@@ -80,14 +80,14 @@ class TableJob:
         )
 
     def holders(self, everyone: int) -> IntArray:
-        """Pairs (rank of the cluster, rank inside the split) of every shard, int64 [shards, 2]."""
+        """Rank in the cluster and rank within the split of every shard, int64 [shards, 2]."""
         if self.placed.sharding_type == "data_parallel":
             return np.stack([np.arange(everyone), np.zeros(everyone, np.int64)], axis=1)
         flat = np.array([rank for block in self.placed.ranks for rank in block], dtype=np.int64)
         return np.stack([flat, np.arange(len(flat)) % self.ranks], axis=1)
 
     def row_bytes(self, columns: int, training: bool) -> float:
-        """Bytes of so many columns of a row, with optimizer state, as the runtime keeps them."""
+        """Bytes of ``columns`` columns of a row, with optimizer state, as stored by the runtime."""
         table, optimizer = self.table, self.table.optimizer if training else "none"
         if table.kind == "dynamicemb":
             return runtime_value_bytes(columns, table.element_bytes, optimizer)
@@ -134,12 +134,12 @@ def job_of(plan: Plan, index: int, traffic: Traffic) -> TableJob:
 
 
 def _even(slots: int, bucket: int) -> int:
-    """Slots of a bucket near ``bucket`` that leave hardly any slot over."""
+    """A bucket size near ``bucket`` that divides the slots with hardly any remainder."""
     return -(-slots // max(round(slots / bucket), 1))
 
 
 def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
-    """Tiers of one rank, as the plan sizes them."""
+    """The tiers of one rank, sized as in the plan."""
     frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
     ratio = placed.cache_ratio
     if placed.kind == "dynamicemb":
@@ -152,47 +152,47 @@ def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
         return Shape(placed.mode, hbm, slots - kept, frequency)
     rows = -(-table.rows // ranks)
     held = -(-rows * ratio.numerator // ratio.denominator)
-    mode = "CACHING" if placed.mode == "SSD" else placed.mode  # the same cache, before SSD
+    mode = "CACHING" if placed.mode == "SSD" else placed.mode  # the same cache in front of SSD
     ways = UVM_WAYS if mode == "CACHING" else max(rows, 1)  # arrays have a slot for each row
     return Shape(mode, held, rows, hbm_bucket=ways)
 
 
 def known_ids(table: Table) -> tuple[int, ...]:
-    """Ids of the most popular rows as far as the model names them."""
+    """Ids of the most popular rows, if the model names them."""
     return tuple(i for i in hot_ids(table.access) if i < table.rows)
 
 
 MAX_ROWS = 1 << 16
-"""Rows of a table beyond which a sample of them stands for all."""
+"""Tables with more rows are simulated on a sample of them."""
 MAX_LOOKUPS = 1 << 18
-"""Lookups of a batch beyond which the tiers see a sample of the rows, and the exchange a part of
-every rank's lookups."""
+"""For batches with more lookups, the tiers are simulated on a sample of the rows, and the exchange
+on a part of every rank's lookups."""
 LEAST_LOOKUPS = 20_000
-"""Lookups that a hit ratio is to stand on: batches of a sample are repeated until then."""
+"""Fewest lookups for a hit ratio: batches of a sample are repeated until there are as many."""
 MAX_SLOTS = 1 << 28
-"""Slots of a table whose trace is replayed: never on a sample, 16 bytes per slot, 4 GiB in all."""
+"""Most slots of a table with a trace: traces are not sampled; 16 bytes per slot, 4 GiB in all."""
 GOLDEN = (5**0.5 - 1) / 2
 WARM_SHARE = 100
-"""A warm-up batch has at least 1/100 of the rows, so that warming up takes few batches."""
+"""A warm-up batch has at least 1/100 as many lookups as rows, so that few batches suffice."""
 
 
 @dataclass(frozen=True, eq=False)
 class TableRun:
-    """What was simulated."""
+    """The result of simulating one table."""
 
     job: TableJob
     rate: float
-    """Share of the rows that stood for all in the tiers."""
+    """Share of the rows in the sample that the tiers were simulated on."""
     warmed: float
-    """Lookups a row before counting began."""
+    """Lookups per row before counting began."""
     steps: list[Step]
-    """One a counted batch, of the sample."""
+    """One per counted batch, of the sample."""
     ids: FloatArray
-    """Ids each rank received a step; float array [batches, ranks]."""
+    """Ids that each rank received per step; float array [batches, ranks]."""
     part: float
-    """Share of every rank's lookups that the exchange was simulated with."""
+    """Share of every rank's lookups that the exchange was simulated on."""
     batches: int
-    """Batches behind ``steps``: several each where a sampled batch has few lookups."""
+    """Batches simulated for ``steps``: several per step if a sampled batch has few lookups."""
 
     @property
     def total(self) -> Step:
@@ -231,9 +231,9 @@ def simulate_table(job: TableJob, batches: int, seed: int) -> TableRun:
 
 
 def check_keys(table: Table, keys: IntArray, where: str) -> None:
-    """Refuse keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
+    """Raise BadInput for keys that a table cannot have: an array (TorchRec) has rows 0 to rows - 1.
 
-    A dynamicemb table takes every key of its type; one of 32 bits may be zero-extended.
+    A dynamicemb table takes every key of its type; 32-bit keys may be zero-extended.
     """
     low, high, what = 0, table.rows, "the rows"
     if table.kind == "dynamicemb":
@@ -249,7 +249,8 @@ def check_keys(table: Table, keys: IntArray, where: str) -> None:
 
 
 def check_trace(job: TableJob, keys: IntArray) -> None:
-    """Refuse a trace with impossible keys, fewer than two batches of all ranks, too many slots."""
+    """Raise BadInput for a trace with impossible keys, with less than two global batches, or for a
+    table with too many slots."""
     name, lookups = job.table.name, job.lookups * job.senders
     check_keys(job.table, keys, f"the trace of table {name!r}")
     if len(keys) < 2 * lookups:
@@ -267,13 +268,13 @@ def check_trace(job: TableJob, keys: IntArray) -> None:
 
 
 def _slots(shape: Shape) -> int:
-    """Slots that the tiers of one rank keep a state for: a host that holds every row needs none."""
+    """Slots of one rank with a simulated state: a host tier that holds every row needs none."""
     near = shape.hbm_buckets * shape.hbm_bucket if shape.hbm_slots else 0
     return near + shape.host_buckets * shape.host_bucket * (shape.mode == "HYBRID")
 
 
 def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
-    """Replay a trace (:func:`check_trace`) in order; the first half of its batches warms up."""
+    """Replay a checked trace in order; the first half of its batches warms the tiers up."""
     lookups = job.lookups * job.senders
     whole = len(keys) // lookups
     ids, rows = np.unique(keys, return_inverse=True)
@@ -291,10 +292,10 @@ def replay_table(job: TableJob, keys: IntArray, batches: int) -> TableRun:
 
 
 def _spread(sample: int, rows: int) -> IntArray:
-    """Ids of a sample of the rows, one from each of so many even parts.
+    """Ids of a sample of the rows, one from each of ``sample`` equal parts.
 
-    Even steps would all fall on the same few ranks where the step is a multiple of their number;
-    places that follow the golden ratio inside the parts fall on all ranks alike.
+    Equal steps would all fall on the same few ranks if the step is a multiple of their number;
+    offsets within the parts that follow the golden ratio fall on all ranks alike.
     """
     edges = np.arange(sample + 1, dtype=np.int64) * rows // sample
     places = np.arange(sample) * GOLDEN % 1.0
@@ -302,7 +303,7 @@ def _spread(sample: int, rows: int) -> IntArray:
 
 
 def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generator) -> float:
-    """Fill the tiers, as the predicted hit ratios assume; lookups a row that it took."""
+    """Fill the tiers as predicted hit ratios assume; returns the lookups per row it took."""
     wanted, done = round(long_run(stream.rows, batch)), 0
     size = max(batch, stream.rows // WARM_SHARE, 1)
     while done < wanted:
@@ -314,7 +315,7 @@ def _warm(tiers: Tiers, stream: Drawn, batch: int, generator: np.random.Generato
 def _exchange(
     job: TableJob, stream: Drawn, part: float, order: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Ids each rank receives in one step; without de-duplication a part stands for all."""
+    """Ids that each rank receives in one step; without de-duplication, scaled up from a part."""
     lookups = max(round(job.lookups * part), 1)
     first = known_ids(job.table)
     batches = [

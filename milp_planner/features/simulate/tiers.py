@@ -1,4 +1,4 @@
-"""The tiers of one table on all its ranks, and what a batch of lookups does to them."""
+"""The tiers of one table on all its ranks, and the effect of a batch of lookups on them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Shape:
     mode: Mode
     hbm_slots: int
     host_slots: int = 0
-    """Rounded up to whole buckets; a cache's host holds every row."""
+    """Slot counts are rounded up to whole buckets; a cache's host holds every row."""
     frequency: bool = False
-    """Evict the row looked up least often (LFU) instead of the one not used longest (LRU)."""
+    """Evict the least frequently used row (LFU) instead of the least recently used (LRU)."""
     hbm_bucket: int = HBM_BUCKET
     host_bucket: int = HOST_BUCKET
-    """Slots of a bucket."""
+    """Slots per bucket."""
 
     @property
     def hbm_buckets(self) -> int:
@@ -41,29 +41,29 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one batch did; int64 arrays [ranks]."""
+    """The effect of one batch; int64 arrays [ranks]."""
 
     lookups: IntArray
     unique: IntArray
-    """Lookups, and different rows among them."""
+    """Lookups, and distinct rows among them."""
     hits: IntArray
     unique_hits: IntArray
-    """Of those, served from HBM as it was when the batch began."""
+    """Those of them served from HBM as it was when the batch began."""
     host_hits: IntArray
     new: IntArray
-    """Different rows found on the host; found nowhere."""
+    """Distinct rows found on the host, and found nowhere."""
     evicted: IntArray
-    """Rows pushed out of HBM (HYBRID: to the host; CACHING: written back)."""
+    """Rows evicted from HBM (HYBRID: to the host; CACHING: written back)."""
     dropped: IntArray
-    """Rows pushed out of a full host bucket and lost."""
+    """Rows evicted from a full host bucket and lost."""
     bypassed: IntArray
-    """Rows of the batch for which a cache's bucket had no slot left."""
+    """Rows of the batch that found no slot in a cache's bucket."""
     in_hbm: IntArray
     on_host: IntArray
-    """Rows held after the batch (a cache's host: every row seen, counted over all ranks alike)."""
+    """Rows held after the batch (a cache's host: every row seen so far)."""
 
     def __add__(self, other: Step) -> Step:
-        """Counts of both batches; rows held after the second."""
+        """The counts of both batches added; rows held are those after the second."""
         values: dict[str, IntArray] = {}
         for name in (field.name for field in fields(self)):
             ours, theirs = getattr(self, name), getattr(other, name)
@@ -77,37 +77,37 @@ class Step:
 
     @property
     def unique_hit_ratio(self) -> float:
-        """Share of the batches' different rows that were in HBM (NaN without lookups)."""
+        """Share of the batches' distinct rows that were in HBM (NaN without lookups)."""
         return _ratio(self.unique_hits, self.unique)
 
     @property
     def unique_fraction(self) -> float:
-        """Different rows of the batches over their lookups (NaN without lookups)."""
+        """Distinct rows of the batches over their lookups (NaN without lookups)."""
         return _ratio(self.unique, self.lookups)
 
 
 class Tier(NamedTuple):
-    """Slots of one tier on all ranks, bucket after bucket, as the compiled loops take them."""
+    """Slots of one tier on all ranks, bucket after bucket, in the form of the compiled loops."""
 
     held: np.ndarray
-    """Row in each slot; int32 array [slots]."""
+    """The row in each slot; int32 array [slots]."""
     filled: np.ndarray
-    """Slots in use: a bucket's first ones; int64 array [buckets]."""
+    """Number of slots in use, which are a bucket's first ones; int64 array [buckets]."""
     first: int
-    """Place of the first slot: those of HBM come before those of the host."""
+    """Place of the first slot: the slots of HBM come before those of the host."""
 
 
 class Tiers:
     """One table's rows on its ranks.
 
-    A batch is de-duplicated first. HYBRID: a new row goes to the HBM bucket of its hash; the lowest
-    score there is pushed to the host; a row found on the host stays there. CACHING: a missing row
-    is brought into HBM, and the lowest score of the bucket is written back; rows of the batch
-    itself are protected. Among equal scores the lowest slot goes. Scores: batch of the last lookup
-    (LRU) or lookups so far (LFU; a cache's host remembers them).
+    A batch is de-duplicated first. HYBRID: a new row goes to the HBM bucket of its hash, whose
+    lowest-scored row is moved to the host; a row found on the host stays there. CACHING: a missing
+    row is fetched into HBM, and the bucket's lowest-scored row is written back; rows of the batch
+    itself are protected. Ties go to the lowest slot. The score is the batch of the last lookup
+    (LRU) or the number of lookups so far (LFU; a cache's host remembers it).
 
-    ``keys``: id of every row as its rank stores it, int64 array [rows]; batches name rows by their
-    index here. ``owner``: rank of every row, int64 array [rows]; default: one rank.
+    ``keys`` is the id of every row as stored by its rank, int64 array [rows]; batches refer to rows
+    by their index in it. ``owner`` is the rank of every row, int64 array [rows]; default: one rank.
 
     References
     ----------
@@ -137,13 +137,13 @@ class Tiers:
             self._home_host = (owner * shape.host_buckets + home).astype(np.int32)
             self._host = _tier(ranks * shape.host_buckets, shape.host_bucket, self._hbm.held.size)
         self._starts = [np.zeros(len(t.filled) + 2, np.int32) for t in (self._hbm, self._host)]
-        # rows nowhere share the first score, rows on a host without slots the last
+        # rows that are nowhere share the first score; rows on a host without slots share the last
         self._scores = np.zeros(self._hbm.held.size + self._host.held.size + 2, np.int32)
         self._in_hbm, self._on_host = np.zeros((2, ranks), np.int64)
         self._kept = np.empty((4, 0), np.int32)
 
     def step(self, batch: IntArray) -> Step:
-        """Look up the rows of one batch (indices, repeated as they come) and update the tiers."""
+        """Look up the rows of one batch (indices, with repetitions) and update the tiers."""
         self.now += 1
         missing, homes = self._scratch(len(batch))[:2]
         seen = np.zeros((self.ranks, 3, 2), np.int64)
@@ -164,7 +164,7 @@ class Tiers:
         self, host_hits: IntArray, new: IntArray, evicted: IntArray, dropped: IntArray,
         bypassed: IntArray,
     ) -> None:  # fmt: skip
-        """Rows held after a batch; new arrays, as earlier steps keep theirs."""
+        """Record the rows held after a batch, in new arrays, as earlier steps keep theirs."""
         mode = self.shape.mode
         if mode == "CACHING" and self.shape.hbm_slots:
             self._in_hbm = self._in_hbm + host_hits + new - bypassed - evicted
@@ -188,7 +188,7 @@ class Tiers:
         return int(loops.COUNT if self.shape.frequency else loops.STAMP)
 
     def _scratch(self, size: int) -> np.ndarray:
-        """Four arrays of at least that size, kept: fresh pages cost more than the work in them."""
+        """Four reused arrays of at least ``size``: fresh pages cost more than the work in them."""
         if self._kept.shape[1] < size:
             self._kept = np.empty((4, size), np.int32)
         return self._kept
@@ -196,9 +196,10 @@ class Tiers:
     def _insert(
         self, missing: np.ndarray, homes: np.ndarray
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Bring missing rows into HBM, what they push out to the host: evicted, dropped, bypassed.
+        """Bring missing rows into HBM and evicted ones to the host: evicted, dropped, bypassed.
 
-        A batch leaves its scratch arrays: missing rows and their buckets, then two free ones.
+        The batch's scratch arrays hold the missing rows and their buckets, followed by two free
+        arrays.
         """
         rows, none = self._rows, np.zeros(self.ranks, np.int64)
         if not self.shape.hbm_slots:
@@ -221,7 +222,7 @@ class Tiers:
     def _place(
         self, keys: np.ndarray, homes: np.ndarray, host: int, away: int
     ) -> tuple[np.ndarray, IntArray]:
-        """Insert rows into HBM or the host: who left; by rank, victims and rows without a slot."""
+        """Insert rows into a tier; returns those that left, and victims and rejected per rank."""
         tier, start = (self._hbm, self._host)[host], self._starts[host]
         grouped, leaving = self._kept[2:]
         moved = np.zeros((self.ranks, 2), np.int64)
@@ -235,7 +236,7 @@ class Tiers:
 
 
 def _bucket(hashed: np.ndarray, buckets: int, capacity: int) -> np.ndarray:
-    """Bucket of each hash: (hash mod slots) / slots of a bucket."""
+    """The bucket of each hash: (hash mod slots) / slots per bucket."""
     return (hashed % np.uint64(buckets * capacity) // np.uint64(capacity)).astype(np.int64)
 
 

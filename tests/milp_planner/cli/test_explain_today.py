@@ -26,7 +26,7 @@ def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
     ) and "--step '0': allowed: all, or numbers from 1" in done.err
     page = tmp_path / "page.html"
     assert cli("report", str(file), "--today", str(today(tmp_path)), "-o", str(page)).code == 0
-    assert "What the first moves bring" in page.read_text()
+    assert "What the first moves gain" in page.read_text()
 
 
 def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_models_and_clusters_have_figures_of_their_own() -> None:
     assert [s.where for s in found] == [f"m{i} on c" for i in range(MOST + 2)]
     page = render_batch(batch_of("s", "", len(records), records))
     assert page.count("<details") == MOST and page.count("<details open>") == 1
-    assert f"the first {MOST} figures are drawn" in page
+    assert f"the first {MOST} charts of each kind are drawn" in page
 
 
 def test_too_many_lines_make_more_figures() -> None:

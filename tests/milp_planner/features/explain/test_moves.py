@@ -82,7 +82,7 @@ def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5], move_bytes=1)])])
     info, _ = moves_of(builder.build(), at(0, 0), at(0, 1))
     assert (info.move_seconds, info.pays_after_steps) == (None, None)
-    assert list(notes(info)) == ["what the move takes is not known"]
+    assert list(notes(info)) == ["how long the move takes is not known"]
     assert placed((0, 0), (0, 1), "units").pays_after_steps is None
 
 
@@ -96,7 +96,7 @@ def test_a_rank_receives_nothing_of_what_it_holds() -> None:
     info, _ = moves_of(builder.build(), *ends)
     assert (info.move_seconds, info.pays_after_steps) == (0.0, 0)
     assert [(t.before, t.after) for t in info.tables] == [("slow", "fast")]
-    assert list(notes(info)) == ["no rank receives a table that it holds nothing of today"]
+    assert list(notes(info)) == ["no rank receives a table that it does not already hold part of"]
 
 
 def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:

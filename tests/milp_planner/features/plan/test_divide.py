@@ -167,7 +167,7 @@ def test_a_division_left_out(chosen: Plan, tmp_path: Path) -> None:
     """The checker knows no clusters; verify counts."""
     code, refuted = forged(chosen, tmp_path / "p.json", lambda others: others.pop())
     assert code == 0
-    assert refuted == ["some that were asked for are missing"]
+    assert refuted == ["some divisions asked for are missing"]
 
 
 def test_another_instance(chosen: Plan, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_another_instance(chosen: Plan, tmp_path: Path) -> None:
         others[0].update({key: others[-1][key] for key in ("instance", "outcome")})
 
     _, refuted = forged(chosen, tmp_path / "p.json", swap)
-    assert any("it is not what model and cluster give" in text for text in refuted)
+    assert any("it is not the one that model and cluster give" in text for text in refuted)
 
 
 def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
     other["divisions"] = {**mine["divisions"], "others": [entry]}
     path.write_text(json.dumps(other))
     assert checker.main([str(path)]) == 1
-    assert "another one has a better plan" in [c.text for c in verify(path).claims]
+    assert "another division has a better plan" in [c.text for c in verify(path).claims]
 
 
 def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
     ("asked", "why"),
     [
         ({"objective": "total"}, "total counts the ranks of one sharding group"),
-        ({"on_plan": lambda *_: None}, "on_plan goes with one sharding group"),
-        ({"today": "today.csv"}, "today goes with one sharding group"),
+        ({"on_plan": lambda *_: None}, "on_plan needs one fixed sharding group"),
+        ({"today": "today.csv"}, "today needs one fixed sharding group"),
     ],
 )
 def test_what_is_refused(asked: dict[str, Any], why: str) -> None:

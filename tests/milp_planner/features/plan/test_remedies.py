@@ -31,7 +31,7 @@ def remedies(read: Model, site: Cluster) -> tuple[Remedy, ...]:
         again = plan(_changed(read, each), site, settings=LIMITS).outcome
         assert (again.placement is not None) == each.fits
         told = [line for line in advice(info, "ps") if str(each) in line]
-        assert [line.startswith("what would do") for line in told] == [each.fits]
+        assert [line.startswith("what would help") for line in told] == [each.fits]
     return info.remedies
 
 
