@@ -91,7 +91,8 @@ def description() -> dict[str, Any]:
             "/v1/shipped": {"get": _operation("Names of the shipped models and clusters",
                                               {"200": _answer("models, clusters", None)})},
             "/v1/shipped/{kind}/{name}": {
-                "get": _operation("YAML text of a shipped one", text, "404", parameters=("kind", "name")),
+                "get": _operation("YAML text of one of them", text, "404",
+                                  parameters=("kind", "name")),
             },
             "/metrics": {"get": _operation("Metrics in Prometheus' text format",
                                            {"200": _answer("metrics", None, "text/plain")})},
