@@ -76,7 +76,7 @@ def _judged(error: BaseException) -> tuple[int, str, bool]:
     if isinstance(error, OSError):
         return BAD_INPUT, _of_the_system(error), True
     if isinstance(error, MemoryError):
-        return NO_PLAN, "out of memory: this needs a machine with more, or a smaller input", True
+        return NO_PLAN, "out of memory: use a machine with more memory, or a smaller input", True
     return _mathematics(error)
 
 

@@ -173,9 +173,9 @@ def test_a_published_sweep_is_fitted_without_torch(
     ("arguments", "sentence"),
     [
         (["-o", "profile.txt"], "a profile is a .yaml file"),
-        (["--base", "h100"], "--base goes with --raw"),
+        (["--base", "h100"], "--base needs --raw"),
         (["--raw", "absent.json"], "no such file"),
-        (["--raw", "a.csv", "--device", "cpu"], "--device: for a measurement; --raw measures no"),
+        (["--raw", "a.csv", "--device", "cpu"], "--device: only for measurements; --raw measures no"),
         (["--raw", "a.csv", "--quick", "--seed", "0"], "--quick, --seed: for a measurement"),
         (["--raw", "a.csv", "--threads", "1"], "--threads: for a measurement"),
         (["--device", "tpu"], "tpu"),
