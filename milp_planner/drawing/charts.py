@@ -231,8 +231,7 @@ def chart(
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """A range with some margin: from 0 if that is near, and never so narrow that ticks read alike.
-    """
+    """A range with some margin: from 0 if that is near, never so narrow that ticks read alike."""
     span = max(high - low, abs(high) * 0.02) or 1.0
     air = 0.08 * span + (span - (high - low)) / 2
     return 0.0 if 0 <= low < 0.35 * high else low - air, high + air

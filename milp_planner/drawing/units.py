@@ -21,8 +21,10 @@ def show_bytes(amount: int | None) -> str:
 
 
 def show_amount(amount: int | None, unit: str) -> str:
-    """Bytes if the instance's time unit is ``ps``; resources of instances from the literature are
-    plain integers."""
+    """Bytes if the instance's time unit is ``ps``; otherwise a plain integer.
+
+    Instances from the literature have resources without a unit.
+    """
     if unit == "ps" or amount is None:
         return show_bytes(amount)
     return f"{amount:,}"
@@ -160,8 +162,7 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Lines of at most a width, broken after blanks and ``/ , :``, and long words after ``_`` too.
-    """
+    """Lines of at most a width, broken after blanks and ``/ , :``, long words also after ``_``."""
     words = re.findall(r"[^\s/,:]*(?:[/,:]|\s+|$)", text)
     lines = [""]
     for word in words:

@@ -31,7 +31,7 @@ class TableLeast:
     least: int
     """Bytes."""
     buffers: int
-    """Those of ids, embeddings and gradients, in the worst batch."""
+    """Bytes of ids, embeddings and gradients, in the worst batch."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Forced(Facts):
     ranks: tuple[int, ...]
     all_ranks: int
     moment: str
-    """Of the step."""
+    """Moment of the step."""
     least: int
     """The least bytes of all tables there."""
     room: int
-    """Bytes that are available to them there."""
+    """Bytes available to them there."""
     tables: tuple[TableLeast, ...]
     """The largest first."""
 

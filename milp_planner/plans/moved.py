@@ -56,7 +56,7 @@ def moved_told(info: MovedInfo) -> list[str]:
         f"{show_bytes(info.held)} ({share})"
         + (f": {listed(info.tables, NAMED)}" if info.tables else "")
     ]
-    for what, tables in (("new", info.new), ("not where they were any more", info.displaced)):
+    for what, tables in (("new", info.new), ("option or ranks no longer exist", info.displaced)):
         if tables:
             told.append(f"{what}: {listed(tables, NAMED)}")
     return told
