@@ -167,7 +167,7 @@ class FittingGrid:
         yield self.fitted(min(WIDTH, options.max_width))
 
     def fitted(self, width: int) -> Table:
-        """The table in ``width`` columns: first headings break, then gaps shrink, then text is cut."""
+        """The table in ``width`` columns: headings break first, then gaps and text shrink."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.headers)
         body = [max(map(len, column), default=0) for column in columns]
         words = [max(map(len, header.split()), default=0) for header in self.headers]
