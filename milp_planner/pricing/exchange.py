@@ -87,7 +87,7 @@ def links_of(cluster: Cluster) -> Links:
 
 
 def _across(cluster: Cluster) -> float:
-    """Bandwidth from one rank to the other row groups: the network's if there are several domains."""
+    """Bandwidth from a rank to the other row groups: the network's if there are several domains."""
     links = cluster.interconnect
     if links is None or len(cluster.row_groups) == 1:
         return float("inf")

@@ -100,7 +100,7 @@ def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: 
 
 
 def _at(entered: FloatArray, filled: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Chance of each class to have entered when the rows ``filled`` [sizes, parts] reach each size."""
+    """Chance of each class to enter until the rows ``filled`` [sizes, parts] reach each size."""
     found = np.empty((len(sizes), entered.shape[1]))
     for row, (rows, size) in enumerate(zip(filled, sizes.tolist(), strict=True)):
         high = min(max(int(rows.searchsorted(size)), 1), len(rows) - 1)  # np.clip takes longer

@@ -126,7 +126,7 @@ def _everywhere(limits: Constraints, ranks: int) -> bool:
 def _on_allowed(
     cut: Choice, holders: int, limits: Constraints, machines: Sequence[Sequence[int]]
 ) -> Iterator[Choice]:
-    """The cut on the ranks that the constraints allow; a pin must name exactly as many as it needs."""
+    """The cut on the ranks that the constraints allow; a pin must name exactly as many."""
     pinned = limits.pin.ranks if limits.pin is not None else None
     given = limits.ranks if pinned is None else pinned
     ranks = sum(map(len, machines))

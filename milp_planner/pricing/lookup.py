@@ -219,7 +219,7 @@ def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
 
 
 def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Bandwidth of dynamicemb's tables, by the profile or by the rules of TorchEasyRec's planner."""
+    """Bandwidth of dynamicemb's tables, by the profile or by TorchEasyRec's planner's rules."""
     profile, model = job.profile, job.workload.cost_model
     if model != "law":
         x_eff = torcheasyrec.efficiency(options, hits.ratio, hits.known, model)

@@ -80,7 +80,7 @@ OUTSIDE = {
 
 
 class Reserved(NamedTuple):
-    """Memory outside the embeddings on one rank: entries in bytes, for the drawing of the ledger."""
+    """Memory outside the embeddings on one rank: entries in bytes, for drawing the ledger."""
 
     entries: dict[str, int]
     assumed: str | None

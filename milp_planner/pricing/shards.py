@@ -421,7 +421,7 @@ def _torchrec(
 def _key_value(
     job: Job, options: OptionColumns, shards: ShardColumns, ledger: IntArray, ddr: IntArray
 ) -> IntArray:
-    """Enter shards in key-value stores into ledger and DDR; returns their SSD bytes, int64 array."""
+    """Enter shards in key-value stores into ledger and DDR; returns SSD bytes, int64 array."""
     ssd = np.zeros_like(ddr)
     stored = np.flatnonzero(in_store(job, options) & (shards.rows > 0))
     if not len(stored):
