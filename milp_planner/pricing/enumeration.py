@@ -248,8 +248,8 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
 
 
 NO_STASH = (
-    "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a table "
-    "of TorchRec in HBM_ONLY that is not data_parallel"
+    "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a "
+    "TorchRec table in HBM_ONLY that is not data_parallel"
 )
 """Why a table that must be stashed cannot be."""
 UNSYNCED = {
@@ -421,8 +421,7 @@ def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
 
 
 MOST_GROUPINGS = 64
-"""Most sets of row groups offered for a grid cut; if there are more, only consecutive groups are.
-"""
+"""Most sets of row groups offered for a grid cut; beyond, only sets of consecutive groups are."""
 
 
 def _over_groups(

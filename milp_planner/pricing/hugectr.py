@@ -42,7 +42,7 @@ def traits(model: Model) -> Callable[[Table], tuple[bool, bool]]:
 
 
 def data_parallel(model: Model) -> frozenset[str]:
-    """Names of the tables within ``dp_threshold``: smallest first, then more ids first."""
+    """Names of the tables within ``dp_threshold``: smallest first, ties with more ids first."""
     tables = sorted(
         (t for t in model.tables if t.kind == "hugectr"),
         key=lambda t: (t.rows * t.dim, -t.lookups_per_sample),

@@ -203,8 +203,7 @@ UNEVEN = np.array([1.150, 0.319]) / np.sqrt(HBM_BUCKET)
 """Relative deviations of a bucket's rows from the mean, up or down: those of a normal distribution,
 at the middles of four equal parts."""
 ALIKE = 0.01
-"""If the hit ratios of the fullest and the emptiest buckets differ by less, no others are computed.
-"""
+"""If the hit ratios of full and of empty buckets differ by less, no others are computed."""
 
 
 def overfull_hits(
@@ -212,9 +211,9 @@ def overfull_hits(
 ) -> FloatArray:
     """Share of the lookups that HBM serves after a number of lookups, for batches of any size.
 
-    The mean over buckets with more and with fewer rows than the average: where a batch just fits,
-    it fits in some buckets only. Arguments as in :func:`hybrid_hits`, but with several sizes, float
-    array [n]. Checked against the simulator (``benchmarks/hit-ratio``).
+    The mean over buckets with more and with fewer rows than the average: a batch that just fits
+    overall fits only in some buckets. Arguments as in :func:`hybrid_hits`, but with several sizes,
+    float array [n]. Checked against the simulator (``benchmarks/hit-ratio``).
     """
     known = _merged(known)
 

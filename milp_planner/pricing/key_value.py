@@ -30,7 +30,7 @@ EVICTED_BYTES = 12
 """Id and slot of a row in one of the two buffers for evicted rows."""
 KEY_BYTES = 8
 HEADER_BYTES, MAP_BYTES = 16, 16
-"""Of a row in host memory: its header (key, time, count), and its entry in the hash map."""
+"""For a row in host memory: its header (key, time, count), and its entry in the hash map."""
 BLOCK_BYTES = 4096
 """The least that an SSD reads or writes."""
 MEBIBYTE = 2**20
@@ -68,7 +68,7 @@ def cache_slots(
 ) -> IntArray:
     """Slots of a shard's cache: a fifth of its rows in whole sets, at least one, up to the cap.
 
-    Without a cap (None) there is none: TorchRec's planner counts 0 bytes then
+    Without a cap (None) there is no cache: TorchRec's planner then counts 0 bytes
     (meta-pytorch/torchrec issue 3783).
     """
     fifth = rows * LARGEST_L1.numerator // LARGEST_L1.denominator

@@ -1,8 +1,8 @@
 """The ledger: every byte of a rank's HBM as a named entry, and when in a step it is alive.
 
-An entry belongs to shards (it follows an option to its ranks) or to every rank (it is there
-wherever tables lie). Entries alive at the same *moment* of a step add up, others do not: each
-moment is a resource of the Instance. Moments that another one implies are dropped.
+An entry belongs to shards (it follows an option to its ranks) or to every rank (it exists under any
+placement). Entries alive at the same *moment* of a step add up, others do not: each moment is a
+resource of the Instance. Moments that another one implies are dropped.
 
 With ``storage_model: torcheasyrec`` there is one moment, as in that planner: tables, ids and
 outputs, nothing encoded and nothing received.
@@ -15,8 +15,8 @@ never exist together, so these are four moments and not two.
 References ---------- What TorchRec keeps, tensor by tensor: TorchRec 1.8.0,
 ``distributed/comm_ops.py`` (buffers of the all-to-alls and reduce-scatters),
 ``distributed/dist_data.py`` (ids), ``distributed/train_pipeline`` (batches in flight),
-``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the codec's clamp). That the
-stock codec needs 2.5 times its input at its peak and a casting one 1.5 times: mlcommons/training PR
+``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the codec's clamp). Peaks of
+2.5 times the input for the stock codec, and of 1.5 times for a casting one: mlcommons/training PR
 889. Compared with live tensors: docs/trust/memory.md.
 """
 
@@ -32,7 +32,7 @@ from milp_planner.pricing.units import IntArray, ceil_div
 FORWARD_SEND, FORWARD_RECEIVE, DENSE = "forward_send", "forward_receive", "dense_part"
 BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE = "backward_send", "backward_receive", "update"
 CHECKPOINT = "checkpoint"
-"""The moment at which DDR is fullest where checkpoints are staged there."""
+"""The moment at which DDR is fullest, if checkpoints are staged there."""
 MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
 _ALWAYS = frozenset(MOMENTS)
@@ -74,7 +74,7 @@ SHARD_ENTRIES = (
     Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, to be looked up"),
     Entry("padded_weights", _FORWARD, "2D: a padded copy, if replicas do not divide the weights"),
 )
-"""What shards hold, in the order of ``Entries.ledger``'s columns."""
+"""Entries of shards, in the order of ``Entries.ledger``'s columns."""
 SHARD_NAMES = tuple(entry.name for entry in SHARD_ENTRIES)
 
 RANK_ENTRIES = (
@@ -89,7 +89,7 @@ RANK_ENTRIES = (
         "held_gradients", frozenset({BACKWARD_RECEIVE}), "pooled and not encoded: until received"
     ),
 )
-"""What every rank holds of the exchange wherever tables lie."""
+"""Entries of the exchange on every rank under any placement."""
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
 
 

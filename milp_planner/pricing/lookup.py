@@ -102,8 +102,7 @@ class Hits(NamedTuple):
     known: BoolArray
     """Whether the table has access statistics; bool array."""
     source: list[Source]
-    """Where each ratio comes from; ``none`` for modes of one tier, and if no price depends on it.
-    """
+    """Source of each ratio; ``none`` for modes of one tier, and if no price depends on it."""
     behind: FloatArray
     """Share of a step's distinct rows that HBM or, before SSD, an L2 cache in host memory holds;
     float array."""

@@ -26,8 +26,8 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     ``receive_buffer`` : w; 0 if a codec clamps: the clamped copy is freed before this buffer is
     allocated, and is larger whenever the moment matters.
     ``received`` : w as it arrives, + e decoded, before it is reordered for the batch.
-    ``sent_gradients`` : 2 · e, reordered for sending; for pooled tables with a codec that clamps 2
-    · e + w, one e being the clamped copy.
+    ``sent_gradients`` : 2 · e, reordered for sending; pooled tables with a codec that clamps: 2 · e
+    + w, one e being the clamped copy.
     ``held_gradients`` : e of pooled tables without a codec, whose gradients are sent as they are.
 
     TorchRec's reduce-scatters (pooled, row-wise) need less; they are charged like the others.

@@ -86,9 +86,9 @@ def _check_stash(model: Model, cluster: Cluster) -> None:
     if model.workload.stash_window_ms is None or cluster.reservations.activations:
         return
     raise BadInput(
-        "workload.stash_window_ms: stashed weights leave HBM in the dense part, and nothing is "
-        f"reserved for it alone on cluster {cluster.name}; needed: reservations.activations, what "
-        "the dense part takes between forward and backward exchange"
+        "workload.stash_window_ms: stashed weights leave HBM in the dense part, but cluster "
+        f"{cluster.name} reserves nothing for it alone; needed: reservations.activations, the "
+        "memory of the dense part between forward and backward exchange"
     )
 
 

@@ -24,8 +24,7 @@ Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(a
 
 
 class EfficiencyCurve(Spec):
-    """Share of HBM's bandwidth that a tiered table reaches, x_eff, over the variable that drives
-    it.
+    """Share of HBM's bandwidth that a tiered table reaches, x_eff, over a variable.
 
     Over the hit ratio this is the law of the tiers: the time of a lookup at hit ratio 1 (its path,
     which every lookup pays) plus the time that misses add, up to the last tier's time at hit ratio
@@ -48,7 +47,9 @@ class EfficiencyCurve(Spec):
     def _rising(self) -> EfficiencyCurve:
         arguments = [point[0] for point in self.points]
         if any(b <= a for a, b in pairwise(arguments)):
-            raise ValueError("points must come by rising argument; allowed: every argument once")
+            raise ValueError(
+                "points must be sorted by rising argument; allowed: every argument once"
+            )
         return self
 
     @property

@@ -41,7 +41,7 @@ class TableTerms(Spec):
     @model_validator(mode="after")
     def _rising(self) -> TableTerms:
         if any(b[0] <= a[0] for a, b in pairwise(self.missed)):
-            raise ValueError("missed must come by rising size; allowed: every size once")
+            raise ValueError("missed must be sorted by rising size; allowed: every size once")
         return self
 
 

@@ -3,10 +3,11 @@
 They say which ranks hold parts of which table (``shard_matrix``), and how each table is cut
 (``shard_strategy``) and compressed (``compression_strategy``). Row parts are not written: their
 number is the table's ranks divided by its column parts. In rank order, runs of that many ranks hold
-the column parts from the left, and row i is on rank i mod the run's length of its run.
+the column parts from the left, and row i is on rank number (i mod the run's length) of its run.
 
-References ---------- NVIDIA-Merlin/HugeCTR at 2f2016fa,
-``HugeCTR/include/embeddings/embedding_collection.hpp`` and
+References
+----------
+NVIDIA-Merlin/HugeCTR at 2f2016fa, ``HugeCTR/include/embeddings/embedding_collection.hpp`` and
 ``HugeCTR/src/embeddings/embedding_collection.cpp``, which has the rules that :func:`read` checks.
 """
 

@@ -30,9 +30,11 @@ class DomainBandwidths(GeneralizedCommsBandwidth):
     domain_ranks : int
         Ranks of a domain.
 
-    Notes ----- TorchRec passes the ranks on a host and the ranks of the collective. For the second
-    leg of table-row-wise, between groups, it passes one rank per host, which looks the same as
-    hosts of a single GPU. An all-reduce keeps TorchRec's rule: all network cards of a host.
+    Notes
+    -----
+    TorchRec passes the ranks on a host and the ranks of the collective. For the second leg of
+    table-row-wise, between groups, it passes one rank per host, which looks the same as hosts of a
+    single GPU. An all-reduce keeps TorchRec's rule: all network cards of a host.
     """
 
     def __init__(self, intra: float, inter: float, domain_ranks: int) -> None:
