@@ -81,13 +81,13 @@ def _judged(error: BaseException) -> tuple[int, str, bool]:
 
 
 def _say_json(error: BaseException, code: int, message: str, foreseen: bool) -> None:
-    told: dict[str, object] = {"kind": KINDS[code], "message": message, "exit_code": code}
+    report_body: dict[str, object] = {"kind": KINDS[code], "message": message, "exit_code": code}
     if isinstance(error, BadInput):
-        told["problems"] = [asdict(problem) for problem in error.problems]
+        report_body["problems"] = [asdict(problem) for problem in error.problems]
     if not foreseen:
-        told["traceback"] = "".join(traceback.format_exception(error))
+        report_body["traceback"] = "".join(traceback.format_exception(error))
     with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
-        print(json.dumps({"error": told}), file=sys.stderr)
+        print(json.dumps({"error": report_body}), file=sys.stderr)
 
 
 def open_streams() -> None:

@@ -90,13 +90,13 @@ def _telling(command: Callable[..., None]) -> Callable[..., None]:
     """The command with a message for an interruption, on which Typer exits silently."""
 
     @wraps(command)
-    def told(*arguments: object, **options: object) -> None:
+    def wrapped(*arguments: object, **options: object) -> None:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
             raise typer.Abort from None
 
-    return told
+    return wrapped
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -254,7 +254,7 @@ class Cluster(Spec):
         ``measured`` (the measured peak, less its bytes per sample · samples), ``context``,
         ``batch`` (kjt_multiple · 8 · ids of the rank's batch), ``further``.
         """
-        held, said = self.reservations, model.outside_embeddings
+        held, stated = self.reservations, model.outside_embeddings
         batch = model.workload.batch_per_rank
         ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
         found = {
@@ -264,13 +264,13 @@ class Cluster(Spec):
         }
         if held.outside_embeddings is not None:
             return found | {"measured": Fraction(held.outside_embeddings), "batch": Fraction(0)}
-        if said is None:
+        if stated is None:
             return found
-        found["dense_activations"] = Fraction(said.activation_bytes_per_sample * batch)
-        if said.measured_peak is not None:
-            return found | {"measured": Fraction(said.constant_peak), "batch": Fraction(0)}
-        found["dense"] += said.parameter_multiple * said.parameter_bytes
-        found["context"] = Fraction(said.context)
+        found["dense_activations"] = Fraction(stated.activation_bytes_per_sample * batch)
+        if stated.measured_peak is not None:
+            return found | {"measured": Fraction(stated.constant_peak), "batch": Fraction(0)}
+        found["dense"] += stated.parameter_multiple * stated.parameter_bytes
+        found["context"] = Fraction(stated.context)
         return found
 
     def usable_ddr(self, model: Model) -> tuple[int, ...]:

@@ -216,9 +216,9 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
 
 def _what(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
-    said = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
+    message = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
     # PyYAML 6.0.4 has its own limit, and looks ahead far enough to reach it first
-    return _TOO_DEEP if "maximum nesting depth" in said else f"not valid YAML: {said}"
+    return _TOO_DEEP if "maximum nesting depth" in message else f"not valid YAML: {message}"
 
 
 MAX_BYTES = 64 * 2**20

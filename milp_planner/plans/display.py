@@ -213,15 +213,15 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
 
 def hit_warnings(plan: Plan) -> list[str]:
     """A sentence for each source that is not a checked formula or a measured curve."""
-    sources, told = hit_sources(plan), []
+    sources, sentences = hit_sources(plan), []
     for source, what in (
         ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
         ("unchecked", "Hit ratios outside the region that was checked (see `simulate`)"),
     ):
         names = [name for name, found in sources.items() if found == source]
         if names:
-            told.append(f"{what}: {listed(names, NAMED)}")
-    return told
+            sentences.append(f"{what}: {listed(names, NAMED)}")
+    return sentences
 
 
 def width_warnings(plan: Plan) -> list[str]:

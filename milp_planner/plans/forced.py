@@ -68,8 +68,8 @@ class Forced(Facts):
 
 
 def _named(ranks: tuple[int, ...], count: int) -> str:
-    told = show_ranks(ranks, count)
-    return f"{told} ranks" if told.startswith("all") else f"rank{'s' * (len(ranks) > 1)} {told}"
+    shown = show_ranks(ranks, count)
+    return f"{shown} ranks" if shown.startswith("all") else f"rank{'s' * (len(ranks) > 1)} {shown}"
 
 
 def forced_overflow(options: Options) -> Forced | None:

@@ -133,8 +133,8 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
 def assumed_of(model: Model, cluster: Cluster) -> str | None:
     """A line about assumptions on HBM and host memory; None if the inputs state everything."""
     most = max(rank.hbm_bytes for rank in cluster.ranks)
-    told = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
-    return "; ".join(each for each in told if each is not None) or None
+    assumptions = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
+    return "; ".join(each for each in assumptions if each is not None) or None
 
 
 def held_of(plan: Plan) -> Held | None:

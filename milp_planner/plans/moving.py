@@ -110,14 +110,14 @@ def moving_told(plan: Plan) -> list[str]:
         return []
     model, outcome, unit = moving.of(plan.instance), moving.outcome, plan.instance.time_unit
     paid = model.paid(outcome.placement) if outcome.placement is not None else 0
-    told = (
+    summary = (
         f"with moves at {show_cost(int(moving.price * 10**9), unit)} a GB: "
         f"{show_cost(outcome.objective, unit)}, of which {show_cost(paid, unit)} for moves"
     )
     if outcome.certified_bound is None:
-        return [f"{told}; nothing is certified"]
+        return [f"{summary}; nothing is certified"]
     gap = certified_gap(outcome)
     bound = "no plan is better" if not gap else (
         f"no plan is below {show_cost(outcome.certified_bound, unit)} (gap {show_gap(gap)})"
     )  # fmt: skip
-    return [f"{told}; certified: {bound}"]
+    return [f"{summary}; certified: {bound}"]

@@ -101,8 +101,8 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     cluster, divisions = Cluster.from_dict(part["cluster"], f"{what}: cluster"), None
     moving = None
     if "moving" in document:
-        told = unpacked(document["moving"], f"{what}: moving")
-        moving = moving_from_dict(told, instance, f"{what}: moving")
+        stored = unpacked(document["moving"], f"{what}: moving")
+        moving = moving_from_dict(stored, instance, f"{what}: moving")
     if "divisions" in document:
         divisions = divisions_from_dict(
             document["divisions"], cluster, unpacked, f"{what}: divisions"
@@ -173,11 +173,11 @@ def _check(plan: Plan, what: str) -> None:
         )
 
 
-def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
+def _difference(stored: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
     """The first difference between ``tables`` and those derived from outcome, model and cluster."""
-    if len(told) != len(again):
-        return f"there are {len(told)}, it places {len(again)}"
-    one, other = next((a, b) for a, b in zip(told, again, strict=True) if a != b)
+    if len(stored) != len(again):
+        return f"there are {len(stored)}, it places {len(again)}"
+    one, other = next((a, b) for a, b in zip(stored, again, strict=True) if a != b)
     mine, derived = one.to_dict(), other.to_dict()
     field = next(key for key in {**derived, **mine} if mine.get(key) != derived.get(key))
     found, wanted = shown(mine.get(field)), shown(derived.get(field))

@@ -325,8 +325,8 @@ async def _plain(_request: Request, error: Exception) -> Response:
 
 async def _body(request: Request, most: int) -> bytes:
     """The request's body, read up to the allowed size."""
-    said = request.headers.get("content-length", "0")
-    if said.isdigit() and int(said) > most:
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > most:
         raise Refused(413, f"the request is larger than {most:,} bytes")
     parts, size = [], 0
     async for part in request.stream():

@@ -146,10 +146,10 @@ def _nearest(
 def _places(instance: Instance, option: int, old: PlacedTable, ranks: RankMap) -> Ranks | None:
     """The ranks of a table's blocks, newly numbered; None if its option cannot be placed there."""
     blocks = instance.blocks_of(option)
-    told = regrouped(old.ranks, len(blocks) > 1)
-    if len(told) != len(blocks) or any(rank not in ranks for block in told for rank in block):
+    placed = regrouped(old.ranks, len(blocks) > 1)
+    if len(placed) != len(blocks) or any(rank not in ranks for block in placed for rank in block):
         return None
-    moved = tuple(tuple(ranks[rank] for rank in block) for block in told)
+    moved = tuple(tuple(ranks[rank] for rank in block) for block in placed)
     pairs = zip(blocks, moved, strict=True)
     if all(misplaced(instance, instance.block(b), np.asarray(own)) is None for b, own in pairs):
         return moved

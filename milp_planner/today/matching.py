@@ -65,9 +65,9 @@ def compile_grown(
     if not new:
         compiled = compile_for(widened(read, rows), cluster, objective)
         return _on_it(compiled, rows, (), wrong)
-    told = {row.table: row for row in later}
-    if all(name in told for name in new):
-        rows = [row or _whole(told[t.name]) for t, row in zip(read.tables, rows, strict=True)]
+    by_name = {row.table: row for row in later}
+    if all(name in by_name for name in new):
+        rows = [row or _whole(by_name[t.name]) for t, row in zip(read.tables, rows, strict=True)]
         compiled = compile_for(widened(read, rows), cluster, objective)
         return _on_it(compiled, rows, new, wrong)
     compiled = compile_for(widened(read, rows), cluster, objective)
@@ -267,10 +267,10 @@ def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarra
     fixed = [instance.settled_ranks(block) for block in blocks]
     known = [ranks for ranks in fixed if ranks is not None]
     if len(known) == len(blocks):
-        told = [int(rank) for ranks in known for rank in ranks]
-        if row.ranks is not None and sorted(row.ranks) != sorted(told):
+        expected = [int(rank) for ranks in known for rank in ranks]
+        if row.ranks is not None and sorted(row.ranks) != sorted(expected):
             raise BadInput(f"{row.where}: {instance.option_names[option]} needs ranks "
-                           f"{_short(told)}, found {_short(row.ranks)}")  # fmt: skip
+                           f"{_short(expected)}, found {_short(row.ranks)}")  # fmt: skip
         return known
     if row.ranks is None:
         raise BadInput(f"{row.where}: {instance.option_names[option]} needs its ranks")

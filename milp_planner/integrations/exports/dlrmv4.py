@@ -81,14 +81,14 @@ def write(plan: Plan) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Sentences about what the variables cannot express."""
-    work, said = plan.model.workload, _priced_for(plan)
+    work, expressed = plan.model.workload, _priced_for(plan)
     free = min(plan.cluster.usable_hbm(plan.model)) / 2**30
     found = ["the ranks are left to the trainer's own planner"]
-    if HBM in said:
+    if HBM in expressed:
         found.append(f"{HBM} is before reservations; the plan keeps within {free:.1f} GiB")
     else:
         found.append(f"{HBM} counts in whole GiB, of which a rank has none")
-    if FORWARD not in said or BACKWARD not in said:
+    if FORWARD not in expressed or BACKWARD not in expressed:
         found.append(f"the exchange in {work.exchange_dtype} cannot be expressed")
     if work.codec_peak_factor is not None and not _plain(work):
         found.append(
@@ -128,17 +128,17 @@ def workload(text: str, model: Model) -> dict[str, Any]:
 
 def unread(text: str) -> list[str]:
     """Sentences about contents of the file that a model does not hold."""
-    variables, said = assignments(text), []
+    variables, sentences = assignments(text), []
     if HBM in variables:
         cap = _whole(variables, HBM)
-        said.append(
+        sentences.append(
             f"{HBM}={cap} is the cluster's, not the model's: plan on one whose ranks have "
             f"hbm: {cap}GiB"
         )
     others = [name for name in variables if name not in VARIABLES]
     if others:
-        said.append(f"not read: {', '.join(others)}")
-    return said
+        sentences.append(f"not read: {', '.join(others)}")
+    return sentences
 
 
 def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, PinSpec]:

@@ -192,8 +192,8 @@ def summary(
     The outcome is of an Instance written from TorchRec (picoseconds); ``rating`` is TorchRec's own
     figure for the same plan in milliseconds.
     """
-    told = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
-    lines = [f"--- milp-planner: {told} ---"]
+    verdict_line = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
+    lines = [f"--- milp-planner: {verdict_line} ---"]
     if outcome.objective is not None:
         text = f"{objective.replace('_', ' ')} {milliseconds(outcome.objective):.6f} ms"
         if rating is not None:

@@ -141,8 +141,8 @@ class TwoDShardingPlanner:
         try:
             plan = self.plan(module, sharders)
         except Exception as error:
-            told = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
-            received(pg, told)
+            sent = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
+            received(pg, sent)
             raise
         plan, self.arguments = received(pg, (plan, self.arguments))
         return plan
