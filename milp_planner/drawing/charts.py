@@ -116,7 +116,7 @@ def _n(value: float) -> str:
 
 LEFT, RIGHT, BOTTOM, HEIGHT = 92, 24, 48, 300
 COLOURS = 8
-# #: Upper estimate of the average width of a letter in a label.
+#: Upper estimate of the average width of a letter in a label.
 LETTER = 6.6
 _SAMPLE, _ROW = 34, 20
 Points = Sequence[tuple[float, float]]
@@ -142,7 +142,7 @@ class LogScale(Scale):
         return [v for v in every if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
 
 
-# #: Least distance between the ticks of a PlaceScale.
+#: Least distance between the ticks of a PlaceScale.
 _APART = 64.0
 
 
@@ -192,7 +192,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A dot with a tooltip, and a line down to ``low``, if a lower value is known."""
+    """A dot with a tooltip, and a line down to ``low`` if a lower bound is known."""
 
     x: float
     y: float
@@ -211,7 +211,7 @@ def chart(
     show: tuple[Show, Show],
     marks: Sequence[Mark] = (),
 ) -> Drawing:
-    """Curves and marks with axes and legend; this places the scales on the drawing."""
+    """Curves and marks with axes and legend; places the given scales on the drawing."""
     named = [line for line in lines if line.name]
     drawing = Drawing(title, about, HEIGHT)
     top = legend(drawing, [(line.name, line.colour) for line in named]) if named else 34.0

@@ -147,8 +147,8 @@ class Frequency(_Access):
     """The word frequency."""
     curve: Annotated[str, Field(min_length=1)]
     """A shipped curve (criteo, criteo-large), or a CSV file with the columns rank and share: the
-    share of the lookups that go to the rank most popular rows. Its path is relative to the model
-    file."""
+    share of the lookups that go to the most popular rows up to that rank. Its path is relative to
+    the model file."""
 
 
 def name_as_kind(value: object) -> object:

@@ -10,7 +10,7 @@ from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.strict_yaml import csv_lines
 
 Points = tuple[tuple[int, float], ...]
-"""Pairs (rank, share of the lookups that go to the ``rank`` most popular rows), by rising rank."""
+"""Pairs (rank, share of the lookups that go to rows up to that rank), by rising rank."""
 
 _FOLDER = resources.files("milp_planner.inputs") / "frequencies"
 _HEADER = ["rank", "share"]

@@ -121,8 +121,8 @@ class OutsideEmbeddings(Spec):
     """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
     measured; replaces all fields below, including context, except the part per sample."""
     measured_batch: Count | None = None
-    """Samples per rank in that measurement; if given, the peak changes with the batch by
-    activation_bytes_per_sample."""
+    """Samples per rank in that measurement; if given, the peak grows with the batch by
+    activation_bytes_per_sample per sample."""
     parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     parameter_multiple: Annotated[int, Field(ge=1, le=100)] = 4

@@ -48,7 +48,7 @@ def group_of(cluster: Cluster) -> Cluster:
 
 
 def is_group_of_its_whole(cluster: Cluster) -> bool:
-    """Whether a cluster that claims to be a sharding group is the group of its whole."""
+    """Whether a cluster that claims to be a sharding group is the group that its whole yields."""
     two_d = cluster.two_d
     if two_d is None or two_d.whole is None:
         return True

@@ -162,8 +162,8 @@ DYNAMICEMB_FIELDS = (
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
 Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
-# #: No blanks or separators, no control characters, no characters that change the direction of
-# text.
+#: No blanks or separators, no control characters, no characters that change the direction of
+#: text.
 _NAME = rf"^[^\s,;={CONTROLS}]+$"
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NAME)]
 

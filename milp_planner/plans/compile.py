@@ -41,7 +41,7 @@ _WHERE = {
 }
 
 
-# #: The plan in production, from which moves are counted: option and ranks by block, per table.
+#: The plan in production, from which moves are counted: option and ranks by block, per table.
 Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 

@@ -22,7 +22,7 @@ from milp_planner.pricing.units import FloatArray
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
-# #: Most tables listed by a repr and by an HTML repr; of the others they show the number.
+#: Most tables listed by a repr and by an HTML repr; of the others they show the number.
 LINES, ROWS = 6, 20
 HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
 

@@ -32,7 +32,7 @@ from milp_planner.serve.jobs import DONE, ENDED, QUEUED, RUNNING, Full, Job, Job
 from milp_planner.serve.limits import Limits
 from milp_planner.serve.openapi import description
 
-# #: Request texts that may be parsed at the same time; each takes a thread.
+#: Request texts that may be parsed at the same time; each takes a thread.
 READERS = 2
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "

@@ -41,13 +41,12 @@ from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import write_plan
 
 PLAN, PICTURE, REPORT = "plan.json", "picture.json", "report.html"
-# #: Least seconds between two events.
+#: Least seconds between two events.
 APART = 0.2
 
 
 class News:
-    """Events as lines of JSON for the service; progress that comes too soon waits for the next
-    line."""
+    """Events as lines of JSON for the service; progress that comes too soon waits."""
 
     def __init__(self, write: Callable[[str], object], clock: Callable[[], float]) -> None:
         self._write, self._clock = write, clock

@@ -25,11 +25,11 @@ from milp_planner.serve.limits import Limits
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
-# #: Events of a job that are kept: the first few, and the newest.
+#: Events of a job that are kept: the first few, and the newest.
 MOST_EVENTS = 500
-# #: Seconds between two checks of a process's memory, and between two keep-alives to a client.
+#: Seconds between two checks of a process's memory, and between two keep-alives to a client.
 LOOK, ALIVE = 0.2, 10.0
-# #: Bytes of the longest line that a process may write.
+#: Bytes of the longest line that a process may write.
 LINE = 4 * 2**20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -16,7 +16,7 @@ from milp_planner.plans.compile import Compiled, regrouped
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import Choice
 
-# #: Rank of the old cluster -> the same rank in the new one, without ranks that are gone.
+#: Rank of the old cluster -> the same rank in the new one, without ranks that are gone.
 RankMap = dict[int, int]
 
 

@@ -24,7 +24,7 @@ from milp_planner.pricing import Options, hugectr
 from milp_planner.pricing.options import TIERED, Choice
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
 
-# #: Most seconds for placing new tables initially.
+#: Most seconds for placing new tables initially.
 GREEDY_SECONDS = 10.0
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 

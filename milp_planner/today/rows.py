@@ -20,12 +20,12 @@ from milp_planner.plans.plan_file import read_plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
 
-# #: A plan object, a file of one, or pins for each table (a trainer's file read back).
+#: A plan object, a file of one, or pins for each table (a trainer's file read back).
 TodaySource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
-# #: Columns that a CSV may omit.
+#: Columns that a CSV may omit.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
-# #: Most wrong rows listed; further ones are counted.
+#: Most wrong rows listed; further ones are counted.
 MOST_WRONG = 20
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 

@@ -148,7 +148,7 @@ def _ratio(text: str, where: str) -> Fraction:
     return ratio
 
 
-# #: Columns of the printout needed besides those that describe the plan.
+#: Columns of the printout needed besides those that describe the plan.
 NEEDED = ("Num Indices", "Sum Num Poolings", "Features", "Output", "Weighted", "Batch Sizes")
 FIELDS = (
     "name", "rows", "dim", "output", "num_features", "weighted", "pooling_factor",

@@ -27,8 +27,8 @@ from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
-# #: The fields read and written, by message: (name, type, repeated); proto2, so absent fields are
-# distinguishable.
+#: The fields read and written, by message: (name, type, repeated); proto2, so absent fields are
+#: distinguishable.
 _FIELDS = {
     "Config": [("feature_configs", "FeatureConfig", True)],
     "FeatureConfig": [("id_feature", "IdFeature", False)],

@@ -143,9 +143,10 @@ class Guilty:
 
     rank: int
     """Under ``busiest_rank`` the busiest one; under ``critical_path`` the one whose peaks make up
-    most of the path. Of equal ones the lowest."""
+    most of the path. The lowest of those that tie."""
     milliseconds: float
-    """The time that it takes: its sum, or the sum of the phases in which it is slowest."""
+    """The time for which it holds up the others: its sum, or the sum of the phases in which it is
+    slowest."""
     tables: tuple[tuple[str, float], ...]
     """Tables with their cost in those phases on this rank, ms, highest first."""
 

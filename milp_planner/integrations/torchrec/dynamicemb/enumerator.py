@@ -1,6 +1,6 @@
-"""TorchRec's enumerator with the options of dynamicemb tables, and the chosen ones.
+"""TorchRec's enumerator with the options of dynamicemb tables, and the decisions among them.
 
-Options are mode × cache ratio, row-wise; the chosen ones are expressed in the runtime's own terms.
+Options are mode × cache ratio, row-wise; decisions are expressed in the runtime's own terms.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from milp_planner.integrations.torchrec.sharding_plan import from_document, to_d
 
 logger = logging.getLogger(__name__)
 
-# #: Key of a plan's outcome in its metadata.
+#: Key of a plan's outcome in its metadata.
 OUTCOME = "milp_planner_outcome"
 _AUTHOR = "milp-planner"
 
