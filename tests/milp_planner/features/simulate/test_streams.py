@@ -52,5 +52,5 @@ def test_keys_come_from_files(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("7\n-2\n")
     assert read_keys([tmp_path / "a.npy", tmp_path / "b.txt"]).tolist() == [3, 1, 7, -2]
     (tmp_path / "c.txt").write_text("")
-    with pytest.raises(BadInput, match="has no keys"):
+    with pytest.raises(BadInput, match="holds no key"):
         read_keys([tmp_path / "c.txt"])
