@@ -82,11 +82,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from scenarios.batch import find_suite, run_batch
 
     if address is not None and engine is not EngineName.RAY:
-        raise BadInput("--address: goes with --engine ray")
+        raise BadInput("--address: needs --engine ray")
     kept = find_cache(cache, no_cache)
     found, folder = find_suite(suite)
     if query is not None:
-        _answer(output, query)  # mistakes are reported before anything is solved
+        _answer(output, query)  # report mistakes before solving anything
     with _terminated_as_interrupted(), _progress(found.name) as note:
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,

@@ -46,9 +46,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     ] = Device.CPU,
     quick: Annotated[
         bool,
-        option(
-            "--quick", "Fewer points and repeats: good for a first look, not for a profile to keep."
-        ),
+        option("--quick", "Fewer points and repeats: for a first look, not for a lasting profile."),
     ] = False,
     threads: Annotated[
         int | None,
@@ -77,9 +75,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         float,
         option(
             "--max-spread SHARE",
-            "Repeats that spread by more than this (half their interquartile range over the "
-            "median) are repeated further, and left out if too uncertain even then; a sweep is "
-            "refused (its column spread, or half the range of repeats).",
+            "Measurements whose repeats spread by more than this (half their interquartile range "
+            "over the median) are repeated further, and left out if still too uncertain; a sweep "
+            "with such a spread (its column spread, or half the range of repeats) is refused.",
             positive,
         ),
     ] = 0.25,
@@ -94,7 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
-        raise BadInput(f"{', '.join(measuring)}: for a measurement; --raw measures nothing")
+        raise BadInput(f"{', '.join(measuring)}: only for measurements; --raw measures nothing")
     target = output or (None if json else Path(PROFILE_FILE))
     if target is not None:
         _check_name(target)
@@ -103,7 +101,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         _fit(raw, base, max_spread, target, json)
         return
     if base is not None:
-        raise typer.BadParameter("--base goes with --raw; a measurement brings all its numbers")
+        raise typer.BadParameter("--base needs --raw; a measurement has all its numbers")
     name = "calibrated" if target is None else target.stem
     found = _measure(name, device, quick, threads, max_spread, seed)
     if target is not None:

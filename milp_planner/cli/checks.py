@@ -45,9 +45,9 @@ def check(
         if not problems:
             count = f", {len(warnings)} warning{'s' * (len(warnings) > 1)}" if warnings else ""
             console.out().print(f"no problems in {model} and {cluster}{count}")
-            told = assumed(model, cluster)
-            if told is not None:
-                console.out().print(told)
+            assumption = assumed(model, cluster)
+            if assumption is not None:
+                console.out().print(assumption)
     if problems:
         raise typer.Exit(2)
 

@@ -37,13 +37,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     Each row is one formulation minimising one objective: the value of its plan under all three
     objectives, whether the solver-free check accepts it, and its gaps to the best bounds that any
     row certified and proved. A plan that ignores fusion groups is shown both as planned and as the
-    runtime would run it, and the DP runs a second time with fusion groups taken into account.
-    A formulation starts from its own plans for the other objectives. A solve stops early once its
-    plan meets a bound that another row proved; its row says so.
-    The DP is the published one as merged, with 100 × 25 bins for each device and no cap. As first
-    written it has 100 × 50 bins, at most 1,024 on an axis: --set dp.variant=first (a setting is
-    preceded by its formulation). The bins are listed below the table. `milp-planner report` draws
-    the file that -o writes.
+    runtime would run it, and the DP runs a second time with fusion groups taken into account. A
+    formulation starts from its own plans for the other objectives. A solve stops early once its
+    plan meets a bound that another row proved; its row says so. The DP is the published one as
+    merged, with 100 × 25 bins for each device and no cap. Its first version has 100 × 50 bins, at
+    most 1,024 on an axis: --set dp.variant=first (prefix a setting with its formulation). The bins
+    are listed below the table. `milp-planner report` draws the file that -o writes.
     """
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
     from milp_planner.features.compare.facts import comparison_of, draw_comparison

@@ -9,85 +9,66 @@ import typer
 
 from milp_planner.cli import console, options
 from milp_planner.cli.explain_asked import (
+    AlternativesOption,
+    AskOption,
     BudgetsOption,
+    ClusterOption,
+    CsvOption,
+    DrawsOption,
     ExtraOption,
+    LimitsOption,
+    ModelOption,
     OverOption,
+    SensitivityOption,
+    SpreadOption,
     StepOption,
     StepsOption,
+    TableOption,
+    TargetOption,
     WithinOption,
+    parse_budgets,
+    parse_limits,
+    parse_over,
+    parse_questions,
+    parse_share,
+    parse_sizes,
+    parse_time,
+    refuse_strays,
+    write_steps,
 )
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import argument, option, whole
+from milp_planner.cli.options import argument
 from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.answers import Answers
+    from milp_planner.features.explain.answers import Answers, Asked
+    from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.placement import Plan
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
     plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
-    ask: Annotated[
-        list[str] | None,
-        option(
-            "--ask QUESTION",
-            "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be "
-            "repeated. Default: why and staircase, or why-not if no plan exists.",
-        ),
-    ] = None,
-    table: Annotated[
-        list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
-    ] = None,
-    alternatives: Annotated[
-        int, option("--alternatives N", "why: alternatives to show for each table.", whole(1, 1000))
-    ] = 3,
+    ask: AskOption = None,
+    table: TableOption = None,
+    alternatives: AlternativesOption = 3,
     extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     over: OverOption = "hbm",
     budgets: BudgetsOption = "12",
     within: WithinOption = "0.5%",
-    csv: Annotated[
-        Path | None, option("--csv FILE", "frontier: also write its points as CSV.")
-    ] = None,
-    target: Annotated[
-        str | None,
-        option("--target TIME", "smallest: objective to reach, such as 2.5ms; default: any plan."),
-    ] = None,
-    limits: Annotated[
-        str, option("--limits LIST", "replan: how many tables may move, or sizes such as 10GB.")
-    ] = "0,1,2,4,8",
-    model: Annotated[
-        str | None, option("--model MODEL", "replan: the model, if it has changed.")
-    ] = None,
-    cluster: Annotated[
-        str | None, option("--cluster CLUSTER", "replan: the cluster, if it has changed.")
-    ] = None,
+    csv: CsvOption = None,
+    target: TargetOption = None,
+    limits: LimitsOption = "0,1,2,4,8",
+    model: ModelOption = None,
+    cluster: ClusterOption = None,
     today: options.TodayOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
-    sensitivity: Annotated[
-        bool,
-        option(
-            "--sensitivity", "Short for --ask sensitivity: what would change if prices were wrong."
-        ),
-    ] = False,
-    spread: Annotated[
-        float,
-        option(
-            "--spread SHARE",
-            "sensitivity: assumed error of a price for which the profile states no spread.",
-        ),
-    ] = 0.2,
-    draws: Annotated[
-        int,
-        option(
-            "--draws N",
-            "sensitivity: number of random draws of all prices at once.",
-            whole(0, 100_000),
-        ),
-    ] = 20,
+    sensitivity: SensitivityOption = False,
+    spread: SpreadOption = 0.2,
+    draws: DrawsOption = 20,
     formulation: options.FormulationOption = "auto",
     time_limit: options.TimeLimitOption = 60.0,
     seed: options.SeedOption = 0,
@@ -104,34 +85,78 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     first moves from the plan you run would gain. -o writes the plan found by replan (at its largest
     limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
-    from milp_planner.cli import explain_asked
-    from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.budget import Budget
-    from milp_planner.plans.plan_file import read_plan, write_plan
-    from scenarios import catalog
+    from milp_planner.plans.plan_file import read_plan
 
-    questions = explain_asked.parse_questions(ask or [])
-    if sensitivity:
-        questions.append("sensitivity")
-    if today is not None and "moves" not in questions:
-        questions.append("moves")
-    explain_asked.refuse_strays(context, questions)
+    questions = _questions(context, ask, sensitivity, today)
     _check_output(questions, output)
     check_writable(csv)
     settings = options.make_settings(
         time_limit, seed=seed, workers=workers, formulation=formulation
     )
     read = read_plan(plan)
-    counted, by = explain_asked.parse_limits(limits)
-    kinds = explain_asked.parse_over(over)
-    asked = Asked(
+    asked = _asked(
+        read, over=over, budgets=budgets, within=within, table=table, alternatives=alternatives,
+        extra=extra, target=target, limits=limits, model=model, cluster=cluster, today=today,
+        spread=spread, draws=draws,
+    )  # fmt: skip
+    work = Work("explaining")
+    answers = _answers(work, read, questions, asked, Budget(work.settings(settings), formulation))
+    _write(answers, output, csv)
+    if steps is not None:
+        write_steps(answers.steps or (), steps, step)
+    _show(read, answers, everything, json)
+    if answers.better is not None:
+        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
+    unfit = answers.replan is not None and answers.replanned is None
+    none = unfit or read.outcome.status.value == "infeasible"
+    finish("infeasible" if none else "feasible", work.interrupted)
+
+
+def _questions(
+    context: typer.Context, ask: list[str] | None, sensitivity: bool, today: Path | None
+) -> list[str]:
+    """The questions to answer; BadInput for options of others."""
+    questions = parse_questions(ask or [])
+    if sensitivity:
+        questions.append("sensitivity")
+    if today is not None and "moves" not in questions:
+        questions.append("moves")
+    refuse_strays(context, questions)
+    return questions
+
+
+def _asked(  # noqa: PLR0913 - one parameter an option
+    read: Plan,
+    *,
+    over: str,
+    budgets: str,
+    within: str,
+    table: list[str] | None,
+    alternatives: int,
+    extra: str,
+    target: str | None,
+    limits: str,
+    model: str | None,
+    cluster: str | None,
+    today: Path | None,
+    spread: float,
+    draws: int,
+) -> Asked:
+    """Parse the options of the questions."""
+    from milp_planner.features.explain.answers import Asked
+    from scenarios import catalog
+
+    counted, by = parse_limits(limits)
+    kinds = parse_over(over)
+    return Asked(
         over=kinds,
-        budgets=explain_asked.parse_budgets(budgets, kinds),
-        enough=explain_asked.parse_share(within, "--within"),
+        budgets=parse_budgets(budgets, kinds),
+        enough=parse_share(within, "--within"),
         tables=tuple(table or ()),
         alternatives=alternatives,
-        extras=explain_asked.parse_sizes(extra, "--extra"),
-        target=None if target is None else explain_asked.parse_time(target),
+        extras=parse_sizes(extra, "--extra"),
+        target=None if target is None else parse_time(target),
         limits=counted,
         by=by,
         model=None if model is None else catalog.find_model(model),
@@ -140,28 +165,31 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         spread=spread,
         draws=draws,
     )
-    work, so_far = Work("explaining"), list[Answers]()
-    budget = Budget(work.settings(settings), formulation)
+
+
+def _answers(work: Work, read: Plan, questions: list[str], asked: Asked, budget: Budget) -> Answers:
+    """Answer the questions; after a second interruption, those answered so far."""
+    from milp_planner.features.explain.answers import answer
+
+    so_far: list[Answers] = []
     try:
-        answers = work.run(lambda: answer(read, questions, asked, budget, so_far.append))
-    except KeyboardInterrupt:  # the second one: what is answered is not lost
+        return work.run(lambda: answer(read, questions, asked, budget, so_far.append))
+    except KeyboardInterrupt:
         if not so_far:
             raise
-        answers = so_far[-1]
+        return so_far[-1]
+
+
+def _write(answers: Answers, output: Path | None, csv: Path | None) -> None:
+    """Write the plan that replan found, and the points of the frontier."""
     if output is not None and answers.replanned is not None:
+        from milp_planner.plans.plan_file import write_plan
+
         write_plan(answers.replanned, output)
     if csv is not None and answers.frontier is not None:
         from milp_planner.features.explain.frontier_draw import to_csv
 
         write_atomically(csv, to_csv(answers.frontier))
-    if steps is not None:
-        explain_asked.write_steps(answers.steps or (), steps, step)
-    _show(read, answers, everything, json)
-    if answers.better is not None:
-        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
-    unfit = answers.replan is not None and answers.replanned is None
-    none = unfit or read.outcome.status.value == "infeasible"
-    finish("infeasible" if none else "feasible", work.interrupted)
 
 
 def _keep(better: Plan, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""The questions of ``explain`` and ``report``: their options, and how these are parsed."""
+"""The questions of ``explain`` and ``report``: their options and the parsers of these."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli.options import given, option
+from milp_planner.cli.options import given, option, whole
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def parse_over(text: str) -> tuple[str, ...]:
 
 
 def parse_budgets(text: str, over: Sequence[str]) -> tuple[int, ...] | int:
-    """Parse a number of budgets (``12``), sizes (``80GB,96GB``) or numbers of machines
-    (``1,2``)."""
+    """Parse budgets: how many (``12``), sizes (``80GB,96GB``) or numbers of machines (``1,2``)."""
     parts = [part.strip() for part in text.split(",")]
     numbers = all(part.isascii() and part.isdigit() for part in parts)
     if numbers and len(parts) == 1:
@@ -139,7 +138,7 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
 
 
 def write_steps(plans: Sequence[Plan], folder: Path, which: str | None) -> None:
-    """Write the plans after some moves to a folder: those of the table, those named, or all."""
+    """Write the plans after some moves to a folder: those in the table, those named, or all."""
     from milp_planner.features.explain.moves import FIRST
     from milp_planner.plans.plan_file import write_plan
 
@@ -167,6 +166,53 @@ def _numbers(text: str, count: int) -> set[int]:
     return found
 
 
+AskOption = Annotated[
+    list[str] | None,
+    option(
+        "--ask QUESTION",
+        "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be "
+        "repeated. Default: why and staircase, or why-not if no plan exists.",
+    ),
+]
+TableOption = Annotated[
+    list[str] | None, option("--table NAME", "why: only this table; may be repeated.")
+]
+AlternativesOption = Annotated[
+    int, option("--alternatives N", "why: alternatives to show for each table.", whole(1, 1000))
+]
+CsvOption = Annotated[Path | None, option("--csv FILE", "frontier: also write its points as CSV.")]
+TargetOption = Annotated[
+    str | None,
+    option("--target TIME", "smallest: objective to reach, such as 2.5ms; default: any plan."),
+]
+LimitsOption = Annotated[
+    str, option("--limits LIST", "replan: how many tables may move, or sizes such as 10GB.")
+]
+ModelOption = Annotated[
+    str | None, option("--model MODEL", "replan: the model, if it has changed.")
+]
+ClusterOption = Annotated[
+    str | None, option("--cluster CLUSTER", "replan: the cluster, if it has changed.")
+]
+SensitivityOption = Annotated[
+    bool,
+    option("--sensitivity", "Short for --ask sensitivity: what would change if prices were wrong."),
+]
+SpreadOption = Annotated[
+    float,
+    option(
+        "--spread SHARE",
+        "sensitivity: assumed error of a price for which the profile states no spread.",
+    ),
+]
+DrawsOption = Annotated[
+    int,
+    option(
+        "--draws N",
+        "sensitivity: number of random draws of all prices at once.",
+        whole(0, 100_000),
+    ),
+]
 ExtraOption = Annotated[
     str, option("--extra SIZES", "staircase: amounts of memory to add (or remove) everywhere.")
 ]
@@ -181,7 +227,7 @@ BudgetsOption = Annotated[
     str,
     option(
         "--budgets LIST|N",
-        "frontier: how many budgets, or which: sizes such as 64GiB,80GiB (reservations included),"
+        "frontier: number of budgets, or a list: sizes such as 64GiB,80GiB (reservations included),"
         " or numbers of machines.",
     ),
 ]
@@ -192,14 +238,14 @@ StepsOption = Annotated[
     Path | None,
     option(
         "--steps FOLDER",
-        "Write the plans along the way from today's plan (0001.json: after the first move): those "
-        "in the table of moves, or those that --step names.",
+        "Write the plans after some moves from today's plan (0001.json: after the first move): "
+        "those in the table of moves, or those that --step names.",
     ),
 ]
 StepOption = Annotated[
     str | None,
     option(
         "--step NUMBERS",
-        "Which plans --steps writes: all, or after how many moves, such as 1,5,20.",
+        "Plans that --steps writes: all, or those after these numbers of moves, such as 1,5,20.",
     ),
 ]

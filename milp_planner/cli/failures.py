@@ -76,18 +76,18 @@ def _judged(error: BaseException) -> tuple[int, str, bool]:
     if isinstance(error, OSError):
         return BAD_INPUT, _of_the_system(error), True
     if isinstance(error, MemoryError):
-        return NO_PLAN, "out of memory: this needs a machine with more, or a smaller input", True
+        return NO_PLAN, "out of memory: use a machine with more memory, or a smaller input", True
     return _mathematics(error)
 
 
 def _say_json(error: BaseException, code: int, message: str, foreseen: bool) -> None:
-    told: dict[str, object] = {"kind": KINDS[code], "message": message, "exit_code": code}
+    report_body: dict[str, object] = {"kind": KINDS[code], "message": message, "exit_code": code}
     if isinstance(error, BadInput):
-        told["problems"] = [asdict(problem) for problem in error.problems]
+        report_body["problems"] = [asdict(problem) for problem in error.problems]
     if not foreseen:
-        told["traceback"] = "".join(traceback.format_exception(error))
+        report_body["traceback"] = "".join(traceback.format_exception(error))
     with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
-        print(json.dumps({"error": told}), file=sys.stderr)
+        print(json.dumps({"error": report_body}), file=sys.stderr)
 
 
 def open_streams() -> None:

@@ -29,7 +29,7 @@ class Command:
     """One command of ``milp-planner``."""
 
     name: str
-    """As typed."""
+    """Name on the command line."""
     place: str
     """Module of ``milp_planner.cli`` and its function, which has the options and the help."""
     panel: str
@@ -90,13 +90,13 @@ def _telling(command: Callable[..., None]) -> Callable[..., None]:
     """The command with a message for an interruption, on which Typer exits silently."""
 
     @wraps(command)
-    def told(*arguments: object, **options: object) -> None:
+    def wrapped(*arguments: object, **options: object) -> None:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
             raise typer.Abort from None
 
-    return told
+    return wrapped
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -117,7 +117,7 @@ def main() -> None:
     """Console entry point."""
     failures.open_streams()
     code = failures.close_output(run(), failures.wants_json(sys.argv[1:]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all output is written
     sys.stderr.flush()
     os._exit(code)  # a thread left in a solver aborts a regular exit, and freeing takes seconds
 

@@ -183,8 +183,8 @@ BeforeOption = Annotated[
     Path | None,
     option(
         "--from PLAN",
-        "A plan.json to plan again from, also of other rows, tables, ranks or options: what is left"
-        " of it is where the search starts, and moves are counted from it.",
+        "A plan.json to start the search from and to count moves from. Its tables, rows, ranks and"
+        " options may differ from those of the inputs; the part that still applies is used.",
     ),
 ]
 LostOption = Annotated[
@@ -203,8 +203,8 @@ MoveCostOption = Annotated[
     str | None,
     option(
         "--move-cost PRICE",
-        "With --from: what moving costs, such as 1ms/GB; the plan is the best of objective and"
-        " price together.",
+        "With --from: cost of moving, such as 1ms/GB; the plan minimises the sum of objective and"
+        " moving cost.",
     ),
 ]
 GoalsOption = Annotated[
@@ -214,7 +214,7 @@ GoalsOption = Annotated[
         "Goals to pursue after the objective, in order, optionally preceded by how much of the"
         " objective they may cost, as in step_time:0.1%,moves,even_memory:80% (ranks filled up to"
         " 80% are even enough). Default: host_memory, even_memory:50%, shards, total, moves; these"
-        " cost next to nothing, and only where that frees much memory on a nearly full rank.",
+        " cost next to nothing, and only if that frees much memory on a nearly full rank.",
     ),
 ]
 ReserveOption = Annotated[
@@ -230,8 +230,8 @@ TwoDOption = Annotated[
     option(
         "--two-d FIELD=VALUE",
         "Field of the cluster's division into sharding groups, such as sharding_group_size=16 or"
-        " sync_interval=8; may be repeated. What is auto, as all is that nobody names, is chosen"
-        " with the plan.",
+        " sync_interval=8; may be repeated. Fields that are auto, the default of all, are"
+        " chosen with the plan.",
     ),
 ]
 AllRowsOption = Annotated[

@@ -61,8 +61,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     Prints the verdict, the tables and the ranks, and writes plan.json, which verify, explain,
     export and report read. An existing plan.json is overwritten only if -o names it. If no plan
     exists, the output says why and what would help (exit code 1). With --today, the search starts
-    from the plan you run and prefers, among equal plans, the one closest to it; with --from, from
-    a plan.json of yesterday, whose tables, sizes and ranks may be others (docs/replan.md).
+    from the plan you run and prefers, among equal plans, the one closest to it; with --from, it
+    starts from an earlier plan.json, whose tables, sizes and ranks may differ (docs/replan.md).
     """
     import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
@@ -73,7 +73,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     )  # fmt: skip
     kept = options.find_cache(cache, no_cache)
     if before is None and any(given is not None for given in (lost, max_moved, move_cost)):
-        raise BadInput("--lost, --max-moved and --move-cost go with --from, the plan to start from")
+        raise BadInput("--lost, --max-moved and --move-cost need --from, the plan to start from")
     ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)

@@ -104,7 +104,7 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
     if not (source.is_dir() or is_comparison(source)):
         return None
     if asked:
-        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS go with a plan.json")
+        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS need a plan.json")
     return report_batch if source.is_dir() else report_comparison
 
 

@@ -102,11 +102,11 @@ def draw(info: RouteInfo) -> list[RenderableType]:
     counted = "" if info.lookups is None else f", {info.lookups:,} lookups"
     head = f"{info.source} on {info.ranks} ranks{counted}"
     rest = f"{info.sent_share:.1%} of the lookups are different keys of a step's {info.batch:,}"
-    said = f"use {info.advice.rule.dist_type}: {info.advice.reason}"
+    advice = f"use {info.advice.rule.dist_type}: {info.advice.reason}"
     parts: list[RenderableType] = [head, _rules(info), rest]
     if info.hottest:
         parts += _hot_keys(info)
-    return [*parts, said, *([info.advice.advice] if info.advice.advice else [])]
+    return [*parts, advice, *([info.advice.advice] if info.advice.advice else [])]
 
 
 def _rules(info: RouteInfo) -> RenderableType:

@@ -19,12 +19,12 @@ def run(
     host: Annotated[
         str, option("--host ADDRESS", "Where to listen; any but loopback needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, option("--port N", "0: any that is free.", whole(0, 65535))] = 8765,
+    port: Annotated[int, option("--port N", "Port; 0: any free one.", whole(0, 65535))] = 8765,
     most_seconds: Annotated[
-        float, option("--most-seconds S", "Longest time limit a job may ask for.", positive)
+        float, option("--most-seconds S", "Longest time limit of a job.", positive)
     ] = 300.0,
     most_memory: Annotated[
-        str, option("--most-memory SIZE", "Memory a job may use before it is ended.")
+        str, option("--most-memory SIZE", "Memory above which a job is ended.")
     ] = "8GiB",
     running: Annotated[
         int, option("--running N", "Jobs solved at the same time.", whole(1, 64))
@@ -37,7 +37,7 @@ def run(
         option(
             "--cache DIR",
             "Folder of the plan cache; default: the variable MILP_PLANNER_CACHE, or a temporary"
-            " one that goes with the service.",
+            " one that is deleted with the service.",
         ),
     ] = None,
 ) -> None:
@@ -64,7 +64,7 @@ def run(
     if token is None and not local:
         raise BadInput(f"--host {host}: any address but loopback needs a token; set {TOKEN}")
     if token is not None and len(token) < _FEWEST:
-        raise BadInput(f"{TOKEN}: needs {_FEWEST} characters at least")
+        raise BadInput(f"{TOKEN}: needs at least {_FEWEST} characters")
     try:
         memory = parse_bytes(most_memory)
     except ValueError as error:

@@ -41,7 +41,7 @@ def run(
         option(
             "--skew NAME",
             "Skew of lookups in tables without statistics: dlrm-2021 or dlrm-2022 (published, from "
-            "production-like tables); default: every row equally often.",
+            "production-like tables); default: all rows equally often.",
         ),
     ] = None,
     time_limit: Annotated[
@@ -129,9 +129,7 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
     if info.left:
-        parts.insert(
-            1, f"{info.left:,} tables are left out, those of fewest lookups: the time was over"
-        )
+        parts.insert(1, f"{info.left:,} tables with the fewest lookups are left out: out of time")
     if len(info.tables) > len(shown):
         parts.append(f"{len(info.tables) - len(shown)} more tables: --json lists all")
     return [*parts, *_notes(info)]
@@ -188,8 +186,8 @@ def _notes(info: SimulationInfo) -> list[str]:
     notes = []
     if any(t.sampled < 1 for t in info.tables):
         notes.append(
-            "Sampled tables: every so many rows, in the order of popularity, stand as one, with "
-            "lookups and slots scaled alike (SHARDS, FAST 2015)."
+            "Sampled tables: one in several rows, by popularity, stands for the others; lookups "
+            "and slots are scaled alike (SHARDS, FAST 2015)."
         )
     if any(t.exchange_part < 1 for t in info.tables):
         notes.append("Large batches: the exchange was simulated with part of each rank's lookups.")
@@ -205,6 +203,6 @@ def _lost(info: SimulationInfo) -> list[str]:
         return []
     named = listed([f"{table.name} {table.lost:,.0f}" for table in lost], 6)
     return [
-        f"Rows a step that are pushed out of full buckets and lost: {named}. Fewer are lost with a "
+        f"Rows per step evicted from full buckets and lost: {named}. Fewer are lost with a "
         "larger bucket_capacity, or with more rows (the table's capacity) than different ids."
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DdrName(StrEnum):
-    """What DDR limits."""
+    """The scope of DDR capacity."""
 
     RANK = "rank"
     MACHINE = "machine"

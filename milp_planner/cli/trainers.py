@@ -95,10 +95,10 @@ def import_plan(
 
 
 def _words(pin: PinSpec) -> str:
-    said = {key: value for key, value in pin.to_dict().items() if value is not None}
-    if not said:
+    fixed = {key: value for key, value in pin.to_dict().items() if value is not None}
+    if not fixed:
         return "left to the trainer"
-    return ", ".join(f"{key} {value}" for key, value in said.items())
+    return ", ".join(f"{key} {value}" for key, value in fixed.items())
 
 
 def import_stats(
@@ -134,5 +134,5 @@ def import_stats(
     name = stats.name.removesuffix(".gz").removesuffix(".txt")
     texts = model_files(tables, name, dtype, optimizer, exchange)
     write_together(dict(zip(targets, texts, strict=True)))
-    told = {"written": [str(t) for t in targets], "tables": len(tables)}
-    console.tell(json, lambda: told, lambda: [f"{len(tables):,} tables"], *targets)
+    summary = {"written": [str(t) for t in targets], "tables": len(tables)}
+    console.tell(json, lambda: summary, lambda: [f"{len(tables):,} tables"], *targets)

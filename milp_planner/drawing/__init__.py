@@ -1,1 +1,1 @@
-"""Drawing: numbers as text, tables, bars, charts and the page, knowing nothing of plans."""
+"""Drawing: numbers as text, tables, bars, charts and the page; independent of plans."""

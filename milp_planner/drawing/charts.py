@@ -95,7 +95,7 @@ def axes(
     drawing: Drawing, across: Scale, up: Scale, labels: tuple[str, str],
     show: tuple[Callable[[float], str], Callable[[float], str]],
 ) -> None:  # fmt: skip
-    """Grid lines with labels, and what each axis measures."""
+    """Grid lines with labels, and the title of each axis."""
     for value in up.ticks(4):
         y = up.at(value)
         drawing.line([(across.start, y), (across.stop, y)], "grid")
@@ -116,7 +116,7 @@ def _n(value: float) -> str:
 
 LEFT, RIGHT, BOTTOM, HEIGHT = 92, 24, 48, 300
 COLOURS = 8
-#: Width of a letter of a label, at most on average.
+#: Upper estimate of the average width of a letter in a label.
 LETTER = 6.6
 _SAMPLE, _ROW = 34, 20
 Points = Sequence[tuple[float, float]]
@@ -125,7 +125,7 @@ Show = Callable[[float], str]
 
 @dataclass(frozen=True)
 class LogScale(Scale):
-    """Positive values by their logarithm; below ``low`` is drawn at ``low``."""
+    """Positive values by their logarithm; values below ``low`` are drawn at ``low``."""
 
     def at(self, value: float) -> float:
         """Coordinate of a value."""
@@ -134,7 +134,7 @@ class LogScale(Scale):
         return self.start + share * (self.stop - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Powers of ten, with 2 and 5 between them where there are few."""
+        """Powers of ten, with 2 and 5 between them if there are few."""
         first, last = floor(log10(self.low)), ceil(log10(self.high))
         steps = (1, 2, 5) if last - first <= count // 2 else (1,)
         skip = max(1, ceil((last - first) / (2 * count)))
@@ -142,13 +142,13 @@ class LogScale(Scale):
         return [v for v in every if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
 
 
-#: Least distance between the ticks of a scale of places.
+#: Least distance between the ticks of a PlaceScale.
 _APART = 64.0
 
 
 @dataclass(frozen=True)
 class PlaceScale(LogScale):
-    """Given values with a tick each, by their logarithm where they are far apart."""
+    """Given values with a tick each, by their logarithm if they are far apart."""
 
     places: tuple[float, ...] = ()
 
@@ -158,7 +158,7 @@ class PlaceScale(LogScale):
         return super().at(value) if by_size else Scale.at(self, value)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """The places, but for those whose label would run into that of the one before."""
+        """The places, except those whose label would overlap the previous one."""
         found: list[float] = []
         for place in sorted(self.places):
             if not found or self.at(place) - self.at(found[-1]) >= _APART:
@@ -180,19 +180,19 @@ class Line:
     """One series: its points as (x, y) and its colour's number, or a style of its own."""
 
     name: str
-    """In the legend; empty: not there."""
+    """Name in the legend; empty: not listed."""
     points: Points
     colour: int = 0
     lower: bool = False
     """Whether it is drawn lighter."""
     style: str = ""
     straight: bool = False
-    """Whether it goes from point to point, not in steps."""
+    """Whether it joins points by straight lines instead of steps."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A dot with a tooltip, and a line down to ``low`` where something is known from below."""
+    """A dot with a tooltip, and a line down to ``low`` if a lower bound is known."""
 
     x: float
     y: float
@@ -211,7 +211,7 @@ def chart(
     show: tuple[Show, Show],
     marks: Sequence[Mark] = (),
 ) -> Drawing:
-    """Curves and marks with axes and legend; scales give values, this gives them their place."""
+    """Curves and marks with axes and legend; places the given scales on the drawing."""
     named = [line for line in lines if line.name]
     drawing = Drawing(title, about, HEIGHT)
     top = legend(drawing, [(line.name, line.colour) for line in named]) if named else 34.0
@@ -231,14 +231,14 @@ def chart(
 
 
 def padded(low: float, high: float) -> tuple[float, float]:
-    """A little air; from 0 where that is not far; never so narrow that ticks read alike."""
+    """A range with some margin: from 0 if that is near, never so narrow that ticks read alike."""
     span = max(high - low, abs(high) * 0.02) or 1.0
     air = 0.08 * span + (span - (high - low)) / 2
     return 0.0 if 0 <= low < 0.35 * high else low - air, high + air
 
 
 def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
-    """Line samples with names, in as many rows as they need; where the plot may begin."""
+    """Draw line samples with names, in as many rows as needed; returns where the plot may begin."""
     x, y = float(LEFT), 12.0
     for name, colour in names:
         width = _SAMPLE + 8 + LETTER * len(name) + 18
@@ -251,7 +251,7 @@ def legend(drawing: Drawing, names: Sequence[tuple[str, int]]) -> float:
 
 
 def _steps(points: Points, across: Scale, up: Scale) -> list[tuple[float, float]]:
-    """Horizontal, then vertical; the last value is kept to the right edge."""
+    """Horizontal, then vertical steps; the last value extends to the right edge."""
     path: list[tuple[float, float]] = []
     for x, y in points:
         if path:

@@ -1,6 +1,6 @@
-"""Tables for terminal and page, the page around them (nothing is fetched), results that show it.
+"""Tables for terminal and page, the self-contained page around them, and results that show both.
 
-On the terminal tables always fit: text gives way, figures never do.
+On the terminal, tables always fit: text is shortened, numbers never are.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Grid:
         cls, id: str, name: str, caption: str, head: Sequence[str],
         values: Sequence[Sequence[str | Cell]],
     ) -> Grid:  # fmt: skip
-        """From headings, a leading ``#`` marking numbers, and cells, given as text or whole."""
+        """From headings (a leading ``#`` marks numbers) and cells, given as text or as ``Cell``."""
         columns = tuple(Column(each.removeprefix("#"), each.startswith("#")) for each in head)
         rows = (tuple(Cell(v) if isinstance(v, str) else v for v in row) for row in values)
         return cls(id, name, caption, columns, tuple(rows))
@@ -116,7 +116,7 @@ class Part:
     note: str = ""
     table: Grid | None = None
     fold: str = ""
-    """What the reader clicks on to show or hide the drawing; empty: it is always shown."""
+    """Label to click on to show or hide the drawing; empty: it is always shown."""
     open: bool = True
     """Whether a drawing that folds is shown at first."""
 
@@ -144,7 +144,7 @@ class Fact:
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """The text with a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
@@ -163,11 +163,11 @@ class FittingGrid:
     folded: tuple[str, ...]
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        """Drawn for the width there is."""
+        """Draw for the available width."""
         yield self.fitted(min(WIDTH, options.max_width))
 
     def fitted(self, width: int) -> Table:
-        """The table in so many columns: headings break first, then gaps, then text give way."""
+        """The table in ``width`` columns: headings break first, then gaps and text shrink."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.headers)
         body = [max(map(len, column), default=0) for column in columns]
         words = [max(map(len, header.split()), default=0) for header in self.headers]
@@ -191,7 +191,7 @@ class FittingGrid:
         return table
 
     def _cells(self, header: str, column: Sequence[str | Text], width: int) -> list[str | Text]:
-        """A column's cells, no wider than that."""
+        """A column's cells, no wider than ``width``."""
         texts = [str(cell) for cell in column]
         if all(len(text) <= width for text in texts):
             return list(column)
@@ -209,9 +209,9 @@ def fitting_grid(
 ) -> FittingGrid:
     """A plain table that fits the terminal.
 
-    ``least`` are the columns that may be narrowed, in the order in which they give way, each to
-    its least width. Those ``left`` are aligned to the left; the text of those ``folded`` goes on
-    below, from one word to the next, instead of being cut.
+    ``least`` gives the columns that may be narrowed, in that order, with their least widths.
+    Columns in ``left`` are aligned to the left; text of columns in ``folded`` is wrapped between
+    words instead of being cut.
     """
     return FittingGrid(
         tuple(headers), tuple(tuple(row) for row in rows), least, tuple(left), tuple(folded)
@@ -232,17 +232,17 @@ def draw_grid(
 
 
 class Shown:
-    """Base of results that know their drawing."""
+    """Base of results that can draw themselves."""
 
     def drawing(self) -> RenderableType:
-        """What the command line prints of it."""
+        """The drawing that the command line prints."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return _printed(self.drawing()).export_text(clear=False).rstrip()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """HTML for a notebook."""
         form = '<pre style="line-height:normal;overflow-x:auto">{code}</pre>'
         return _printed(self.drawing()).export_html(code_format=form, inline_styles=True)
 

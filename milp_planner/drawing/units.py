@@ -21,7 +21,10 @@ def show_bytes(amount: int | None) -> str:
 
 
 def show_amount(amount: int | None, unit: str) -> str:
-    """Bytes where the instance's time unit is ``ps``; literature resources are plain integers."""
+    """Bytes if the instance's time unit is ``ps``; otherwise a plain integer.
+
+    Instances from the literature have resources without a unit.
+    """
     if unit == "ps" or amount is None:
         return show_bytes(amount)
     return f"{amount:,}"
@@ -47,7 +50,7 @@ def show_time(picoseconds: int | None, unit: tuple[str, int] | None = None, digi
 
 
 def show_cost(value: int | None, unit: str, digits: int = 4) -> str:
-    """An objective: a time where the instance's unit is ``ps``, else the plain integer."""
+    """An objective: a time if the instance's unit is ``ps``, else the plain integer."""
     if value is None:
         return UNKNOWN
     return show_time(value, digits=digits) if unit == "ps" else f"{value:,}"
@@ -84,7 +87,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_share(used: int, capacity: int) -> str:
-    """Use as percent of a capacity; of none, a dash (or ``over`` when something is used)."""
+    """Use as percent of a capacity; if that is 0, a dash (or ``over`` if anything is used)."""
     if capacity == 0:
         return "over" if used else UNKNOWN
     if used == capacity:
@@ -118,13 +121,13 @@ def show_axis(name: str, value: object) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Names with commas: as many as that, and how many more there are."""
+    """Names with commas: at most ``most``, then the number of further ones."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 MOST_OF_A_RESTRICTION = 300
-"""Characters shown of what may name any number of tables; ``--json`` has all."""
+"""Characters shown of text that may name any number of tables; ``--json`` has all of it."""
 
 
 def shorten(text: str, width: int) -> str:
@@ -136,10 +139,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_all(texts: Sequence[str], width: int) -> list[str]:
-    """Cut each to a width, so that texts that differ stay different as far as the width allows.
+    """Cut each to a width, keeping different texts different as far as the width allows.
 
-    Texts that would look alike with both ends kept show where they differ: the part after their
-    common beginning, or, of these alike, their ends.
+    Texts that would look alike with both ends kept show the part after their common beginning or,
+    if that looks alike too, their ends.
     """
     cut = [shorten(text, width) for text in texts]
     alike: dict[str, set[str]] = {}
@@ -159,7 +162,7 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Lines of at most a width, broken behind blanks and ``/ , :``, long words behind ``_`` too."""
+    """Lines of at most a width, broken after blanks and ``/ , :``, long words also after ``_``."""
     words = re.findall(r"[^\s/,:]*(?:[/,:]|\s+|$)", text)
     lines = [""]
     for word in words:
@@ -173,7 +176,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def _from(text: str, start: int, width: int) -> str:
-    """As much as fits around a position, which is within what is shown."""
+    """As much text as fits around a position, with the position visible."""
     first = max(0, min(start - 2, len(text) - width + 1))
     return shorten("…" + text[first:], width)
 

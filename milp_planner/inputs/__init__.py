@@ -1,4 +1,4 @@
-"""What people write: models and clusters, read strictly and checked."""
+"""The input files: models and clusters, read strictly and checked."""
 
 from milp_planner.inputs.cluster import Cluster, Machine, Rank, Reservations
 from milp_planner.inputs.interconnect import Interconnect

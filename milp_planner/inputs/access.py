@@ -1,4 +1,4 @@
-"""What is known of how a table's rows are accessed; samples and curves become histograms."""
+"""Access statistics of a table's rows; samples and curves become histograms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EPSILON = 1e-6
 
 
 class MeasuredSkew(Spec):
-    """The load of the busiest rank as seen in a real run of the table, row-wise."""
+    """The load of the busiest rank, measured in a real run with the table sharded row-wise."""
 
     max_over_mean: Annotated[float, Field(ge=1)]
     """Lookups of the busiest rank divided by the mean over ranks."""
@@ -30,15 +30,15 @@ class _Access(Spec):
     unique_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Measured share of distinct ids among the ids of one rank's batch; by default derived."""
     measured_skew: MeasuredSkew | None = None
-    """Measured row-wise load of the busiest rank, on average; by default derived from the
-    statistics. Time follows it."""
+    """Measured average row-wise load of the busiest rank; by default derived from the statistics.
+    It determines time."""
     peak_skew: MeasuredSkew | None = None
-    """The same in the worst batch; by default the average and six standard deviations. Memory
-    follows it."""
+    """The same in the worst batch; by default the average plus six standard deviations. It
+    determines memory."""
 
 
 class Unknown(_Access):
-    """Nothing is known: every row is taken to be accessed equally often."""
+    """No statistics: every row is assumed to be accessed equally often."""
 
     kind: Literal["unknown"] = "unknown"
     """The word unknown."""
@@ -118,7 +118,7 @@ class MissRate(_Access):
     ]
     """Pairs (cache ratio, share of lookups that miss), by rising cache ratio."""
     working_rows: Count | None = None
-    """Distinct rows the curve was measured on; by default all rows of the table."""
+    """Number of distinct rows in the measurement; by default all rows of the table."""
 
     @model_validator(mode="after")
     def _falling(self) -> MissRate:
@@ -141,14 +141,14 @@ class Sample(_Access):
 
 
 class Frequency(_Access):
-    """Measured frequencies of the rows by their rank; read with the model into a histogram."""
+    """Measured frequencies of the rows by popularity rank; read with the model into a histogram."""
 
     kind: Literal["frequency"]
     """The word frequency."""
     curve: Annotated[str, Field(min_length=1)]
     """A shipped curve (criteo, criteo-large), or a CSV file with the columns rank and share: the
-    share of the lookups that the so many most popular rows get. Its path is relative to the model
-    file."""
+    share of the lookups that go to the most popular rows up to that rank. Its path is relative to
+    the model file."""
 
 
 def name_as_kind(value: object) -> object:
@@ -169,20 +169,21 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CLASSES = 64
-"""Most classes that are told apart, so that pricing stays fast."""
+"""Most classes of a histogram, so that pricing stays fast."""
 ENOUGH = 100
-"""Rows seen equally often whose number needs no smoothing."""
+"""If at least this many rows were seen equally often, their number is not smoothed."""
 
 
 def bins_of(path: Path, rows: int, arrays: bool) -> tuple[tuple[float, float], ...]:
-    """Shares of the rows and of the lookups, class by class, that a sample of keys speaks for.
+    """Shares of the rows and of the lookups by class, estimated from a sample of keys.
 
     Of n keys, f_k rows were seen k times each. Good–Turing: rows not seen share f_1/n of the
-    lookups, and one seen k times counts as (k + 1) f_{k+1}/f_k, with f smoothed (a power of k,
-    fitted) from where fewer than a hundred rows were seen equally often. A row seen more often is
-    never taken to be less popular. Keys of ``arrays`` are their rows, 0 … rows − 1; others are any,
-    but not more than rows. ValueError, one clause, for a file of keys that are not the table's, or
-    that :class:`cuda_routing.key_files.KeyFiles` cannot read.
+    lookups, and one seen k times counts as (k + 1) f_{k+1}/f_k, with f smoothed (by a fitted power
+    of k) from the first k for which fewer than a hundred rows were seen k times. A row seen more
+    often is never estimated to be less popular. With ``arrays``, keys are row numbers, 0 … rows −
+    1; otherwise they are arbitrary, with at most ``rows`` different ones. ValueError, one clause,
+    if keys are not the table's, or if :class:`cuda_routing.key_files.KeyFiles` cannot read the
+    file.
 
     References
     ----------
@@ -200,7 +201,7 @@ def bins_of(path: Path, rows: int, arrays: bool) -> tuple[tuple[float, float], .
 
 
 def _counts(path: Path, rows: int, arrays: bool) -> Integers:
-    """How often each different key of a file appears."""
+    """How often each different key of a file occurs."""
     parts = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for piece in _pieces(path):
         low, high = int(piece.min()), int(piece.max())
@@ -212,17 +213,17 @@ def _counts(path: Path, rows: int, arrays: bool) -> Integers:
             parts = [_joined(path, parts, rows)]
     counts = _joined(path, parts, rows)[1]
     if not len(counts):
-        raise ValueError(f"{path}: holds no key; allowed: at least one")
+        raise ValueError(f"{path}: has no keys; allowed: at least one")
     return counts
 
 
 def _joined(
     path: Path, parts: list[tuple[Integers, Integers]], rows: int
 ) -> tuple[Integers, Integers]:
-    """Different keys of all parts and how often each appears."""
+    """Different keys of all parts, and how often each occurs."""
     keys, place = np.unique(np.concatenate([each for each, _ in parts]), return_inverse=True)
     if len(keys) > rows:
-        raise ValueError(f"{path}: found more than {rows:,} different keys; allowed: one a row")
+        raise ValueError(f"{path}: found more than {rows:,} different keys; allowed: one per row")
     return keys, np.bincount(place, np.concatenate([n for _, n in parts])).astype(np.int64)
 
 
@@ -249,7 +250,7 @@ def _turing(times: Integers, number: Integers, rows: int) -> tuple[Floats, Float
 
 
 def _rising(counts: NDArray[Any], lookups: NDArray[Any]) -> list[tuple[float, float]]:
-    """Classes joined until lookups a row rise (pool adjacent violators)."""
+    """Join classes until lookups per row rise (pool adjacent violators)."""
     classes: list[tuple[float, float]] = []
     for rows, mass in zip(counts.tolist(), lookups.tolist(), strict=True):
         while classes and classes[-1][1] * rows >= mass * classes[-1][0]:

@@ -1,4 +1,4 @@
-"""A cluster as the planner sees it: machines with DDR, ranks with HBM, links, a profile."""
+"""A cluster: machines with DDR, ranks with HBM, links, a profile."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ID_BYTES = 8
 
 
 MAX_RANKS = 65_536
-"""Ranks of the largest cluster that is read."""
+"""Most ranks of a cluster."""
 
 SMALLEST_MEMORY = 1024
-"""A memory smaller than this, in bytes, is a size whose unit was forgotten."""
+"""A memory smaller than this, in bytes, is assumed to lack a unit."""
 
 
 def _not_a_lost_unit(value: int) -> int:
@@ -56,7 +56,7 @@ class Machine(Spec):
     ddr_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="ddr")]
     """Host memory in bytes."""
     ssd: Ssd | None = None
-    """Its solid-state drives; absent, no table is offered a place there."""
+    """Its solid-state drives; if absent, no table is placed on SSD."""
     ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The ranks of the machine."""
 
@@ -72,25 +72,25 @@ class Machine(Spec):
 
 
 class Reservations(Spec):
-    """Memory the embeddings may not use; the defaults are TorchRec's."""
+    """Memory that embeddings may not use; the defaults are TorchRec's."""
 
     hbm_percent: Percent | None = None
-    """Percentage of every rank's HBM to reserve, headroom included; by default 15 where the model
-    does not say what it needs outside the embeddings, else the headroom alone."""
+    """Percentage of every rank's HBM to reserve, headroom included; by default 15 if the model does
+    not give its memory outside the embeddings, else the headroom alone."""
     outside_embeddings: Bytes | None = None
     """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
-    measured on this cluster; goes before what the model says."""
+    measured on this cluster; replaces the model's value."""
     min_headroom: Percent = Fraction(5)
     """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
     fragmentation: Percent = Fraction(0)
-    """Percentage of every rank's HBM that the allocator holds and cannot give, as measured
-    (reserved less allocated bytes); on top of all else."""
+    """Percentage of every rank's HBM that the allocator holds unused, as measured (reserved less
+    allocated bytes); in addition to all else."""
     dense_parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[int, Field(ge=0, le=100)] = 6
     """Multiple of the dense parameters to reserve (weights, gradients, optimizer, buckets)."""
     activations: Bytes = 0
-    """HBM that the dense part takes between forward and backward exchange alone, per rank."""
+    """HBM of each rank that the dense part uses only between forward and backward exchange."""
     kjt_multiple: Annotated[int, Field(ge=0, le=1000)] = 20
     """Multiple of the ids of one batch (8 bytes each) to reserve."""
     hbm_bytes: Bytes = 0
@@ -107,7 +107,7 @@ class Cluster(Spec):
     name: Name
     """Name of the cluster."""
     source: str = ""
-    """Where the figures come from."""
+    """Source of the figures."""
     description: str = ""
     """What the cluster is."""
     profile: Name = "torchrec-default"
@@ -115,11 +115,11 @@ class Cluster(Spec):
     machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The machines."""
     reservations: Reservations = Reservations()
-    """Memory the embeddings may not use."""
+    """Memory that embeddings may not use."""
     interconnect: Interconnect | None = None
     """Links between ranks; needed with more than one rank."""
     two_d: TwoD | None = None
-    """Division into sharding groups that each hold every table; absent, there is one."""
+    """Division into sharding groups that each hold every table; if absent, there is one."""
 
     @model_validator(mode="before")
     @classmethod
@@ -167,7 +167,7 @@ class Cluster(Spec):
 
     @property
     def replicas(self) -> int:
-        """How many sharding groups like this one there are; 1 where the cluster is not divided."""
+        """Number of sharding groups; 1 if the cluster is not divided."""
         whole = None if self.two_d is None else self.two_d.whole
         return 1 if whole is None else whole.num_ranks // self.num_ranks
 
@@ -183,7 +183,7 @@ class Cluster(Spec):
 
     @property
     def machine_ranks(self) -> tuple[tuple[int, ...], ...]:
-        """Rank numbers of each machine, as an Instance's ``machines`` has them."""
+        """Rank numbers of each machine, as in an Instance's ``machines``."""
         numbers = iter(range(self.num_ranks))
         return tuple(tuple(next(numbers) for _ in machine.ranks) for machine in self.machines)
 
@@ -195,7 +195,7 @@ class Cluster(Spec):
 
     @property
     def row_groups(self) -> tuple[tuple[int, ...], ...]:
-        """Ranks of each run of :attr:`span` machines: where such shards go."""
+        """Ranks of each run of :attr:`span` machines, which hold such shards."""
         return runs_of(self.machine_ranks, self.span)
 
     def graph(self) -> nx.Graph:
@@ -209,11 +209,11 @@ class Cluster(Spec):
         return self.interconnect.graph(self.machine_ranks)
 
     def usable_hbm(self, model: Model) -> tuple[int, ...]:
-        """HBM in bytes the embeddings of ``model`` may use, for each rank.
+        """HBM in bytes that the embeddings of ``model`` may use, for each rank.
 
-        hbm · (100 − percent − fragmentation)/100 less everything of :meth:`fixed_hbm` and what this
-        rank alone reserves, rounded down, never below 0; a CPU-only rank has 0. The exchange is not
-        in it: see :func:`milp_planner.pricing.ledger.capacities`.
+        hbm · (100 − percent − fragmentation)/100 less everything in :meth:`fixed_hbm` and this
+        rank's own reservation, rounded down, never below 0; a CPU-only rank has 0. The exchange is
+        not included: see :func:`milp_planner.pricing.ledger.capacities`.
 
         References
         ----------
@@ -226,32 +226,35 @@ class Cluster(Spec):
         )
 
     def says_outside(self, model: Model) -> bool:
-        """Whether cluster or model say what a step needs outside the embeddings."""
+        """Whether cluster or model give the memory of a step outside the embeddings."""
         return (
             self.reservations.outside_embeddings is not None or model.outside_embeddings is not None
         )
 
     def outside_percent(self, model: Model) -> Fraction:
-        """Percentage of HBM that is reserved: as said, else TorchRec's 15 where the model does not
-        say what it needs outside the embeddings; the headroom at least."""
+        """Percentage of HBM that is reserved, at least the headroom.
+
+        It is the given one, or else TorchRec's 15 if the model does not give its memory outside the
+        embeddings.
+        """
         held = self.reservations
         assumed = Fraction(0 if self.says_outside(model) else 15)
         percent = assumed if held.hbm_percent is None else held.hbm_percent
         return max(percent, held.min_headroom)
 
     def withheld_percent(self, model: Model) -> Fraction:
-        """The same and what fragmentation takes: at most 100."""
+        """The same plus fragmentation, at most 100."""
         return min(Fraction(100), self.outside_percent(model) + self.reservations.fragmentation)
 
     def fixed_hbm(self, model: Model) -> dict[str, Fraction]:
-        """HBM in bytes that every rank reserves besides a percentage and what is its own.
+        """HBM in bytes that every rank reserves besides percentages and its own reservation.
 
         By entry: ``dense`` (dense_multiple · dense_parameter_bytes, or parameter_multiple ·
-        parameter_bytes of the model), ``dense_activations`` (bytes a sample · samples),
-        ``measured`` (the measured peak, less its bytes a sample · samples), ``context``, ``batch``
-        (kjt_multiple · 8 · ids of the rank's batch), ``further``.
+        parameter_bytes of the model), ``dense_activations`` (bytes per sample · samples),
+        ``measured`` (the measured peak, less its bytes per sample · samples), ``context``,
+        ``batch`` (kjt_multiple · 8 · ids of the rank's batch), ``further``.
         """
-        held, said = self.reservations, model.outside_embeddings
+        held, stated = self.reservations, model.outside_embeddings
         batch = model.workload.batch_per_rank
         ids = sum((Fraction(t.lookups_per_sample) for t in model.tables), Fraction(0))
         found = {
@@ -261,20 +264,20 @@ class Cluster(Spec):
         }
         if held.outside_embeddings is not None:
             return found | {"measured": Fraction(held.outside_embeddings), "batch": Fraction(0)}
-        if said is None:
+        if stated is None:
             return found
-        found["dense_activations"] = Fraction(said.activation_bytes_per_sample * batch)
-        if said.measured_peak is not None:
-            return found | {"measured": Fraction(said.constant_peak), "batch": Fraction(0)}
-        found["dense"] += said.parameter_multiple * said.parameter_bytes
-        found["context"] = Fraction(said.context)
+        found["dense_activations"] = Fraction(stated.activation_bytes_per_sample * batch)
+        if stated.measured_peak is not None:
+            return found | {"measured": Fraction(stated.constant_peak), "batch": Fraction(0)}
+        found["dense"] += stated.parameter_multiple * stated.parameter_bytes
+        found["context"] = Fraction(stated.context)
         return found
 
     def usable_ddr(self, model: Model) -> tuple[int, ...]:
-        """DDR in bytes the embeddings of ``model`` and their checkpoint may use, for each machine.
+        """DDR in bytes that embeddings of ``model`` and their checkpoint may use, for each machine.
 
-        ddr · (100 − percent)/100 less further reservations and what the data loaders of its ranks
-        keep ready, rounded down, at least 0.
+        ddr · (100 − percent)/100 less further reservations and the ready batches of its ranks' data
+        loaders, rounded down, at least 0.
         """
         held = self.reservations
         free = 1 - max(held.ddr_percent, held.min_headroom) / 100
@@ -294,8 +297,10 @@ class Cluster(Spec):
 
     @property
     def ssd_share(self) -> float:
-        """One rank's share of its machine's SSD bandwidth, bytes per second: the smallest there is
-        on a machine with SSD, infinite where none has any."""
+        """Smallest share of a rank in its machine's SSD bandwidth, bytes per second.
+
+        Machines without SSD do not count; infinite if there is no SSD.
+        """
         return min(
             (m.ssd.bandwidth / len(m.ranks) for m in self.machines if m.ssd), default=float("inf")
         )
@@ -305,15 +310,15 @@ TwoD.model_rebuild(_types_namespace={"Cluster": Cluster})
 Cluster.model_rebuild()
 
 _SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
-"""Fields next to ``machines: N``, and what they are called inside each machine."""
+"""Fields next to ``machines: N``, and their names inside each machine."""
 
 
 def _refuse_sugar(data: dict[str, Any]) -> None:
     for name in _SUGAR:
         if name in data:
             raise problem_at(
-                "goes with a number of machines, as in machines: 4; "
-                "in a list every machine has its own ddr, ssd, ranks and hbm",
+                "needs a number of machines, as in machines: 4; "
+                "in a list, every machine has its own ddr, ssd, ranks and hbm",
                 name,
             )
 
@@ -340,7 +345,7 @@ def _is_count(value: Any) -> bool:
 
 
 def mismatches(model: Model, cluster: Cluster) -> dict[str, Problem]:
-    """What is wrong with each table that names ranks which the cluster does not have."""
+    """A problem for each table that names ranks which the cluster does not have."""
     allowed = f"allowed: 0 to {cluster.num_ranks - 1} of cluster {cluster.name}"
     found: dict[str, Problem] = {}
     for number, table in enumerate(model.tables):
@@ -353,7 +358,7 @@ def mismatches(model: Model, cluster: Cluster) -> dict[str, Problem]:
 
 
 def ranks_needed(model: Model) -> int:
-    """Ranks of the smallest cluster that has every rank the model's constraints name."""
+    """Ranks of the smallest cluster that has every rank named by the model's constraints."""
     named = (rank for table in model.tables for _, rank in _named(table))
     return 1 + max(named, default=0)
 

@@ -53,12 +53,12 @@ def load_cluster(path: str | Path) -> Cluster:
 
 
 def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -> Document:
-    """Plain values and their lines from a YAML or JSON file; ``alike`` as ``read_text`` has it.
+    """Plain values and their lines from a YAML or JSON file; ``alike`` as in ``read_text``.
 
     Raises
     ------
     BadInput
-        When the file is missing, unreadable, broken, empty, or no mapping of fields.
+        If the file is missing, unreadable, broken, empty, or not a mapping of fields.
     """
     text = read_text(path, alike)
     read = read_json if path.suffix.lower() == ".json" else read_yaml
@@ -76,17 +76,18 @@ def build(
 ) -> AnySpec:
     """Check a document against an input class; findings name file and line.
 
-    Files that fields name lie in ``folder``; ``listed_by`` is the command that lists all findings.
+    ``folder`` holds the files that fields name; ``listed_by`` is the command that lists all
+    findings.
 
     Raises
     ------
     BadInput
-        For the finding that most likely caused the others; its ``problems`` are all of them.
+        With the finding that most likely caused the others; its ``problems`` are all findings.
     """
     try:
         return cls.model_validate(document.data, context={"folder": folder})
     except ValidationError as error:
-        found: dict[Loc, Problem] = {}  # one a field: a wrong default is found in every table
+        found: dict[Loc, Problem] = {}  # one per field: a wrong default is found in every table
         for finding, path in likeliest_first(cls, error):
             written = _as_written(path, document.data)
             place = document.place(written)
@@ -124,7 +125,7 @@ def _is_there(path: Loc, data: Any) -> bool:
 
 
 TEXT_COLUMNS = frozenset({"name", "names", "external_storage", "admit_strategy"})
-"""CSV columns whose cells are text even where they look like numbers."""
+"""CSV columns whose cells are text even if they look like numbers."""
 
 LIST_COLUMNS = frozenset(
     {"features", "dist_types"}
@@ -138,12 +139,12 @@ LIST_COLUMNS = frozenset(
 
 
 def with_tables(document: Document, folder: Path) -> Document:
-    """The document with a referenced list of tables put in its place.
+    """The document with a reference to tables replaced by the tables.
 
     Raises
     ------
     BadInput
-        When the reference is not exactly one of csv and json, or its file is wrong.
+        If the reference is not exactly one of csv and json, or its file is wrong.
     """
     data = document.data
     if not isinstance(data, dict) or not isinstance(data.get("tables"), dict):
@@ -170,13 +171,13 @@ def with_tables(document: Document, folder: Path) -> Document:
 def read_csv(path: Path) -> Document:
     """Tables from a CSV file: one header line of field names, one line per table.
 
-    Nested fields have dotted names (``access.kind``), lists are written ``a|b``, an empty cell
+    Nested fields have dotted names (``access.kind``), lists are written ``a|b``, and an empty cell
     leaves the field at its default.
 
     Raises
     ------
     BadInput
-        For a missing, repeated or empty header, and for lines of another length than the header.
+        For a missing header, repeated or empty names in it, and lines of another length.
     """
     rows, file = csv_lines(path), str(path)
     header = next(rows, (1, []))[1]
@@ -258,7 +259,7 @@ def _check_header(header: list[str], file: str) -> None:
 
 
 def _row(header: list[str], cells: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """A table, and what is wrong with its line: column and sentence."""
+    """A table, and the problems of its line: column and sentence."""
     if len(cells) != len(header):
         wrong = f"found {len(cells)} cells; allowed: {len(header)}, as in the header"
         return {}, [("", wrong)]

@@ -1,4 +1,4 @@
-"""Measured access frequencies: a curve of ranks and shares, read into classes of popularity."""
+"""Measured access frequencies: a curve of ranks and shares, turned into classes of popularity."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.strict_yaml import csv_lines
 
 Points = tuple[tuple[int, float], ...]
-"""Pairs (rank, share of the lookups that the so many most popular rows get), by rising rank."""
+"""Pairs (rank, share of the lookups that go to rows up to that rank), by rising rank."""
 
 _FOLDER = resources.files("milp_planner.inputs") / "frequencies"
 _HEADER = ["rank", "share"]
 
 
 def curve_names() -> tuple[str, ...]:
-    """Names of the shipped curves, sorted; README.md beside them says what they are."""
+    """Names of the shipped curves, sorted; the README.md in their folder describes them."""
     names = (entry.name for entry in _FOLDER.iterdir())
     return tuple(sorted(name[:-4] for name in names if name.endswith(".csv")))
 
 
 def read_curve(name: str, folder: Path) -> Points:
-    """A shipped curve by name, or a CSV file in the folder; ValueError, one clause, if it is none.
+    """A shipped curve by name, or a CSV file in the folder; else ValueError, one clause.
 
     The file has the columns ``rank`` and ``share``. Ranks and shares rise, and a row's share never
     rises with the rank.
@@ -62,16 +62,16 @@ def _points(path: Path) -> Points:
         steepest = min(steepest, each)
         points.append((rank, share))
     if not points:
-        raise ValueError(f"{path}: holds no rank; allowed: at least one")
+        raise ValueError(f"{path}: has no ranks; allowed: at least one")
     return tuple(points)
 
 
 def bins_of_curve(points: Points, rows: int) -> tuple[tuple[float, float], ...]:
-    """Shares of the rows and of the lookups, class by class, of a table with so many rows.
+    """Shares of the rows and of the lookups by class, for a table of ``rows`` rows.
 
-    Ranks are those of the table's own rows: of a smaller table than the curve's, its most popular
-    rows are left and share all lookups. What the curve leaves open falls on the rows after its last
-    rank evenly, of which none is more popular than one before it.
+    A table smaller than the curve's has only the most popular rows, which share all lookups.
+    Lookups that the curve does not cover fall evenly on the rows after its last rank, none of which
+    is more popular than a row before it.
     """
     classes: list[tuple[float, float]] = []
     before, each = (0, 0.0), 1.0

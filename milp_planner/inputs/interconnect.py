@@ -1,9 +1,9 @@
-"""The links between ranks as a tree, and what it gives to collectives.
+"""The links between ranks as a tree, and the bandwidth of collectives on it.
 
-Every rank hangs on the switch of its machine, every machine on that of its NVLink domain where
-there are domains, every one of those on the fabric. In a tree there is one path between two ranks,
-so the bytes each link must carry are known, and a balanced collective takes as long as its most
-loaded link, the bottleneck.
+Every rank is connected to the switch of its machine, every machine to the switch of its NVLink
+domain if there are domains, and these to the fabric. In a tree there is one path between two ranks,
+so the bytes that each link must carry are known, and a balanced collective takes as long as its
+most loaded link, the bottleneck.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Run = tuple[int, ...]
 
 
 def _one_or_list(value: Any) -> Any:
-    """A number stands for a list of one, which all domains share."""
+    """A number stands for a list of one number, used for all domains."""
     return (value,) if isinstance(value, int) else as_tuple(value)
 
 
@@ -43,36 +43,38 @@ class Domains(Spec):
         Field(min_length=1),
         WithJsonSchema({"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 1}]}),
     ]
-    """Machines of a domain, in the order of the machines: one number for all domains, or a list
-    with one for each."""
+    """Number of machines of each domain, in order: one number for all domains, or a list with one
+    for each."""
     bandwidth: Bandwidth | None = None
-    """One rank's link to the other machines of its domain; by default as inside its machine."""
+    """One rank's bandwidth to the other machines of its domain; by default as inside its machine.
+    """
     span: Annotated[int, Field(ge=1)] | None = None
     """Machines over which table-row-wise and grid shards split rows (TorchRec's ``pod_size``), one
     number for the job. It divides the machines of every domain; by default it is their greatest
-    common divisor, and 1 where there is a single domain."""
+    common divisor, or 1 if there is a single domain."""
 
     def sizes(self, machines: int) -> Run:
-        """Machines of each domain of a cluster with so many; a problem where they do not fit."""
+        """Number of machines of each domain, for ``machines`` in all; a problem if these do not
+        fit."""
         if len(self.machines) == 1 and machines % self.machines[0] == 0:
             return self.machines * (machines // self.machines[0])
         if sum(self.machines) == machines:
             return self.machines
         found = f"domains of {_listed(self.machines, 'and')} machines"
         raise problem_at(
-            f"found {found}, which do not make up the {machines} machines there are; allowed: "
-            f"{_listed(_divisors(machines))} for all domains, or a list of one number a domain",
+            f"found {found}, which do not add up to the {machines} machines; allowed: "
+            f"{_listed(_divisors(machines))} for all domains, or a list of one number per domain",
             "interconnect", "domains", "machines",
         )  # fmt: skip
 
     def refilled(self, machines: int) -> Domains:
-        """Domains like the first for another number of machines, the last with what is left."""
+        """Domains like the first for another number of machines; the last takes the remainder."""
         full, rest = divmod(machines, self.machines[0])
         sizes = (self.machines[0],) * full + ((rest,) if rest else ())
         return self.model_copy(update={"machines": sizes})
 
     def spanned(self, machines: int) -> int:
-        """Machines a table-row-wise group has; a problem where they do not divide every domain."""
+        """Machines of a table-row-wise group; a problem if they do not divide every domain."""
         sizes = self.sizes(machines)
         common = math.gcd(*sizes)
         if self.span is None:
@@ -109,15 +111,15 @@ class Interconnect(Spec):
     """Links in bytes per second, per rank and direction."""
 
     intra_machine: Bandwidth
-    """One rank's link to the other ranks of its machine (NVLink, Infinity Fabric, PCIe)."""
+    """One rank's bandwidth to the other ranks of its machine (NVLink, Infinity Fabric, PCIe)."""
     inter_machine: Bandwidth | None = None
-    """One rank's share of its machine's network cards; needed between machines (domains, where
-    there are some)."""
+    """One rank's share of its machine's network cards; needed between machines (or between domains,
+    if there are any)."""
     domains: Domains | None = None
-    """NVLink domains of several machines; absent, a machine's NVLink ends at the machine."""
+    """NVLink domains of several machines; if absent, NVLink does not leave a machine."""
 
     def domain_machines(self, machines: int) -> tuple[Run, ...]:
-        """Machines of each domain of a cluster with so many; without domains, one a machine."""
+        """Number of machines of each domain, for ``machines`` in all; 1 each without domains."""
         sizes = (1,) * machines if self.domains is None else self.domains.sizes(machines)
         ends = accumulate(sizes, initial=0)
         return tuple(tuple(range(first, end)) for first, end in pairwise(ends))
@@ -128,12 +130,12 @@ class Interconnect(Spec):
         return (self.domains and self.domains.bandwidth) or self.intra_machine
 
     def graph(self, machine_ranks: Sequence[Sequence[int]]) -> nx.Graph:
-        """The links as a graph: integers are ranks, text is switches and the fabric.
+        """The links as a graph: integers are ranks, strings are switches and the fabric.
 
         A tree whose edges carry ``bandwidth`` in bytes per second and direction: a rank to its
-        machine's switch at ``intra_machine``, that one to its domain's at the domain's bandwidth
+        machine's switch at ``intra_machine``, that switch to its domain's at the domain's bandwidth
         times the machine's ranks, and to the fabric at ``inter_machine`` times all ranks below,
-        because all their network cards serve it. ValueError when something has to cross the fabric
+        because all their network cards serve it. ValueError if something has to cross the fabric
         but there is no ``inter_machine`` bandwidth.
         """
         import networkx as nx
@@ -165,8 +167,8 @@ def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     separates k of the ranks from the other n − k carries k·(n − k)·b/n each way, so the exchange
     takes max over links of k·(n − k)·b/(n·bandwidth) seconds. No schedule is faster, since those
     bytes have no other path; a fluid schedule that keeps all flows in proportion reaches it. The
-    result is b divided by that time, infinite for a single rank. ValueError when two of the ranks
-    are not connected.
+    result is b divided by that time, infinite for a single rank. ValueError if two of the ranks are
+    not connected.
     """
     load = [
         k * (total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
@@ -193,7 +195,7 @@ def concurrent_bandwidth(graph: nx.Graph, sets: Sequence[Run]) -> float:
     """Bytes per second at which every set of ranks reduce-scatters a buffer, all at the same time.
 
     A link carries max(k, n − k)/n of a buffer for every set of n ranks of which it separates k, as
-    in :func:`milp_planner.inputs.interconnect.reduce_scatter_bandwidth`; their sum over its
+    in :func:`milp_planner.inputs.interconnect.reduce_scatter_bandwidth`; the sum of these over its
     bandwidth counts.
     """
     import networkx as nx
@@ -218,7 +220,7 @@ def _path(above: dict[int | str, int | str], node: int | str) -> Iterator[int | 
 
 
 def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
-    """For every link that separates the ranks: how many below it, how many in all, bandwidth."""
+    """For every link that separates the ranks: number below it, number in all, bandwidth."""
     import networkx as nx
 
     if len(ranks) < 2:

@@ -1,4 +1,4 @@
-"""A recommender model as the planner sees it: a workload and its embedding tables."""
+"""A recommender model: a workload and its embedding tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Pipeline = Literal["none", "sparse_dist"]
 
 
 class Workload(Spec):
-    """What one step does, the same on every rank."""
+    """The work of one step, the same on every rank."""
 
     batch_per_rank: Count
     """Samples per rank and step."""
@@ -54,47 +54,49 @@ class Workload(Spec):
     dedup: bool = False
     """Whether equal ids of a rank's batch are exchanged once."""
     exchange_dtype: Dtype = "fp32"
-    """Element type of embeddings on the wire; a table may have its own."""
+    """Element type of embeddings on the wire, unless a table has its own."""
     exchange_dtype_backward: Dtype | None = None
     """Element type of gradients on the wire; by default as in the forward direction."""
     codec: Codec = "stock"
     """How embeddings are cast to the wire's type: stock clamps a full copy first, low_memory casts
-    at once; nothing is cast where the wire has the table's own type."""
+    at once; nothing is cast if the wire uses the table's own type."""
     codec_peak_factor: Annotated[float, Field(ge=1, le=16)] | None = None
     """Peak memory of the exchange codec as a multiple of its input; by default it follows from
     codec and types."""
     pipeline: Pipeline | None = None
-    """Batches in flight: none has one, sparse_dist two (by default, when training)."""
+    """Batches in flight: none has one, sparse_dist (the default in training) two."""
     prefetch_pipeline: bool = False
     """Whether cache misses are fetched ahead of the step; three batches are then in flight."""
     prefetch_passes: Count = 1
-    """Passes in which a batch's rows are fetched ahead, each with buffers of its own ids only."""
+    """Number of passes in which a batch's rows are fetched ahead, each with buffers for its own ids
+    only."""
     stash_window_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
-    """Milliseconds in which weights may be copied to host memory, in the dense part's forward, and
-    back, in its backward: each at least as long; absent, no table is stashed."""
+    """Milliseconds available for copying weights to host memory during the dense part's forward,
+    and as many for copying them back during its backward; if absent, no table is stashed."""
     buffers: Literal["additive", "largest_collective"] = "additive"
-    """Whether output buffers of all tables add up (conservative) or only one collective's."""
+    """Whether output buffers of all tables add up (conservative), or only those of one collective.
+    """
     storage_model: StorageModel = "runtime"
     """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
-    TorchEasyRec count them (rows, ids and outputs of an average batch), or as HugeCTR's does (rows
-    and optimizer state alone)."""
+    TorchEasyRec count them (rows, ids and outputs of an average batch), or as HugeCTR's planner
+    does (rows and optimizer state alone)."""
     cost_model: CostModel = "law"
     """Times of dynamicemb lookups by the profile's law of the tiers, or by the rules of
-    TorchEasyRec's planner as merged or as first written, for comparison. Tables of HugeCTR are
+    TorchEasyRec's planner as merged or in its first version, for comparison. HugeCTR's tables are
     priced by its planner's formula, over ranks (embark) or over machines (embark_hierarchical)."""
     mem_comm_bw_ratio: Annotated[float, Field(gt=0, le=10**6)] = 80.0
-    """In that formula, what exchanging an element costs over reading it from HBM."""
+    """Cost of exchanging an element over that of reading it from HBM, in HugeCTR's formula."""
     dp_threshold: Annotated[int, Field(ge=0)] = 0
-    """So many tables of HugeCTR, the smallest first, are data-parallel."""
+    """Number of HugeCTR's tables, smallest first, that are data-parallel."""
     fusion: Fusion = "honoured"
-    """Whether fused tables must share one cache ratio, as the runtime makes them."""
+    """Whether fused tables must share one cache ratio, as in the runtime."""
     cache_ratios: RatioGrid = TENTHS
     """Default cache-ratio grid of all tables."""
     l1_ratios: RatioGrid = L1_RATIOS
     """Default cache-ratio grid of tables in a key-value store (SSD); up to 1/5."""
     ssd_step_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
-    """Milliseconds that the drives of a machine may be busy in a step; by default there is no such
-    limit, only a price."""
+    """Milliseconds per step that a machine's drives may be busy; by default there is no such limit,
+    only a price."""
 
     @field_validator("l1_ratios", mode="after")
     @classmethod
@@ -102,7 +104,7 @@ class Workload(Spec):
         if ratios[-1] > LARGEST_L1:
             raise ValueError(
                 f"found {ratios[-1]}; allowed: up to {LARGEST_L1}, the most that FBGEMM's cache of "
-                "a key-value store takes"
+                "a key-value store holds"
             )
         return ratios
 
@@ -113,20 +115,20 @@ class Workload(Spec):
 
 
 class OutsideEmbeddings(Spec):
-    """HBM that a rank needs besides embeddings, in words that people have at hand."""
+    """HBM that a rank needs besides embeddings, in figures that users have at hand."""
 
     measured_peak: Bytes | None = None
     """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
-    measured; replaces all below, and the library's context too, but for its part a sample."""
+    measured; replaces all fields below, including context, except the part per sample."""
     measured_batch: Count | None = None
-    """Samples a rank of that measurement; with it, activation_bytes_per_sample says how the peak
-    changes with the batch."""
+    """Samples per rank in that measurement; if given, the peak grows with the batch by
+    activation_bytes_per_sample per sample."""
     parameter_bytes: Bytes = 0
     """Bytes of the dense parameters on one rank."""
     parameter_multiple: Annotated[int, Field(ge=1, le=100)] = 4
-    """Copies of them: weights, gradients, and two of Adam's states."""
+    """Copies of these parameters: weights, gradients, and Adam's two states."""
     activation_bytes_per_sample: Bytes = 0
-    """Bytes that the dense part keeps of each sample between forward and backward."""
+    """Bytes per sample that the dense part keeps between forward and backward."""
     context: Bytes = 2 * 2**30
     """Bytes of the library's context and of communication buffers."""
 
@@ -153,7 +155,7 @@ class OutsideEmbeddings(Spec):
 
     @property
     def constant_peak(self) -> int:
-        """The part of the measured peak that does not follow the batch, in bytes."""
+        """The part of the measured peak that does not depend on the batch, in bytes."""
         followed = self.activation_bytes_per_sample * (self.measured_batch or 0)
         return (self.measured_peak or 0) - followed
 
@@ -162,11 +164,11 @@ class HostMemory(Spec):
     """Host memory that a machine needs besides embeddings."""
 
     loader_workers: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Processes a rank that load data."""
+    """Data-loading processes per rank."""
     loader_prefetch: Annotated[int, Field(ge=1, le=1024)] = 2
-    """Batches that each of them keeps ready."""
+    """Batches that each process keeps ready."""
     bytes_per_sample: Bytes = 0
-    """Bytes of a sample in such a batch; at least 8 an id of the model are taken."""
+    """Bytes of a sample in such a batch; at least 8 per id of the model are assumed."""
     checkpoint: Literal["direct", "staged"] = "direct"
     """How rows and optimizer state are saved: straight to a file, or staged, which copies all of
     them to host memory first, as asynchronous checkpoints do."""
@@ -181,23 +183,27 @@ class Model(Spec):
     name: Name
     """Name of the model."""
     source: str = ""
-    """Where the figures come from."""
+    """Source of the figures."""
     description: str = ""
-    """What the model is, and what was assumed."""
+    """Description of the model and its assumptions."""
     workload: Workload
     """How the tables are used."""
     outside_embeddings: OutsideEmbeddings | None = None
-    """What the step needs besides embeddings; absent, a share of the HBM is assumed."""
+    """HBM of the step besides embeddings; if absent, a share of the HBM is assumed."""
     host_memory: HostMemory | None = None
-    """What machines need of host memory besides embeddings; absent, nothing is reserved for it."""
+    """Host memory of machines besides embeddings; if absent, nothing is reserved for it."""
     tables: Annotated[tuple[Table, ...], WrapValidator(spread), BeforeValidator(as_tuple)]
     """The embedding tables; an empty list if there are none."""
 
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, data: Any) -> Any:
-        """``defaults: {dim: 128}`` gives every table the fields it does not write itself;
-        ``patterns: {"user_*": {dim: 64}}`` those so named, before the defaults."""
+        """Apply ``patterns`` and ``defaults``.
+
+        ``defaults: {dim: 128}`` gives every table the fields that it does not set itself;
+        ``patterns: {"user_*": {dim: 64}}`` gives them to tables with matching names, before the
+        defaults.
+        """
         if not isinstance(data, dict) or data.keys().isdisjoint(("defaults", "patterns")):
             return data
         rest = {key: value for key, value in data.items() if key not in ("defaults", "patterns")}
@@ -213,14 +219,14 @@ class Model(Spec):
 
     @model_validator(mode="after")
     def _priced_alike(self) -> Model:
-        """HugeCTR's tables and its planner's prices go together."""
+        """HugeCTR's tables need its planner's prices, and the other way round."""
         workload, kinds = self.workload, {table.kind for table in self.tables}
         embark = workload.cost_model.startswith("embark")
         if "hugectr" in kinds and (not embark or len(kinds) > 1):
             what = f"found {workload.cost_model} with tables of {' and '.join(sorted(kinds))}"
             raise problem_at(
                 f"{what}; allowed with kind: hugectr: embark or embark_hierarchical, and no other "
-                "kind beside", "workload", "cost_model",
+                "kind", "workload", "cost_model",
             )  # fmt: skip
         for name in ("cost_model", "storage_model"):
             if kinds - {"hugectr"} and getattr(workload, name).startswith("embark"):
@@ -237,7 +243,7 @@ class Model(Spec):
     def loader_bytes(self) -> int:
         """Host memory of the batches that one rank's data loaders keep ready.
 
-        workers · batches each · samples · bytes a sample, these at least 8 an id.
+        workers · batches each · samples · bytes per sample, which are at least 8 per id.
 
         References
         ----------
@@ -267,7 +273,7 @@ class Model(Spec):
         Raises
         ------
         KeyError
-            When there is none.
+            If there is none.
         """
         for table in self.tables:
             if table.name == name:
@@ -276,7 +282,7 @@ class Model(Spec):
 
 
 def _check_names(fields: Any, path: Loc) -> None:
-    """Refuse what is no mapping of table fields."""
+    """Refuse anything but a mapping of table fields."""
     if not isinstance(fields, dict):
         raise problem_at("allowed: a mapping of table fields", *path)
     allowed = [each for each in Table.model_fields if each != "name"]
@@ -288,16 +294,16 @@ def _check_names(fields: Any, path: Loc) -> None:
 
 
 def _filled(tables: Sequence[Any], pattern: str, fields: dict[str, Any], path: Loc) -> list[Any]:
-    """Tables, those whose names match with the fields that they do not write themselves."""
+    """Tables; those with matching names get the fields that they do not set themselves."""
     takes = [isinstance(t, dict) and _matches(t, pattern, path) for t in tables]
     if fields and not any(takes) and all(isinstance(t, dict) for t in tables):
-        raise problem_at("there are no tables to take them; leave them out", *path)
+        raise problem_at("there are no tables to apply them to; leave them out", *path)
     _check_untaken(fields, [t for t, take in zip(tables, takes, strict=True) if take], path)
     return [{**fields, **t} if take else t for t, take in zip(tables, takes, strict=True)]
 
 
 def _matches(table: dict[str, Any], pattern: str, path: Loc) -> bool:
-    """Whether a pattern matches the names that a line stands for: all of them or none."""
+    """Whether a pattern matches the names of a line: all of them or none."""
     found = {fnmatchcase(name, pattern) for name in written_names(table)}
     if len(found) > 1:
         some = f"matches only some of {table['names']}; allowed: all of them or none"
@@ -306,18 +312,18 @@ def _matches(table: dict[str, Any], pattern: str, path: Loc) -> bool:
 
 
 def _check_untaken(fields: dict[str, Any], tables: list[dict[str, Any]], at: Loc) -> None:
-    """Refuse a wrong field even where every table that may take it writes it itself."""
+    """Refuse a wrong field even if every table that could take it sets its own."""
     untaken = {
         name: value for name, value in fields.items() if all(name in table for table in tables)
     }
     try:
         table = {"name": "any", "rows": 1, "dim": 1, **untaken}
-        Table.model_validate(table, context={"folder": None})  # no file of keys is read
+        Table.model_validate(table, context={"folder": None})  # does not read files of keys
     except ValidationError as error:
         found = [
             (explain(Table, finding), (*at, *path))
             for finding, path in likeliest_first(Table, error)
-            if finding["loc"]  # else the fields together, which no table has so
+            if finding["loc"]  # otherwise the combination of fields, which no table has
         ]
         if found:
             raise problems_at(found) from None

@@ -1,4 +1,4 @@
-"""Turns pydantic's findings into one sentence a user can act on."""
+"""Turns pydantic's findings into one sentence that a user can act on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput, Problem
 from milp_planner.inputs.quantities import show
 
 Loc = tuple[str | int, ...]
-"""Where a value sits in a document: mapping keys and list positions from the root."""
+"""Path of a value in a document: mapping keys and list positions from the root."""
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -41,7 +41,7 @@ _BOUNDS = {
 
 
 LONG_LIST = 10
-"""Above this many allowed names, a sentence with a nearest name does not list them all."""
+"""With more allowed names than this, a sentence that suggests one does not list them all."""
 
 LONG_NAME = 60
 """Longer field names (a damaged file has them) are shortened in sentences."""
@@ -76,13 +76,13 @@ def problem_at(message: str, *path: str | int) -> PydanticCustomError:
 
 
 def problems_at(found: Sequence[tuple[str, Loc]]) -> PydanticCustomError:
-    """A validator's findings, one or more: what is wrong, and with which field below its value."""
+    """A validator's findings, one or more: problem, and path of the field below its value."""
     each = [{"message": message, "path": path} for message, path in found]
     return PydanticCustomError("at", "{message}", {**each[0], "all": each})
 
 
 def explain(cls: type[BaseModel], finding: Any) -> str:
-    """What was found and what is allowed, without the place."""
+    """What was found and what is allowed, without its place."""
     kind, context, found = finding["type"], finding.get("ctx", {}), finding["input"]
     if kind == "value_error":
         return str(context["error"])
@@ -110,7 +110,7 @@ def explain(cls: type[BaseModel], finding: Any) -> str:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name closest to ``name``, or None when nothing is close."""
+    """The allowed name closest to ``name``, or None if nothing is close."""
     names = list(allowed)
     folded = {each.lower(): each for each in reversed(names)}
     wanted = str(name).lower()
@@ -121,7 +121,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 
 
 def choice(name: str, allowed: Iterable[str]) -> str:
-    """``allowed: a, b, c; did you mean b?`` for a name that is none of them."""
+    """``allowed: a, b, c; did you mean b?`` for a name that is not among them."""
     names = list(allowed)
     close = nearest(name, names)
     if close and len(names) > LONG_LIST:
@@ -131,14 +131,14 @@ def choice(name: str, allowed: Iterable[str]) -> str:
 
 
 def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
-    """A value that must be among the allowed ones; its meaning where they map to something."""
+    """A value that must be among the allowed ones, or its meaning if they are a mapping."""
     if not isinstance(value, str) or value not in allowed:
         raise BadInput(f"{where}: found {show(value)}; {choice(str(value), allowed)}")
     return allowed[value] if isinstance(allowed, Mapping) else value
 
 
 def show_path(path: Loc) -> str:
-    """A path as people write it: ``tables[3].rows``."""
+    """A path in its usual form: ``tables[3].rows``."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -165,7 +165,7 @@ def data_path(cls: type[BaseModel], loc: Loc) -> Loc:
 
 
 def _several(finding: Any) -> list[Any]:
-    """A finding, or each that :func:`problems_at` put into one."""
+    """A finding, or all findings that :func:`problems_at` joined."""
     if finding["type"] != "at":
         return [finding]
     return [{**finding, "ctx": each} for each in finding["ctx"]["all"]]
@@ -196,7 +196,7 @@ def _fields(cls: type[BaseModel]) -> dict[str, Any]:
 
 
 def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
-    """Classes whose ``kind`` is ``part``: how pydantic marks a branch of a union."""
+    """Classes whose ``kind`` is ``part``, pydantic's tag for a branch of a union."""
     return [
         cls
         for cls in classes
@@ -205,7 +205,7 @@ def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseMo
 
 
 def _classes_of(classes: list[type[BaseModel]], part: str) -> list[type[BaseModel]]:
-    """The input classes a field's annotation can hold, looked up through tuples and unions."""
+    """The input classes that a field can hold, looked up through tuples and unions."""
     found: list[type[BaseModel]] = []
     for cls in classes:
         if part in _fields(cls):

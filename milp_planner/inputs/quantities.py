@@ -28,7 +28,7 @@ _LARGEST = 2**53
 _NUMBER = r"(?P<number>\d{1,3}(?:_\d{3})+|\d{1,20})(?P<decimals>\.\d{1,12})?"
 _QUANTITY = re.compile(rf"\s*{_NUMBER}\s*(?P<unit>[A-Za-z]*(?:/s)?)\s*", re.ASCII)
 _FRACTION = re.compile(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,120}/\d{1,120}", re.ASCII)
-"""A decimal, or any fraction that such a decimal is written back as (15 digits and e-99)."""
+"""A decimal, or any fraction that such a decimal is written as (15 digits and e-99)."""
 
 
 def parse_bytes(value: Any) -> int:
@@ -52,7 +52,7 @@ def parse_bandwidth(value: Any) -> int:
 def parse_ratio(value: Any) -> Fraction:
     """An exact ratio, no finer than hundredths, from ``"1/3"``, ``35%``, 0.35 or a ``Fraction``.
 
-    A float stands for the decimal it prints as, so 0.1 is exactly one tenth.
+    A float stands for its printed decimal, so 0.1 is exactly one tenth.
     """
     ratio = parse_fraction(value, "a ratio such as 0.35, 35% or 1/3")
     if ratio.denominator > FINEST_RATIO:
@@ -109,7 +109,7 @@ def _unit_hint(unit: str, units: dict[str, int]) -> str:
 
 
 def parse_fraction(value: Any, allowed: str) -> Fraction:
-    """An exact number from 0 up, of no more digits than people write; ``allowed`` describes it."""
+    """An exact number from 0 up with a limited number of digits; ``allowed`` describes it."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):

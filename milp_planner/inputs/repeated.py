@@ -11,7 +11,7 @@ from milp_planner.inputs.quantities import show
 from milp_planner.inputs.table import Table
 
 MOST = 100_000
-"""Tables of one line at most."""
+"""Most tables of one line."""
 
 _RANGE = re.compile(r"(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)(?P<last>\d+)")
 
@@ -23,7 +23,7 @@ def written_names(table: dict[Any, Any]) -> list[str]:
 
 
 def spread(value: Any, check: Callable[[Any], tuple[Table, ...]]) -> tuple[Table, ...]:
-    """Check every line once, and put its tables in its place; names are unique over all lines."""
+    """Check every line once and replace it by its tables; names are unique over all lines."""
     if not isinstance(value, tuple):
         return check(value)
     lines = [_named(number, line) for number, line in enumerate(value)]
@@ -38,12 +38,12 @@ def spread(value: Any, check: Callable[[Any], tuple[Table, ...]]) -> tuple[Table
 
 
 def _named(number: int, line: Any) -> tuple[Any, list[str] | None]:
-    """A line with ``name``, and the names it stands for where it has ``names`` instead."""
+    """A line with ``name``, and its names if it has ``names`` instead."""
     if not isinstance(line, dict) or "names" not in line:
         return line, None
     for other in ("name", "features"):
         if other in line:
-            raise problem_at(f"does not go with {other}; allowed: one of them", number, "names")
+            raise problem_at(f"excludes {other}; allowed: one of them", number, "names")
     names = _range(line["names"])
     if names is None:
         allowed = f"two names of rising numbers, as in t0..t99, at most {MOST:,} tables"
@@ -53,7 +53,7 @@ def _named(number: int, line: Any) -> tuple[Any, list[str] | None]:
 
 
 def _range(text: Any) -> list[str] | None:
-    """``t08..t11`` as t08, t09, t10, t11; None where it is no such range."""
+    """``t08..t11`` as t08, t09, t10, t11; None if it is not such a range."""
     found = _RANGE.fullmatch(text) if isinstance(text, str) else None
     if found is None or max(len(found["first"]), len(found["last"])) > 18:
         return None

@@ -1,7 +1,7 @@
 """One sharding group of a cluster, as a cluster of its own.
 
-All groups exchange at the same time, so a group has the share of every link, and of every
-machine's host memory, that belongs to its ranks.
+All groups exchange at the same time, so a group gets its ranks' share of every link and of every
+machine's host memory.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from milp_planner.inputs.table import Table
 from milp_planner.inputs.two_d import TwoD, sharding_groups
 
 SYNCED = ("none", "sgd", "rowwise_adagrad", "adagrad")
-"""Optimizers with which TorchRec's 2D starts: of any state it reads the tensor ``sum``."""
+"""Optimizers that TorchRec's 2D supports: from any state it reads the tensor ``sum``."""
 
 
 def group_of(cluster: Cluster) -> Cluster:
-    """The group that ``two_d`` of a cluster names; the cluster itself where it is none or one.
+    """The group that ``two_d`` of a cluster names; the cluster itself if undivided or a group.
 
-    BadInput where something is left to choose, or where the groups are not alike.
+    BadInput if something is left to choose, or if the groups are not alike.
     """
     two_d = cluster.two_d
     if two_d is None or two_d.whole is not None:
@@ -37,7 +37,7 @@ def group_of(cluster: Cluster) -> Cluster:
     if whole.num_ranks % size:
         raise _wrong(
             cluster, f"found groups of {size} ranks, which do not divide the {whole.num_ranks} "
-            f"ranks there are; {_allowed(whole, two_d)}",
+            f"ranks; {_allowed(whole, two_d)}",
         )  # fmt: skip
     why = unfit(whole, size, two_d.layout)
     if why:
@@ -48,7 +48,7 @@ def group_of(cluster: Cluster) -> Cluster:
 
 
 def is_group_of_its_whole(cluster: Cluster) -> bool:
-    """Whether a cluster that says that it is a sharding group is the one that its whole has."""
+    """Whether a cluster that claims to be a sharding group is the group that its whole yields."""
     two_d = cluster.two_d
     if two_d is None or two_d.whole is None:
         return True
@@ -57,9 +57,9 @@ def is_group_of_its_whole(cluster: Cluster) -> bool:
 
 
 def unfit(whole: Cluster, size: int, layout: str) -> str:
-    """Why the ranks of a cluster cannot be divided into groups of a size; empty where they can.
+    """Why the ranks of a cluster cannot be divided into groups of a size; empty if they can.
 
-    All groups need the same machines and domains, so that one plan is for all.
+    All groups need the same machines and domains, so that one plan fits all.
     """
     groups = sharding_groups(whole.num_ranks, size, layout)
     home = [machine for machine, ranks in enumerate(whole.machine_ranks) for _ in ranks]
@@ -76,7 +76,7 @@ def unfit(whole: Cluster, size: int, layout: str) -> str:
 
 
 def unsynced(model: Model, cluster: Cluster) -> dict[str, Problem]:
-    """What is wrong with each table that TorchRec's 2D would not keep equal on its replicas."""
+    """A problem for each table that TorchRec's 2D would not keep equal on its replicas."""
     if cluster.replicas == 1 or not model.workload.trains:
         return {}
     found = ((t.name, _unsynced(t, model.optimizer_of(t))) for t in model.tables)
@@ -127,18 +127,18 @@ def _machine(whole: Cluster, every: Sequence[Rank], number: int, held: Sequence[
 
 
 def _ddr(whole: Cluster, number: int, held: Sequence[int]) -> int:
-    """A machine's DDR for so many of its ranks, rounded down."""
+    """Share of some ranks in their machine's DDR, rounded down."""
     machine = whole.machines[number]
     return machine.ddr_bytes * len(held) // len(machine.ranks)
 
 
 def _share(whole: Cluster, amount: int, number: int, held: Sequence[int]) -> int:
-    """A machine's amount for so many of its ranks, rounded up."""
+    """Share of some ranks in an amount of their machine, rounded up."""
     return -(-amount * len(held) // len(whole.machines[number].ranks))
 
 
 def _links(whole: Cluster, machines: Sequence[int]) -> Interconnect | None:
-    """The links of some machines: domains with what they have of them."""
+    """The links of some machines, with the domains restricted to these."""
     links = whole.interconnect
     if links is None or links.domains is None:
         return links
@@ -151,7 +151,7 @@ def _links(whole: Cluster, machines: Sequence[int]) -> Interconnect | None:
 
 
 def _domains(whole: Cluster, machines: Sequence[int]) -> Run:
-    """How many of some machines are in each domain that has any."""
+    """Number of the machines in each domain that has any of them."""
     assert whole.interconnect is not None
     inside = set(machines)
     counts = (len(inside & {*d}) for d in whole.interconnect.domain_machines(len(whole.machines)))
@@ -159,7 +159,7 @@ def _domains(whole: Cluster, machines: Sequence[int]) -> Run:
 
 
 def _shape(whole: Cluster, home: Sequence[int], every: Sequence[Rank], ranks: Run) -> object:
-    """What of a group decides prices and capacities: its machines, their ranks, its domains."""
+    """The properties of a group that decide prices and capacities: machines, ranks, domains."""
     held: dict[int, list[int]] = {}
     for rank in ranks:
         held.setdefault(home[rank], []).append(rank)

@@ -1,4 +1,4 @@
-"""The base of every input class: frozen, strict, unknown fields refused, dictionaries both ways."""
+"""The base of every input class: frozen, strict, no unknown fields, to and from dictionaries."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Spec(BaseModel):
         data
             A mapping of plain values; sizes may be text such as ``80GiB``.
         where
-            What the error sentence calls the source, for instance a file name.
+            Name of the source in error messages, for instance a file name.
 
         Raises
         ------
         BadInput
             One sentence: field, what was found, what is allowed, nearest valid name; its
-            ``problems`` are all of them.
+            ``problems`` are all findings.
         """
         try:
             return cls.model_validate(data)
@@ -90,7 +90,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_tuple(value: Any) -> Any:
-    """Lists become tuples (YAML and JSON have no tuples); anything else is left to the check."""
+    """Lists become tuples (YAML and JSON have no tuples); anything else is left to validation."""
     return tuple(value) if isinstance(value, list) else value
 
 

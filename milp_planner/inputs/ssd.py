@@ -1,4 +1,4 @@
-"""Solid-state drives of a machine, and what a table whose rows live in a key-value store says."""
+"""Solid-state drives of a machine, and settings of tables in key-value stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.spec import Bandwidth, Bytes, Factor, Spec
 
 SMALLEST_DRIVE = 2**20
-"""A drive smaller than this, in bytes, is a size whose unit was forgotten."""
+"""A drive smaller than this, in bytes, is assumed to lack a unit."""
 
 
 class Ssd(Spec):
@@ -21,8 +21,8 @@ class Ssd(Spec):
     bandwidth: Bandwidth
     """Bytes per second of random reads and writes of 4 KiB together, over all drives."""
     space_amplification: Factor = Fraction(5)
-    """Bytes that RocksDB may occupy over those of live rows: its universal compaction, as FBGEMM
-    sets it, lets stale rows grow to 400% of them."""
+    """Bytes that RocksDB may occupy over bytes of live rows: its universal compaction, as
+    configured by FBGEMM, lets stale rows grow to 400% of the live ones."""
 
     @model_validator(mode="after")
     def _has_a_unit(self) -> Ssd:
@@ -41,15 +41,15 @@ class Ssd(Spec):
 
 
 class KeyValue(Spec):
-    """Of a TorchRec table in a key-value store; each shard has a kernel of its own."""
+    """Settings of a TorchRec table in a key-value store; each shard has a kernel of its own."""
 
     virtual: bool = False
-    """Whether it is a virtual table: a hash table of so many rows, in a key-value store only, on
-    SSD (mode SSD) or in host memory (mode CACHING)."""
+    """Whether it is a virtual table: a hash table with room for ``rows`` rows, always in a
+    key-value store, on SSD (mode SSD) or in host memory (mode CACHING)."""
     l2: Bytes = 0
-    """Host memory that each shard takes to cache rows between HBM and SSD; whole GiB."""
+    """Host memory of each shard for caching rows between HBM and SSD; whole GiB."""
     write_buffer: Bytes = 2 * 2**30
-    """Host memory in which RocksDB collects what a shard writes, before it goes to SSD."""
+    """Host memory in which RocksDB collects a shard's writes before they go to SSD."""
     optimizer_in_rows: bool = False
     """Whether optimizer state is stored with the rows of a virtual table instead of in HBM."""
 
@@ -59,7 +59,7 @@ class KeyValue(Spec):
             raise problem_at("allowed: whole GiB, as TorchRec's l2_cache_size counts", "l2")
         if self.optimizer_in_rows and not self.virtual:
             raise problem_at(
-                "goes with virtual: true; FBGEMM keeps other tables' state in HBM",
+                "needs virtual: true; FBGEMM keeps other tables' state in HBM",
                 "optimizer_in_rows",
             )
         return self

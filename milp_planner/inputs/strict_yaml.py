@@ -1,8 +1,8 @@
-"""Reading files strictly: text with sentences instead of tracebacks, YAML with lines of fields.
+"""Reading files strictly: text with error sentences instead of tracebacks, YAML with line numbers.
 
-YAML 1.1 turns ``no`` into false, ``010`` into 8, ``1:30`` into 90 and leaves ``1e6`` as text.
-Here plain scalars are null, true, false, decimal numbers or text; what merely looks like one of
-the traps above is an error, as are duplicate keys, tags, anchors and merge keys.
+YAML 1.1 turns ``no`` into false, ``010`` into 8, ``1:30`` into 90 and leaves ``1e6`` as text. Here
+plain scalars are null, true, false, decimal numbers or text; anything that looks like one of the
+traps above is an error, as are duplicate keys, tags, anchors and merge keys.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _TRAPS = (
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed file: plain values and the line each of them starts on."""
+    """A parsed file: plain values, and the line on which each of them starts."""
 
     file: str
-    """Name of the file, as error sentences print it."""
+    """Name of the file in error messages."""
     data: Any
     """Plain values: dict, list, str, int, float, bool or None."""
     lines: dict[Loc, int] = field(default_factory=dict)
-    """Line (from 1) of every value by its path; empty where the format has none (JSON)."""
+    """Line (from 1) of every value by its path; empty if the format has none (JSON)."""
     parts: dict[Loc, Document] = field(default_factory=dict)
-    """Documents whose data was put in at a path, for instance a CSV file of tables."""
+    """Documents whose data was inserted at a path, for instance a CSV file of tables."""
 
     def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""
@@ -71,16 +71,16 @@ class Document:
         return self.file, None
 
     def where(self, path: Loc) -> str:
-        """``file:line`` of a place, or only the file where it has no lines."""
+        """``file:line`` of a place, or only the file if it has no lines."""
         file, line = self.place(path)
         return file if line is None else f"{file}:{line}"
 
 
 def read_yaml(text: str, file: str) -> Document:
-    """Parse one YAML document; BadInput with ``file:line`` and what is wrong.
+    """Parse one YAML document; BadInput with ``file:line`` and the problem.
 
-    That is broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
-    document, or too deep a nesting.
+    Problems are broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
+    document, or too deep nesting.
     """
     try:
         return _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
@@ -93,11 +93,11 @@ def read_yaml(text: str, file: str) -> Document:
 
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Only its parser is used, down to events; the one in C is ten times faster where it is there."""
+"""Only its parser is used, up to events; the parser in C is ten times faster, if installed."""
 
 
 class _Reader:
-    """Builds plain values from the parser's events, and notes the line of each."""
+    """Builds plain values from the parser's events, and records the line of each."""
 
     def __init__(self, file: str, events: Iterator[Any]) -> None:
         self.file = file
@@ -106,7 +106,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def document(self) -> Document:
-        """The single document of the file; None where there is only white space."""
+        """The single document of the file; None if there is only white space."""
         next(self.events)
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
@@ -139,7 +139,7 @@ class _Reader:
             return None
 
     def mapping(self, path: Loc) -> dict[str, Any]:
-        """The fields up to the end of a mapping, each name once."""
+        """The fields up to the end of a mapping; each name may occur once."""
         result: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self.key(event)
@@ -158,7 +158,7 @@ class _Reader:
         return result
 
     def key(self, event: Any) -> str:
-        """A field's name: text, whatever it looks like."""
+        """A field's name: always text, even if it looks like a number."""
         self.refuse_extras(event)
         if not isinstance(event, yaml.ScalarEvent):
             raise self.error(event, "a field name must be plain text")
@@ -167,7 +167,7 @@ class _Reader:
         return str(event.value)
 
     def refuse_extras(self, event: Any) -> None:
-        """Anchors, aliases and tags make a file mean more than it shows."""
+        """Refuse anchors, aliases and tags, which make a file mean more than it shows."""
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
             mark = "*" if isinstance(event, yaml.AliasEvent) else "&"
             raise self.error(
@@ -185,18 +185,18 @@ class _Reader:
         return BadInput.of([self.problem(event, what)])
 
     def note(self, event: Any, what: str) -> None:
-        """Keep a mistake that does not stop the reading: all of them are reported at the end."""
+        """Record a mistake that does not stop reading; all are reported at the end."""
         self.problems.append(self.problem(event, what))
 
     def problem(self, event: Any, what: str) -> Problem:
-        """What is wrong with an event, and its line."""
+        """A problem with an event, and its line."""
         return Problem(what, "", self.file, event.start_mark.line + 1)
 
 
 def plain_scalar(text: str) -> bool | int | float | str | None:
-    """The value an unquoted text stands for; also used for the cells of a CSV file.
+    """The value of unquoted text; also used for the cells of a CSV file.
 
-    ValueError when it looks like a number or a truth value but is none.
+    ValueError if it looks like a number or a truth value but is neither.
     """
     if _NULL.fullmatch(text):
         return None
@@ -204,7 +204,7 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
         return text == "true"
     if _INT.fullmatch(text):
         if len(text) > 40:
-            raise ValueError(f"found {text[:40]}..., a number too long to be meant; quote text")
+            raise ValueError(f"found {text[:40]}..., which is too long for a number; quote text")
         return int(text.replace("_", ""))
     if _FLOAT.fullmatch(text):
         return float(text)
@@ -216,9 +216,9 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
 
 def _what(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
-    said = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
-    # PyYAML 6.0.4 has a limit of its own, and looks ahead far enough to meet it first
-    return _TOO_DEEP if "maximum nesting depth" in said else f"not valid YAML: {said}"
+    message = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"
+    # PyYAML 6.0.4 has its own limit, and looks ahead far enough to reach it first
+    return _TOO_DEEP if "maximum nesting depth" in message else f"not valid YAML: {message}"
 
 
 MAX_BYTES = 64 * 2**20
@@ -234,9 +234,9 @@ def neighbour(path: Path) -> str | None:
 
 
 def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> str:
-    """The UTF-8 text of a file; ``alike`` finds what may have been meant by a missing one.
+    """The UTF-8 text of a file; ``alike`` suggests a name for a missing one.
 
-    BadInput when it is missing, a folder, a pipe or device, unreadable, too large or not UTF-8.
+    BadInput if it is missing, a folder, a pipe or device, unreadable, too large or not UTF-8.
     """
     try:
         raw = read_regular(path, MAX_BYTES)
@@ -257,7 +257,7 @@ def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> st
 
 
 def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells, stripped, of every line of a CSV file that has something in it."""
+    """Number and cells, stripped, of every non-empty line of a CSV file."""
     text = io.StringIO(read_text(path).removeprefix("\ufeff"), newline="")
     reader = csv.reader(text, strict=True, skipinitialspace=True)
     try:

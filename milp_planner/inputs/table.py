@@ -1,4 +1,4 @@
-"""One embedding table: its shape, its use, and what limits its placement."""
+"""One embedding table: its shape, its use, and the limits on its placement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RankNumbers = Annotated[tuple[RankNumber, ...], BeforeValidator(as_tuple), Field
 
 
 def _grid(value: object) -> object:
-    """``tenths`` (…, ``hundredths``) stand for every proper fraction of that kind."""
+    """``tenths`` (…, ``hundredths``) stand for all fractions of that kind between 0 and 1."""
     names = {"tenths": 10, "twentieths": 20, "fiftieths": 50, "hundredths": 100}
     if isinstance(value, str) and value in names:
         return tuple(Fraction(i, names[value]) for i in range(1, names[value]))
@@ -71,34 +71,32 @@ L1_RATIOS = (*(Fraction(1, n) for n in (100, 50, 20, 10)), LARGEST_L1)
 
 
 class PinSpec(Spec):
-    """One option a table must take; what is left out stays free."""
+    """The option that a table must take; omitted fields stay free."""
 
     mode: Mode | None = None
-    """Mode the table must take."""
+    """Mode that the table must take."""
     sharding_type: ShardingType | None = None
-    """Sharding type the table must take."""
+    """Sharding type that the table must take."""
     cache_ratio: Ratio | None = None
-    """Cache ratio the table must take, with CACHING, HYBRID or SSD."""
+    """Cache ratio that the table must take, with CACHING, HYBRID or SSD."""
     dist_type: DistType | None = None
-    """Routing rule the table must take; one of its dist_types."""
+    """Routing rule that the table must take; one of its dist_types."""
     column_width: Count | None = None
     """Width of its column shards, in columns."""
     stash: bool | None = None
     """Whether its weights leave HBM between forward and backward."""
     ranks: RankNumbers | None = None
-    """Ranks the shards must sit on, in shard order; a rank may be listed more than once."""
+    """Ranks of the shards, in shard order; a rank may be listed more than once."""
 
     @model_validator(mode="after")
     def _ratio_needs_a_cache(self) -> PinSpec:
         if self.cache_ratio is not None and self.mode in ("HBM_ONLY", "HOST_ONLY"):
-            raise problem_at(
-                f"goes with CACHING, HYBRID or SSD, not with {self.mode}", "cache_ratio"
-            )
+            raise problem_at(f"needs CACHING, HYBRID or SSD, found {self.mode}", "cache_ratio")
         return self
 
 
 class Constraints(Spec):
-    """Limits of one table's options; a field left out does not limit."""
+    """Limits on one table's options; an omitted field sets no limit."""
 
     modes: Annotated[tuple[Mode, ...], BeforeValidator(one_or_many), Field(min_length=1)] | None = (
         None
@@ -110,19 +108,19 @@ class Constraints(Spec):
     ) = None
     """Allowed sharding types."""
     cache_ratios: RatioGrid | None = None
-    """Cache-ratio grid of this table; by default the workload's. A key-value store takes those up
-    to 1/5."""
+    """Cache-ratio grid of this table; by default the workload's. A key-value store uses those up to
+    1/5."""
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
     """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
     stash: Literal["allow", "always", "never"] = "allow"
-    """Whether its weights may, must or must not leave HBM between forward and backward, where the
+    """Whether its weights may, must or must not leave HBM between forward and backward, if the
     workload has a stash_window_ms."""
     ranks: RankNumbers | None = None
     """The only ranks that may hold a shard of this table."""
     pin: PinSpec | None = None
-    """An option the table must take."""
+    """The option that the table must take."""
 
     @model_validator(mode="after")
     def _pin_allowed(self) -> Constraints:
@@ -164,7 +162,8 @@ DYNAMICEMB_FIELDS = (
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
 Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
-#: No blanks or separators, no control characters, nothing that turns the direction of text.
+#: No blanks or separators, no control characters, no characters that change the direction of
+#: text.
 _NAME = rf"^[^\s,;={CONTROLS}]+$"
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NAME)]
 
@@ -172,10 +171,11 @@ ELEMENT_BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int
 
 
 class Table(Spec):
-    """One embedding table; sizes are global, the planner splits them over ranks."""
+    """One embedding table; sizes are global, and the planner splits them over ranks."""
 
     name: Name
-    """Unique in the model; no blanks, commas, semicolons, equals signs or control characters."""
+    """Name, unique in the model; no blanks, commas, semicolons, equals signs or control characters.
+    """
     rows: Count
     """Number of rows (for a dynamicemb table, its capacity)."""
     dim: Annotated[int, Field(ge=1, le=1_048_576)]
@@ -183,7 +183,7 @@ class Table(Spec):
     dtype: Dtype = "fp32"
     """Element type of the weights."""
     kind: Kind = "torchrec"
-    """Which library holds the table."""
+    """Library that holds the table."""
     output: Literal["pooled", "sequence"] = "pooled"
     """Whether a feature's rows are summed (pooled) or returned one by one (sequence)."""
     pooling_factor: Annotated[float, Field(ge=0)] | None = None
@@ -219,13 +219,13 @@ class Table(Spec):
     dist_types: Annotated[
         tuple[DistType, ...], BeforeValidator(one_or_many), Field(min_length=1)
     ] = ("roundrobin",)
-    """Routing rules the planner may choose from (a grouped-key field)."""
+    """Routing rules that the planner may choose from (a grouped-key field)."""
     score_strategy: Literal["timestamp", "step", "customized", "lfu", "no_eviction"] = "timestamp"
     """Eviction score (a grouped-key field)."""
     admit_strategy: Name | None = None
     """Admission rule, for instance frequency (a grouped-key field)."""
     key_value: KeyValue = KeyValue()
-    """Of a table that may live in a key-value store, such as on SSD."""
+    """Settings for a key-value store, such as on SSD."""
     constraints: Constraints = Constraints()
     """Limits on where and how the table may be placed."""
 
@@ -247,7 +247,7 @@ class Table(Spec):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names for exports: ``features``, or the table's name, numbered where it is shared."""
+        """Names for exports: ``features``, or the table's name, numbered if it is shared."""
         if self.features:
             return self.features
         if self.num_features == 1:
@@ -257,7 +257,7 @@ class Table(Spec):
     @field_validator("access", mode="after")
     @classmethod
     def _read_files(cls, access: Access, info: ValidationInfo) -> Access:
-        """Samples and curves become histograms; files lie in the folder that the context names."""
+        """Samples and curves become histograms; the context names the folder of their files."""
         folder = (info.context or {}).get("folder", Path())
         if not isinstance(access, Sample | Frequency) or folder is None or "rows" not in info.data:
             return access
@@ -265,7 +265,7 @@ class Table(Spec):
 
     @model_validator(mode="after")
     def _consistent(self) -> Table:
-        """Fields that contradict each other are refused."""
+        """Refuse fields that contradict each other."""
         _check_output(self)
         _check_ids(self)
         _check_kind(self)
@@ -274,7 +274,7 @@ class Table(Spec):
 
 
 def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bool) -> Histogram:
-    """The classes of popularity that a file speaks for; measured figures are kept."""
+    """The classes of popularity from a file; measured figures are kept."""
     field = "keys" if isinstance(access, Sample) else "curve"
     try:
         bins = _bins(access, folder, rows, arrays)
@@ -293,7 +293,7 @@ def _bins(
 ) -> tuple[tuple[float, float], ...]:
     if isinstance(access, Frequency):
         return bins_of_curve(read_curve(access.curve, folder), rows)
-    from milp_planner.inputs.access import bins_of  # needs NumPy, which reading files does not
+    from milp_planner.inputs.access import bins_of  # needs NumPy, unlike the rest of reading inputs
 
     return bins_of(folder / access.keys, rows, arrays)
 
@@ -318,7 +318,7 @@ def _check_output(table: Table) -> None:
 
 
 def _check_ids(table: Table) -> None:
-    """Refuse ids and rows that the runtime's keys could not tell apart."""
+    """Refuse ids and rows that the runtime's keys could not distinguish."""
     access, bits = table.access, 32 if table.index_type == "int32" else 64
     limit = f"allowed with index_type {table.index_type}"
     if table.rows > 1 << bits:

@@ -1,8 +1,7 @@
 """2D parallelism: a cluster divided into sharding groups that each hold every table.
 
-A plan is made for the ranks of one group and used by all; rank r of a group and its fellows in the
-other groups are replicas, whose rows are averaged. The words are those of TorchRec's
-``DMPCollection``.
+A plan is made for the ranks of one group and used by all; rank r of a group and rank r of the other
+groups are replicas, whose rows are averaged. The terms are those of TorchRec's ``DMPCollection``.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ Strategy = Literal["default", "fully_sharded"]
 
 
 class TwoD(Spec):
-    """How a cluster is divided into sharding groups; what is ``auto`` is chosen with the plan."""
+    """How a cluster is divided into sharding groups; ``auto`` fields are chosen with the plan."""
 
     sharding_group_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    """Ranks of a group; divides those of the cluster."""
+    """Ranks of a group; divides the ranks of the cluster."""
     layout: Layout | Literal["auto"] = "auto"
-    """strided: every so many-th rank, replicas side by side; contiguous: consecutive ranks
+    """strided: ranks at equal distances, with replicas side by side; contiguous: consecutive ranks
     (TorchRec's ``use_inter_host_allreduce``)."""
     strategy: Strategy | Literal["auto"] = "auto"
-    """fully_sharded: between forward and backward pass, a replica keeps its part of the rows
-    only (TorchRec's ``ShardingStrategy``)."""
+    """fully_sharded: between forward and backward pass, a replica keeps only its part of the rows
+    (TorchRec's ``ShardingStrategy``)."""
     sync_interval: Annotated[int, Field(ge=1)] | Literal["never"] = 1
     """Steps from one averaging of rows and optimizer state to the next (TorchRec's
     ``dmp_collection_sync_interval_batches``)."""
     whole: Cluster | None = None
-    """Of a cluster that is one sharding group: the cluster it is taken from."""
+    """For a cluster that is one sharding group: the cluster that it belongs to."""
 
     @model_validator(mode="after")
     def _averaged(self) -> TwoD:
@@ -56,7 +55,7 @@ class TwoD(Spec):
         return "auto" not in (self.sharding_group_size, self.layout, self.strategy)
 
     def choices(self, ranks: int) -> Iterator[TwoD]:
-        """Every division of so many ranks that this allows, the largest groups first."""
+        """Every division of ``ranks`` ranks that this allows, the largest groups first."""
         sizes = [n for n in range(ranks, 0, -1) if ranks % n == 0]
         if self.sharding_group_size != "auto":
             sizes = [self.sharding_group_size]

@@ -41,7 +41,7 @@ _WHERE = {
 }
 
 
-#: The plan in production, from which moves are counted: for each table, option and ranks by block.
+#: The plan in production, from which moves are counted: option and ranks by block, per table.
 Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
 
 
@@ -61,7 +61,7 @@ def compile_instance(
 
     With ``buffers: largest_collective`` each collective has one too, such as
     ``hbm@forward_send:NAME``. It counts all tables, but the buffers of this collective only.
-    Together these say exactly that the tables and the largest collective's buffers fit.
+    Together these mean exactly that the tables and the largest collective's buffers fit.
 
     The Instance is not validated again: its arrays satisfy the format's rules by construction,
     which tests assert with :func:`formulations.instance.validate.validate`.
@@ -121,7 +121,7 @@ def _blocks(options: Options) -> dict[str, Any]:
     settled = np.isin(where, (Where.EVERY_RANK, Where.LIST))
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
     block_count = np.where(listed | settled[option], 1, count[option])
-    # a rank has one store of a table, and one part of a table of HugeCTR
+    # a rank has one store per table, and one part of a HugeCTR table
     one = [c.mode == "SSD" or c.row_shards > 0 for c in choices]
     apart = np.array(one, dtype=np.bool_)[option]
     return {
@@ -268,13 +268,15 @@ ClusterSource = Cluster | str | Path
 
 
 def to_model(source: ModelSource) -> Model:
-    """The model itself, read from its YAML file, or of that name in a catalog."""
+    """The model itself, or the one in a YAML file, or the one of that name in a catalog."""
     return source if isinstance(source, Model) else _read(source, "model", load_model)
 
 
 def to_cluster(source: ClusterSource) -> Cluster:
-    """The cluster itself, as :func:`to_model`; of one that names its division into sharding groups,
-    one of these."""
+    """The cluster, as in :func:`to_model`.
+
+    If it names its division into sharding groups, one of the groups.
+    """
     found = source if isinstance(source, Cluster) else _read(source, "cluster", load_cluster)
     return found if found.two_d is None or not found.two_d.named else group_of(found)
 

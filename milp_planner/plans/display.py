@@ -22,7 +22,7 @@ from milp_planner.pricing.units import FloatArray
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
-#: Most tables that a repr, and an HTML repr, list; of the others they show the number.
+#: Most tables listed by a repr and by an HTML repr; of the others they show the number.
 LINES, ROWS = 6, 20
 HEADERS = ("table", "sharding", "mode", "ratio", "ranks")
 
@@ -195,7 +195,7 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
     """Source of the hit ratio of every placed table whose price depends on one, by table name.
 
     A price depends on the hit ratio if the profile's curve is over hit ratios or is replaced by
-    them, and if a prefetch pays for misses.
+    them, or if a prefetch pays for misses.
     """
     found: dict[str, Source] = {}
     workload, profile = plan.model.workload, plan.profile
@@ -213,15 +213,15 @@ def hit_sources(plan: Plan) -> dict[str, Source]:
 
 def hit_warnings(plan: Plan) -> list[str]:
     """A sentence for each source that is not a checked formula or a measured curve."""
-    sources, told = hit_sources(plan), []
+    sources, sentences = hit_sources(plan), []
     for source, what in (
         ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
         ("unchecked", "Hit ratios outside the region that was checked (see `simulate`)"),
     ):
         names = [name for name, found in sources.items() if found == source]
         if names:
-            told.append(f"{what}: {listed(names, NAMED)}")
-    return told
+            sentences.append(f"{what}: {listed(names, NAMED)}")
+    return sentences
 
 
 def width_warnings(plan: Plan) -> list[str]:
@@ -243,4 +243,4 @@ def width_warnings(plan: Plan) -> list[str]:
     if not unused:
         return []
     named = listed(unused, NAMED)
-    return [f"No column shard of the asked-for column_widths is possible on this cluster: {named}"]
+    return [f"No column shard of the requested column_widths is possible on this cluster: {named}"]

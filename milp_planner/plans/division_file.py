@@ -18,8 +18,11 @@ Pack = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def divisions_to_dict(divisions: Divisions, packed: Pack) -> dict[str, Any]:
-    """What was asked for, and of every other division its two_d, instance and outcome, or why it
-    could not be priced."""
+    """The requested division, and all others.
+
+    Each other division has its two_d, instance and outcome, or the reason why it could not be
+    priced.
+    """
     return {
         "asked": divisions.asked.to_dict(),
         "others": [_to_dict(other, packed) for other in divisions.others],
@@ -43,12 +46,13 @@ def divisions_from_dict(
 ) -> Divisions:
     """Read it back; ``cluster`` is the plan's own group.
 
-    BadInput or InstanceError where it is malformed, or a division is none of that cluster's whole.
+    BadInput or InstanceError if it is malformed, or a division does not belong to the same whole
+    cluster.
     """
     read = Reader(document, what, ("asked", "others"))
     whole = None if cluster.two_d is None else cluster.two_d.whole
     if whole is None:
-        raise BadInput(f"{what}: its cluster is no sharding group, so there are no others")
+        raise BadInput(f"{what}: its cluster is not a sharding group, so there are no others")
     others = []
     for number, each in enumerate(read.get("others", list)):
         where = f"{what}: others[{number}]"

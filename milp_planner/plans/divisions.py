@@ -1,4 +1,4 @@
-"""The ways to divide a cluster into sharding groups, and what is known of each."""
+"""The ways to divide a cluster into sharding groups, with the plan and bound of each."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ from milp_planner.pricing.profile import Profile
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """One division: its group, and the best plan and bound known of it."""
+    """One division: its group, and its best known plan and bound."""
 
     group: Cluster
     instance: Instance | None
     outcome: Outcome | None
-    """Without a placement where a bound alone ruled it out; None, as the instance, where nothing
-    could be priced."""
+    """Without a placement if a bound alone ruled the division out; None, like the instance, if it
+    could not be priced."""
     refused: str = ""
-    """Why not, in a sentence."""
+    """Why it could not be priced, in a sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Divisions:
-    """All divisions that were asked for but the one that a plan is of."""
+    """All requested divisions, except the plan's own."""
 
     asked: TwoD
     others: tuple[Division, ...]
 
 
 def best_cost(outcome: Outcome) -> int | None:
-    """What the best plan known costs, before anything was given up for goals."""
+    """The cost of the best known plan, before any of it was traded for goals."""
     return outcome.objective if outcome.before_goals is None else outcome.before_goals
 
 
 def least_elsewhere(divisions: Divisions) -> float | None:
-    """Below what no other division has a plan, certified: infinite where none has any; None where
-    nothing is certified of one."""
+    """Certified lower bound on the cost of plans of all other divisions.
+
+    Infinite if none has a plan; None if one has no certified bound.
+    """
     bounds = [_certified(other.outcome) for other in divisions.others if other.outcome is not None]
     known = [bound for bound in bounds if bound is not None]
     return min(known, default=inf) if len(known) == len(bounds) else None
@@ -65,9 +67,9 @@ def is_open(cluster: Cluster) -> bool:
 def groups_of(cluster: Cluster) -> Iterator[Cluster]:
     """A group of every division that a cluster allows, the largest groups first.
 
-    Divisions that differ in words only are one: a single group, or layouts whose groups and links
-    are equal. Of sizes left open, those whose groups are alike. BadInput where a named size does
-    not divide the ranks.
+    Divisions that are the same count as one: a single group, or layouts whose groups and links are
+    equal. If the size is open, only sizes whose groups are alike are offered. BadInput if a named
+    size does not divide the ranks.
     """
     asked = cluster.two_d
     assert asked is not None
@@ -88,9 +90,9 @@ def groups_of(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def options_of(model: Model, cluster: Cluster, profile: Profile) -> Options:
-    """Priced options; where the division is open, of the first one that can be priced.
+    """Priced options; if the division is open, those of the first division that can be priced.
 
-    BadInput where there is none.
+    BadInput if there is none.
     """
     refused: BadInput | None = None
     for group in groups_of(cluster) if is_open(cluster) else [cluster]:

@@ -31,7 +31,7 @@ class TableLeast:
     least: int
     """Bytes."""
     buffers: int
-    """Those of ids, embeddings and gradients, in the worst batch."""
+    """Bytes of ids, embeddings and gradients, in the worst batch."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Forced(Facts):
     ranks: tuple[int, ...]
     all_ranks: int
     moment: str
-    """Of the step."""
+    """Moment of the step."""
     least: int
     """The least bytes of all tables there."""
     room: int
-    """Bytes that are available to them there."""
+    """Bytes available to them there."""
     tables: tuple[TableLeast, ...]
     """The largest first."""
 
@@ -68,8 +68,8 @@ class Forced(Facts):
 
 
 def _named(ranks: tuple[int, ...], count: int) -> str:
-    told = show_ranks(ranks, count)
-    return f"{told} ranks" if told.startswith("all") else f"rank{'s' * (len(ranks) > 1)} {told}"
+    shown = show_ranks(ranks, count)
+    return f"{shown} ranks" if shown.startswith("all") else f"rank{'s' * (len(ranks) > 1)} {shown}"
 
 
 def forced_overflow(options: Options) -> Forced | None:

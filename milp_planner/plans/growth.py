@@ -27,7 +27,7 @@ MOST_TIMES = 64
 FINE = 200
 """The batch is found with a relative accuracy of one in this number."""
 NAMED = 3
-"""Most tables growing with a burst for which another sharding is suggested."""
+"""Most tables for which another sharding is suggested because they grow with a burst."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
 EVEN = 1.05
-"""Load of the hottest rank over the mean up to which ranks count as evenly loaded."""
+"""Ranks count as evenly loaded up to this ratio of the hottest rank's load to the mean."""
 
 
 def row_ranks(plan: Plan, index: int) -> int:
@@ -57,5 +57,5 @@ def hot_warnings(plan: Plan) -> list[str]:
     return [
         "Hot ids unknown, so every rank is charged the load of the hottest one: "
         f"{listed(named, NAMED)}. One rank will be that busy and the others less, though all look "
-        "even here; hot_ids or top_ids in the model say which (`simulate` draws one case)."
+        "even here; hot_ids or top_ids in the model tell which (`simulate` draws one case)."
     ]

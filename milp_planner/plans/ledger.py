@@ -52,7 +52,7 @@ class PlaceBytes:
     headroom: int
     """Bytes that must stay free."""
     whole: int
-    """All there is."""
+    """Total capacity."""
     moments: dict[str, int]
     """Bytes in use at every moment."""
 
@@ -83,16 +83,16 @@ class LedgerInfo(Facts):
     """The ledgers of all ranks and machines."""
 
     hbm: tuple[PlaceBytes, ...]
-    """Of every rank; empty on a cluster without HBM."""
+    """HBM of every rank; empty on a cluster without HBM."""
     ddr: tuple[PlaceBytes, ...]
     meaning: dict[str, str]
     """Meaning of every entry that occurs."""
     assumed: str | None
-    """Assumptions for values that the inputs do not state, in a sentence."""
+    """A sentence about assumptions for values that the inputs do not state."""
     tables: tuple[TableBytes, ...] = ()
     """Tables in HBM, in the model's order."""
     ssd: tuple[PlaceBytes, ...] = ()
-    """Of every machine; empty on a cluster without SSD."""
+    """SSD of every machine; empty on a cluster without SSD."""
 
     @property
     def memories(self) -> tuple[tuple[str, str, tuple[PlaceBytes, ...]], ...]:
@@ -106,8 +106,11 @@ class LedgerInfo(Facts):
 
 
 def ledger_of(plan: Plan) -> LedgerInfo | None:
-    """The ledger of a plan; None without a placement, or if its Instance counts other bytes, as in
-    a plan of an earlier version."""
+    """The ledger of a plan.
+
+    None without a placement, or if its Instance counts other bytes, as in a plan of an earlier
+    version.
+    """
     if plan.outcome.placement is None or not plan.tables:
         return None
     held = held_of(plan)
@@ -128,10 +131,10 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
 
 
 def assumed_of(model: Model, cluster: Cluster) -> str | None:
-    """What is assumed of HBM and host memory, in a line; None if the inputs state everything."""
+    """A line about assumptions on HBM and host memory; None if the inputs state everything."""
     most = max(rank.hbm_bytes for rank in cluster.ranks)
-    told = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
-    return "; ".join(each for each in told if each is not None) or None
+    assumptions = [outside(model, cluster, most).assumed, assumed_ddr(model, cluster)]
+    return "; ".join(each for each in assumptions if each is not None) or None
 
 
 def held_of(plan: Plan) -> Held | None:
@@ -247,7 +250,7 @@ def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
 def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
     """Bytes of every entry of shards on each rank at each moment; int64 arrays [ranks, entries].
 
-    Of the exchange, if only the largest collective counts, these are the bytes of each rank's
+    If only the largest collective counts, the bytes of the exchange are those of each rank's
     largest.
     """
     whole, passing = ranks_of_rows(plan, held.ledger), np.isin(SHARD_NAMES, FOLLOW_ROWS)
@@ -278,9 +281,9 @@ def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = 
     ----------
     plan : Plan
     columns : int64 array [entries, columns]
-        Rows as of :class:`milp_planner.pricing.held.Held`.
+        Rows as in :class:`milp_planner.pricing.held.Held`.
     tables : sequence of int, optional
-        Only of these.
+        Only these tables.
 
     Returns
     -------

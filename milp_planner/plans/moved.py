@@ -51,12 +51,12 @@ def moved_of(plan: Plan) -> MovedInfo | None:
 def moved_told(info: MovedInfo) -> list[str]:
     """The moves in sentences."""
     share = show_share(info.bytes, info.held) if info.held else "0%"
-    told = [
+    sentences = [
         f"moves: {len(info.tables):,} tables, {show_bytes(info.bytes)} of "
         f"{show_bytes(info.held)} ({share})"
         + (f": {listed(info.tables, NAMED)}" if info.tables else "")
     ]
-    for what, tables in (("new", info.new), ("not where they were any more", info.displaced)):
+    for what, tables in (("new", info.new), ("option or ranks no longer exist", info.displaced)):
         if tables:
-            told.append(f"{what}: {listed(tables, NAMED)}")
-    return told
+            sentences.append(f"{what}: {listed(tables, NAMED)}")
+    return sentences

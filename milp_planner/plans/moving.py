@@ -1,4 +1,4 @@
-"""What a plan was worth with a price on every byte that moves, and what of that is certified."""
+"""The cost of a plan with a price on every moved byte, and its certified bound."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10*
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """The same plan where moves are paid for."""
+    """The same plan with a price on moves."""
 
     price: Fraction
-    """Picoseconds a byte."""
+    """Picoseconds per byte."""
     outcome: Outcome
-    """Of :func:`formulations.priced.priced` at that price: objective, bound and certificate."""
+    """Outcome of :func:`formulations.priced.priced` at that price: objective, bound and
+    certificate."""
 
     def of(self, instance: Instance) -> Priced:
         """The plan's Instance with the price."""
@@ -39,8 +40,8 @@ class Moving:
 
 
 def parse_price(text: str) -> Fraction:
-    """``1ms/GB`` or ``0.5us/MiB`` in picoseconds a byte."""
-    allowed = "a time a size, such as 1ms/GB or 0.5us/MiB"
+    """``1ms/GB`` or ``0.5us/MiB`` in picoseconds per byte."""
+    allowed = "a time per size, such as 1ms/GB or 0.5us/MiB"
     time, slash, size = text.strip().partition("/")
     unit = next((u for u in ("ps", "ns", "us", "µs", "ms", "s") if time.strip().endswith(u)), "")
     try:
@@ -57,13 +58,13 @@ def parse_price(text: str) -> Fraction:
 
 
 def moving_to_dict(moving: Moving, instance: Instance) -> dict[str, Any]:
-    """As it stands in plan.json."""
+    """Its document in plan.json."""
     outcome = outcome_to_dict(moving.of(instance).instance, moving.outcome)
     return {"picoseconds_a_byte": str(moving.price), "outcome": outcome}
 
 
 def moving_from_dict(document: Any, instance: Instance, what: str) -> Moving:
-    """Read it back; BadInput or InstanceError where it is malformed."""
+    """Read it back; BadInput or InstanceError if it is malformed."""
     reader = Reader(document, what, {"picoseconds_a_byte", "outcome"})
     try:
         price = Fraction(reader.get("picoseconds_a_byte", str))
@@ -74,7 +75,7 @@ def moving_from_dict(document: Any, instance: Instance, what: str) -> Moving:
 
 
 def moving_judged(plan: Plan) -> Verification:
-    """What is claimed with the price of moves, re-derived: names of claims begin with ``moves``."""
+    """The claims about the price of moves, re-derived; their names begin with ``moves``."""
     if plan.moving is None:
         return Verification(())
     try:
@@ -83,7 +84,7 @@ def moving_judged(plan: Plan) -> Verification:
         return Verification((Claim("moves: price", False, str(error)),))
     judged = verify(model.instance, plan.moving.outcome)
     same = _same(plan, model)
-    text = "it is the plan's" if same else "it is another one than the plan's"
+    text = "it is the plan's" if same else "it differs from the plan's"
     claims = [Claim("moves: placement", same, text)]
     for claim in judged.claims:
         if claim.name != "placement" or claim.ok is False:
@@ -92,7 +93,7 @@ def moving_judged(plan: Plan) -> Verification:
 
 
 def _same(plan: Plan, model: Priced) -> bool:
-    """Whether both outcomes place alike."""
+    """Whether both outcomes have the same placement."""
     mine, other = plan.outcome.placement, plan.moving.outcome.placement if plan.moving else None
     if mine is None or other is None:
         return mine is other
@@ -103,20 +104,20 @@ def _same(plan: Plan, model: Priced) -> bool:
 
 
 def moving_told(plan: Plan) -> list[str]:
-    """What the plan costs with its moves, and what is known about that."""
+    """A sentence about the cost of the plan with its moves, and the bound on it."""
     moving = plan.moving
     if moving is None or moving.outcome.placement is None:
         return []
     model, outcome, unit = moving.of(plan.instance), moving.outcome, plan.instance.time_unit
     paid = model.paid(outcome.placement) if outcome.placement is not None else 0
-    told = (
+    summary = (
         f"with moves at {show_cost(int(moving.price * 10**9), unit)} a GB: "
         f"{show_cost(outcome.objective, unit)}, of which {show_cost(paid, unit)} for moves"
     )
     if outcome.certified_bound is None:
-        return [f"{told}; nothing is certified"]
+        return [f"{summary}; nothing is certified"]
     gap = certified_gap(outcome)
     bound = "no plan is better" if not gap else (
         f"no plan is below {show_cost(outcome.certified_bound, unit)} (gap {show_gap(gap)})"
     )  # fmt: skip
-    return [f"{told}; certified: {bound}"]
+    return [f"{summary}; certified: {bound}"]

@@ -114,11 +114,11 @@ class Plan:
     tables: tuple[PlacedTable, ...]
     """In the order of the model."""
     version: str = __version__
-    """The milp-planner that priced it; empty where a file does not say."""
+    """The milp-planner version that priced it; empty if a file does not say."""
     divisions: Divisions | None = None
-    """What else was tried, where the division into sharding groups was left open."""
+    """The other divisions tried, if the division into sharding groups was left open."""
     moving: Moving | None = None
-    """What it is worth with a price on moves, where one was given."""
+    """Its cost with a price on moves, if one was given."""
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -129,7 +129,7 @@ class Plan:
 
     def save(self, path: str | Path) -> Path:
         """Write plan.json, completely or not at all; :func:`milp_planner.read_plan` reads it."""
-        from milp_planner.plans.plan_file import write_plan  # which reads plans, so imports this
+        from milp_planner.plans.plan_file import write_plan  # imports this module
 
         return write_plan(self, path)
 
@@ -144,7 +144,7 @@ class Plan:
             Those of :func:`milp_planner.plan`, such as ``lost``, ``max_moved`` or ``time_limit``.
             The default objective is this plan's.
         """
-        plan = import_module("milp_planner").plan  # which makes plans, so stands above them
+        plan = import_module("milp_planner").plan  # a layer above plans
         settings.setdefault("objective", self.instance.objective.value)
         again: Plan = plan(
             self.model if model is None else model,
@@ -159,8 +159,10 @@ class Plan:
         return to_frame(self)
 
     def plot(self) -> Any:
-        """Time and memory of every rank; see :func:`milp_planner.plans.display.draw_plan` (needs
-        matplotlib)."""
+        """Time and memory of every rank (needs matplotlib).
+
+        See :func:`milp_planner.plans.display.draw_plan`.
+        """
         from milp_planner.plans.display import draw_plan
 
         return draw_plan(self)
@@ -205,7 +207,7 @@ class Plan:
         Raises
         ------
         KeyError
-            When the plan has no table of that name.
+            If the plan has no table of that name.
         """
         index = self._index[name]
         placement = self.outcome.placement

@@ -41,11 +41,11 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     """The document of a plan: JSON values only, the same text for the same plan.
 
     ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
-    as ``{"encoding", "data"}`` when large; ``fingerprints`` holds SHA-256 of the first four, and
-    ``version`` names the release that priced it, ``ledger`` what fills every rank and machine, and
-    ``moves`` (where moves are counted from an earlier plan) what moves: for people, no reader
-    depends on them. ``moving`` is there where moves had a price, ``divisions`` where others were
-    tried.
+    as ``{"encoding", "data"}`` if large; ``fingerprints`` holds SHA-256 of the first four.
+    ``version`` names the release that priced the plan, ``ledger`` lists the memory of every rank
+    and machine, and ``moves`` lists the moves from an earlier plan, if any; these three are for
+    people, no reader depends on them. ``moving`` is present if moves had a price, ``divisions`` if
+    others were tried.
     """
     ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
     return {
@@ -80,10 +80,10 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     Raises
     ------
     BadInput
-        When it is no plan, or a part is missing or damaged, does not match its fingerprint or
+        If it is not a plan, or a part is missing or damaged, does not match its fingerprint or
         contradicts the other parts.
     InstanceError
-        When its Instance or Outcome is malformed.
+        If its Instance or Outcome is malformed.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
@@ -91,7 +91,7 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     for key in ("tables", "fingerprints", *_PARTS):
         if key not in document:
             raise BadInput(f"{what}: the field {key!r} is missing; a plan.json has it")
-    top = Reader(document, what, _FIELDS)  # nothing else is in it
+    top = Reader(document, what, _FIELDS)  # refuses other fields
     Reader(document["fingerprints"], f"{what}: fingerprints", _PARTS[:4])
     if not isinstance(document["tables"], list):
         raise BadInput(f"{what}: tables must be a list of placed tables")
@@ -101,8 +101,8 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     cluster, divisions = Cluster.from_dict(part["cluster"], f"{what}: cluster"), None
     moving = None
     if "moving" in document:
-        told = unpacked(document["moving"], f"{what}: moving")
-        moving = moving_from_dict(told, instance, f"{what}: moving")
+        stored = unpacked(document["moving"], f"{what}: moving")
+        moving = moving_from_dict(stored, instance, f"{what}: moving")
     if "divisions" in document:
         divisions = divisions_from_dict(
             document["divisions"], cluster, unpacked, f"{what}: divisions"
@@ -142,8 +142,8 @@ def _check_fingerprints(
 ) -> None:
     """Check the fingerprints.
 
-    Those of inputs are of the text in the file, as an earlier version wrote fewer fields, which now
-    have their defaults.
+    Fingerprints of inputs are computed from the text in the file, because an earlier version wrote
+    fewer fields, and the others now have their defaults.
     """
     written = {key: fingerprint_of(part[key]) for key in _PARTS[:3]}
     for key, actual in {**written, "instance": instance.fingerprint}.items():
@@ -168,16 +168,16 @@ def _check(plan: Plan, what: str) -> None:
         raise BadInput(f"{what}: {error}: the file was changed") from None
     if plan.tables != again:
         raise BadInput(
-            f"{what}: tables do not say what its outcome says: {_difference(plan.tables, again)}: "
+            f"{what}: tables contradict its outcome: {_difference(plan.tables, again)}: "
             "the file was changed"
         )
 
 
-def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
-    """The first difference between ``tables`` and what outcome, model and cluster give."""
-    if len(told) != len(again):
-        return f"there are {len(told)}, it places {len(again)}"
-    one, other = next((a, b) for a, b in zip(told, again, strict=True) if a != b)
+def _difference(stored: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -> str:
+    """The first difference between ``tables`` and those derived from outcome, model and cluster."""
+    if len(stored) != len(again):
+        return f"there are {len(stored)}, it places {len(again)}"
+    one, other = next((a, b) for a, b in zip(stored, again, strict=True) if a != b)
     mine, derived = one.to_dict(), other.to_dict()
     field = next(key for key in {**derived, **mine} if mine.get(key) != derived.get(key))
     found, wanted = shown(mine.get(field)), shown(derived.get(field))
@@ -186,7 +186,7 @@ def _difference(told: tuple[PlacedTable, ...], again: tuple[PlacedTable, ...]) -
 
 @lru_cache(maxsize=1)
 def _packed_instance(instance: Instance) -> dict[str, Any]:
-    """Cached for the next plan of the same Instance, as when the steps to a plan are written."""
+    """Cached for further plans of the same Instance, such as the steps to a plan."""
     return _packed(instance_to_dict(instance))
 
 
@@ -204,7 +204,7 @@ def unpacked(part: Any, what: str) -> Any:
     packed = set(part) == {"encoding", "data"} and part["encoding"] == _ENCODING
     if not packed or not isinstance(part["data"], str):
         raise BadInput(
-            f"{what}: encoding must be {_ENCODING!r}, with its data as text and nothing else beside"
+            f"{what}: encoding must be {_ENCODING!r}, with its data as text and no other field"
         )
     try:
         data = base64.b64decode(part["data"], validate=True)
@@ -219,9 +219,9 @@ def read_document(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     BadInput
-        When it is no JSON object.
+        If it is not a JSON object.
     InstanceError
-        When the file cannot be read or parsed.
+        If the file cannot be read or parsed.
     """
     document = strict_json.parse(strict_json.read_bytes(Path(path)), str(path))
     if not isinstance(document, dict):
@@ -241,7 +241,7 @@ def read_plan(path: str | Path) -> Plan:
     Raises
     ------
     BadInput, InstanceError
-        When it is no plan, or a part of it is malformed.
+        If it is not a plan, or a part of it is malformed.
     """
     return plan_from_dict(read_document(path), str(path))
 

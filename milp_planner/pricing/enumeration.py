@@ -28,15 +28,15 @@ from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, TIERED, WHO
 from milp_planner.pricing.storage import KEY_VALUE_STATE
 
 LEAST_WIDTH = 32
-"""Narrowest column shard offered unasked: narrower rows cost as much to read."""
+"""Narrowest column shard offered by default: narrower rows are no cheaper to read."""
 
 
 def column_cuts(dim: int, allowed: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
     """Legal cuts of a table into columns, as (width, shards), two shards or more.
 
-    Widths are multiples of 4. Asked for by width: those widths, the last shard taking the rest.
-    Unasked: for every number of shards that divides the columns or is a power of two, the most
-    even cut whose width is at least 32.
+    Widths are multiples of 4. If ``allowed`` lists widths, cuts have those, and the last shard
+    takes the remaining columns. Otherwise, for every number of shards that divides the columns or
+    is a power of two, there is the most even cut whose width is at least 32.
     """
     if allowed is not None:
         for width in sorted(set(allowed), reverse=True):
@@ -62,14 +62,14 @@ SEQUENCE_TYPES: tuple[ShardingType, ...] = (
     "column_wise",
     "row_wise",
 )
-"""What TorchRec 1.8.0's EmbeddingCollectionSharder offers."""
+"""Sharding types of TorchRec 1.8.0's EmbeddingCollectionSharder."""
 VIRTUAL_TYPES: tuple[ShardingType, ...] = ("table_wise", "row_wise", "table_row_wise")
-"""What carries virtual tables in TorchRec 1.9.2 (``sharding/``)."""
+"""Sharding types that support virtual tables in TorchRec 1.9.2 (``sharding/``)."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the legality of a choice depends on in a cluster."""
+    """The properties of a cluster that decide which choices are legal."""
 
     machine_ranks: tuple[tuple[int, ...], ...]
     """Ranks of each machine."""
@@ -80,7 +80,7 @@ class Site:
     span: int = 1
     """Machines over which table-row-wise and grid shards split rows."""
     replicated: bool = False
-    """Whether there are other sharding groups that hold the same tables."""
+    """Whether other sharding groups hold copies of the same tables."""
 
     @property
     def ranks(self) -> int:
@@ -94,14 +94,14 @@ class Site:
 
 
 def site_of(cluster: Cluster) -> Site:
-    """The site that a cluster is."""
+    """The site of a cluster."""
     replicated = cluster.replicas > 1
     return Site(cluster.machine_ranks, cluster.cpu_only, cluster.has_ssd, cluster.span, replicated)
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """Legal choices of a table, and a sentence for every family that is not offered."""
+    """Legal choices of a table, and a sentence for every family of choices that is not offered."""
 
     choices: tuple[Choice, ...]
     names: tuple[str, ...]
@@ -110,7 +110,10 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class TableTraits:
-    """What the legality of a choice depends on in a table; equal ones share one enumeration."""
+    """The properties of a table that decide which choices are legal.
+
+    Tables with equal traits share one enumeration.
+    """
 
     kind: str
     output: str
@@ -121,15 +124,16 @@ class TableTraits:
     fuses: bool
     virtual: bool
     l1_ratios: tuple[Fraction, ...]
-    """Cache ratios in a key-value store; empty where it cannot be in one."""
+    """Cache ratios in a key-value store; empty if the table cannot be in one."""
     no_store: str
-    """Why not."""
+    """Why the table cannot be in a key-value store; empty if it can."""
     replicated: bool = False
-    """Of HugeCTR: data-parallel because it is among the smallest."""
+    """HugeCTR: data-parallel because the table is among the smallest."""
     by_machine: bool = False
-    """Of HugeCTR: placed on whole machines."""
+    """HugeCTR: placed on whole machines."""
     stash: tuple[bool, ...] = (False,)
-    """Whether its weights may stay in HBM between forward and backward, may leave it, or both."""
+    """Whether weights leave HBM between forward and backward (True), stay (False), or both are
+    offered."""
 
 
 def traits_of(
@@ -141,8 +145,11 @@ def traits_of(
     replicated: bool = False,
     by_machine: bool = False,
 ) -> TableTraits:
-    """The traits of a table; ``ratios`` and ``l1_ratios`` are the workload's grids, its own
-    constraint wins."""
+    """The traits of a table.
+
+    ``ratios`` and ``l1_ratios`` are the workload's grids; the table's own constraint takes
+    precedence.
+    """
     no_store = _no_store(table, trains)
     own = table.constraints.cache_ratios
     if own:
@@ -164,7 +171,7 @@ def traits_of(
 
 
 def _stash(table: Table, offered: bool) -> tuple[bool, ...]:
-    """Without the twin (False), with it, or it alone; nothing where it is asked for in vain."""
+    """Values of ``stash`` to offer; none if the table must be stashed and cannot be."""
     wanted = table.constraints.stash
     possible = offered and table.kind == "torchrec" and not table.key_value.virtual
     twins = {"allow": (False, True), "always": (True,), "never": (False,)}[wanted]
@@ -172,17 +179,17 @@ def _stash(table: Table, offered: bool) -> tuple[bool, ...]:
 
 
 def _no_store(table: Table, trains: bool) -> str:
-    """Why a table cannot be in a key-value store; empty where it can."""
+    """Why a table cannot be in a key-value store; empty if it can."""
     if table.kind == "dynamicemb":
         return "dynamicemb tables have stores of their own"
     if table.kind == "hugectr":
-        return "tables of HugeCTR are in HBM"
+        return "HugeCTR's tables are in HBM"
     if table.dtype not in ("fp32", "fp16"):
         return f"FBGEMM's key-value kernels hold fp32 and fp16, not {table.dtype}"
     if trains and table.optimizer not in KEY_VALUE_STATE:
         return f"FBGEMM's key-value kernels have rowwise_adagrad and adam, not {table.optimizer}"
     if all(ratio > LARGEST_L1 for ratio in table.constraints.cache_ratios or (LARGEST_L1,)):
-        return f"none of its cache ratios is at most {LARGEST_L1}, which FBGEMM's cache allows"
+        return f"all its cache ratios exceed {LARGEST_L1}, the most that FBGEMM's cache allows"
     return ""
 
 
@@ -201,13 +208,13 @@ def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
 
 @lru_cache(maxsize=4096)
 def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
-    """All legal choices, in a fixed sequence.
+    """All legal choices, in a fixed order.
 
-    A choice is legal when its sharding type and mode belong to the kind of table, the cluster has
-    the machines and ranks for it, and the table's constraints allow it. Of two names for the same
-    placement only one is offered: on a single machine table_row_wise is row_wise and
-    table_column_wise is column_wise, unless the constraints name only the former. So it is where a
-    single row group is the whole cluster.
+    A choice is legal if its sharding type and mode suit the kind of table, the cluster has the
+    machines and ranks for it, and the table's constraints allow it. Of two names for the same
+    placement only one is offered: on a single machine table_row_wise equals row_wise and
+    table_column_wise equals column_wise, so the former are offered only if the constraints do not
+    allow the latter. The same holds for table_row_wise if a single row group is the whole cluster.
     """
     refused: list[str] = []
     shapes = list(_shapes(traits, site, refused))
@@ -223,7 +230,7 @@ def enumeration_of(traits: TableTraits, site: Site) -> Enumeration:
     if traits.constraints.stash == "always" and not any(choice.stash for choice in choices):
         refused.append(f"stash: {NO_STASH}")
     if shapes and not choices:
-        refused.append("no mode is left for the sharding types that are")
+        refused.append("no allowed mode goes with the allowed sharding types")
     return Enumeration(tuple(choices), tuple(choice.name for choice in choices), tuple(refused))
 
 
@@ -241,20 +248,20 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
 
 
 NO_STASH = (
-    "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a table "
-    "of TorchRec in HBM_ONLY that is not data_parallel"
+    "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a "
+    "TorchRec table in HBM_ONLY that is not data_parallel"
 )
 """Why a table that must be stashed cannot be."""
 UNSYNCED = {
     "HYBRID": "TorchRec's tables have no such mode",
-    "CACHING": "sync() of 2D averages rows in host memory without those that a cache has changed",
-    "SSD": "sync() of 2D averages no rows on SSD",
+    "CACHING": "2D's sync() averages rows in host memory and misses what a cache has changed",
+    "SSD": "2D's sync() averages no rows on SSD",
 }
-"""Why modes with two tiers are not offered where sharding groups are averaged."""
+"""Why modes with two tiers are not offered if sharding groups are averaged."""
 
 
 def _without_store(traits: TableTraits, site: Site) -> Iterator[str]:
-    """Why SSD is not offered, where it is asked for; why a virtual table is offered nothing."""
+    """Why SSD is not offered although requested; why a virtual table has no option."""
     if site.replicated and traits.constraints.modes is not None:
         for mode in set(traits.constraints.modes) & {*TIERED}:
             yield f"{mode}: {UNSYNCED[mode]}"
@@ -270,7 +277,7 @@ def _without_store(traits: TableTraits, site: Site) -> Iterator[str]:
 
 
 def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
-    """Modes with their ratios; SSD where a machine has it, virtual tables in a store only."""
+    """Modes with their ratios; SSD only if a machine has it, virtual tables only in a store."""
     allowed = traits.constraints.modes
     on_ssd = traits.l1_ratios if site.has_ssd else ()
     if traits.virtual:
@@ -302,7 +309,7 @@ def _modes(traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
 
 
 def _groups(traits: TableTraits, mode: Mode) -> tuple[bool | None, ...]:
-    """Fusion groups a mode may join: HBM_ONLY either of the two (reference layout table)."""
+    """Fusion groups that a mode may join; HBM_ONLY may join either of the two."""
     if not traits.fuses:
         return (None,)
     return {"HBM_ONLY": (False, True), "CACHING": (True,)}.get(mode, (False,))
@@ -330,7 +337,7 @@ def _shapes(traits: TableTraits, site: Site, refused: list[str]) -> Iterator[Cho
 
 
 def _legal(traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
-    """Sharding types a kind of table can have at all, and the reason against the others."""
+    """Sharding types that a kind of table can have at all, and why it can have no others."""
     if traits.kind == "dynamicemb":
         return ("row_wise",), "dynamicemb tables are sharded row_wise only"
     if traits.kind == "hugectr":
@@ -362,7 +369,7 @@ def _impossible(sharding: str, site: Site, allowed: tuple[str, ...] | None) -> s
 def _no_shape(sharding: str, traits: TableTraits) -> str:
     if traits.kind == "hugectr":
         places = "machines of equal size" if traits.by_machine else "ranks"
-        return f"{traits.dim} columns cannot be cut so on the {places} that are allowed"
+        return f"{traits.dim} columns cannot be cut this way on the allowed {places}"
     if traits.constraints.ranks or traits.constraints.pin:
         return "none of its placements lies on the ranks that the constraints allow"
     return (
@@ -414,15 +421,15 @@ def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
 
 
 MOST_GROUPINGS = 64
-"""Sets of row groups that a grid cut is offered on; where there are more, consecutive ones only."""
+"""Most sets of row groups offered for a grid cut; beyond, only sets of consecutive groups are."""
 
 
 def _over_groups(
     base: Choice, traits: TableTraits, site: Site, cuts: list[tuple[int, int]]
 ) -> Iterator[Choice]:
-    """Row splits over several machines: an option for every group, or set of groups, there is.
+    """Row splits over several machines: one option for every row group, or set of row groups.
 
-    An Instance has no kind of place for a group of machines, so ranks are listed.
+    An Instance has no kind of place for a group of machines, so the options list ranks.
     """
     shapes = [(traits.dim, 1)]
     if base.sharding == "grid_shard":
@@ -474,7 +481,7 @@ def _on_allowed_ranks(shape: Choice, limits: Constraints, site: Site) -> Choice 
 def _on_whole_machines(
     shape: Choice, allowed: tuple[int, ...], site: Site, exactly: bool
 ) -> Choice | None:
-    """Restrict to machines all of whose ranks are allowed; a pin must name just as many."""
+    """Restrict to machines all of whose ranks are allowed; a pin must name exactly as many."""
     inside = [i for i, ranks in enumerate(site.machine_ranks) if set(ranks) <= set(allowed)]
     if shape.machines is not None:
         inside = [i for i in inside if i in shape.machines]
@@ -489,7 +496,7 @@ def _one_machine(ranks: tuple[int, ...], site: Site) -> bool:
 
 
 def _pin_allows(limits: Constraints, choice: Choice) -> bool:
-    """Whether a choice is as pinned; column shards on SSD must be pinned to different ranks."""
+    """Whether a choice matches the pin; column shards on SSD must be pinned to different ranks."""
     pin = limits.pin
     if pin is None:
         return True

@@ -1,6 +1,6 @@
 """Time to exchange embeddings between ranks, from the bottleneck of each collective.
 
-Float64 seconds; O is the bytes of the buffer a shard's rank brings to the collective.
+Float64 seconds; O is the size in bytes of the buffer that a shard's rank contributes.
 
 References
 ----------
@@ -36,27 +36,27 @@ def wire_bytes(workload: Workload, table: Table) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Links:
-    """What the interconnect gives each kind of collective, bytes per second of a rank's buffer.
+    """Bandwidth of each kind of collective, in bytes of a rank's buffer per second.
 
-    Infinite where nothing has to move (a single rank, a single machine).
+    Infinite if nothing has to move (a single rank, a single machine).
     """
 
     all_to_all: float
-    """Over all ranks: table-, column- and table-column-wise outputs, and sequences row-wise."""
+    """Over all ranks: table-, column- and table-column-wise outputs, and row-wise sequences."""
     reduce_scatter: float
-    """Over all ranks (and the all-gather that mirrors it): pooled outputs row-wise."""
+    """Over all ranks (and the all-gather that mirrors it): row-wise pooled outputs."""
     local: float
     """Reduce-scatter inside one row group (a machine, or several of a domain): the first step of
     table-row-wise."""
     local_all_to_all: float
     """All-to-all inside one row group: the same for sequences."""
     across: float
-    """One rank's way to the other row groups: the second step of table-row-wise."""
+    """From one rank to the other row groups: the second step of table-row-wise."""
     all_reduce: float
     """Bytes of gradient per second of an all-reduce over all ranks of all sharding groups
     (data-parallel)."""
     groups: int
-    """Row groups."""
+    """Number of row groups."""
     ranks: int
     replica: float = inf
     """Reduce-scatter among the replicas of a rank in other sharding groups."""
@@ -65,8 +65,8 @@ class Links:
 def links_of(cluster: Cluster) -> Links:
     """Bottleneck bandwidths of a cluster's interconnect.
 
-    The slowest machine counts where machines differ. An all-reduce is a reduce-scatter and an
-    all-gather, so it runs at half their bandwidth.
+    If machines differ, the slowest counts. An all-reduce is a reduce-scatter and an all-gather, so
+    it runs at half their bandwidth.
     """
     graph, whole = cluster.graph(), None if cluster.two_d is None else cluster.two_d.whole
     everyone = range(cluster.num_ranks)
@@ -87,7 +87,7 @@ def links_of(cluster: Cluster) -> Links:
 
 
 def _across(cluster: Cluster) -> float:
-    """One rank's way to the other row groups: over the network where there are several domains."""
+    """Bandwidth from a rank to the other row groups: the network's if there are several domains."""
     links = cluster.interconnect
     if links is None or len(cluster.row_groups) == 1:
         return float("inf")
@@ -96,9 +96,9 @@ def _across(cluster: Cluster) -> float:
 
 
 def _replica_bandwidth(cluster: Cluster) -> float:
-    """Bytes per second of a reduce-scatter among replicas while all sets of them do one.
+    """Bytes per second of a reduce-scatter among replicas, while all replica sets do one.
 
-    Infinite where there are no replicas.
+    Infinite without replicas.
     """
     two_d = cluster.two_d
     if two_d is None or two_d.whole is None or cluster.replicas == 1:
@@ -128,8 +128,7 @@ def table_row_wise_seconds(
 ) -> FloatArray:
     """Exchange of table-row-wise and grid: O inside the row group, then between groups.
 
-    ``across`` is what a rank then holds, in bytes, for the ranks of all groups with its own number
-    inside them.
+    ``across`` is the bytes that a rank then holds for the ranks with the same index in all groups.
     """
     inside = output / np.where(pooled, links.local, links.local_all_to_all)
     return inside + across / links.across
@@ -138,10 +137,10 @@ def table_row_wise_seconds(
 def data_parallel_seconds(
     table: Numbers, bandwidth: FloatArray, update_multiple: float, links: Links
 ) -> FloatArray:
-    """All-reduce of the gradient of a whole replicated table, in bytes, then its update.
+    """All-reduce of the gradient of a replicated table (``table``: its bytes), then the update.
 
     The update costs ``update_multiple`` passes over the table at the memory's ``bandwidth``.
-    TorchRec's all-reduce term assumes network cards only, ours the bottleneck of the cluster.
+    TorchRec's all-reduce term assumes network cards only; ours uses the cluster's bottleneck.
     """
     return table / links.all_reduce + table * update_multiple / bandwidth
 

@@ -1,4 +1,4 @@
-"""The ledger of chosen options only: what a plan holds, and what of it follows the load."""
+"""The ledger of chosen options only: what a plan holds, and which part grows with the load."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of, st
 from milp_planner.pricing.units import FloatArray, IntArray
 
 FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")
-"""Entries that follow the load of a shard where its table returns an embedding for each id; ids
-and what a prefetch holds of them always do."""
+"""Entries proportional to a shard's load if its table returns an embedding for each id; the ids,
+and a prefetch's buffers for them, always are."""
 
 
 def option_columns(choices: Sequence[Choice], ranks: int, tables: Sequence[int]) -> OptionColumns:
-    """Choices as columns, each of the table with that number."""
+    """Choices as columns; ``tables`` is the table index of each."""
     code = [choice_code(choice, ranks) for choice in choices]
     return OptionColumns(
         np.array(tables, dtype=np.int64), *np.array(code, dtype=np.int64).reshape(-1, CODE).T.copy()
@@ -33,7 +33,7 @@ def option_columns(choices: Sequence[Choice], ranks: int, tables: Sequence[int])
 
 
 def bytes_job(model: Model, cluster: Cluster, profile: Profile) -> Job:
-    """What bytes depend on: no bandwidths."""
+    """A job for computing bytes only, without bandwidths."""
     nowhere = Links(
         inf, inf, inf, inf, inf, inf, groups=len(cluster.row_groups), ranks=cluster.num_ranks
     )
@@ -41,7 +41,7 @@ def bytes_job(model: Model, cluster: Cluster, profile: Profile) -> Job:
 
 
 class Held(NamedTuple):
-    """Shard entries of one option a table; rows are entries, in the order of the tables."""
+    """Shard entries of one option per table; rows are entries, in the order of the tables."""
 
     first: IntArray
     """Rows of table t are ``first[t] … first[t+1] − 1``; int64 array [tables + 1]."""
@@ -50,16 +50,16 @@ class Held(NamedTuple):
     ddr: IntArray
     """Bytes of DDR, a staged checkpoint among them; int64 array [entries]."""
     staged: IntArray
-    """The part of it that only a checkpoint takes; int64 array [entries]."""
+    """The part of ``ddr`` that only a checkpoint takes; int64 array [entries]."""
     ssd: IntArray
     peak: FloatArray
     """Lookups over the mean of all shards in the worst batch, float array [entries]."""
     follows: IntArray
-    """What of the ledger is proportional to that; as ``ledger``."""
+    """The part of the ledger proportional to ``peak``; same shape as ``ledger``."""
 
 
 def held_by(model: Model, cluster: Cluster, profile: Profile, names: Sequence[str]) -> Held | None:
-    """The bytes of the options so named, one a table; None where a table does not offer its own.
+    """The bytes of the named options, one per table; None if a table does not offer its option.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ GRID = 128
 
 @dataclass(frozen=True, eq=False)
 class CacheCurve:
-    """What a cache serves, over its size; float arrays [points], straight lines between them."""
+    """Hit ratios of a cache over its size; float arrays [points], linear between points."""
 
     sizes: FloatArray
     """Rows the cache holds, rising from 0."""
@@ -61,9 +61,9 @@ def recency_curve(known: Popularity, batch: float) -> CacheCurve:
 def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
     """LFU with lookup counts that survive eviction.
 
-    In the long run counts order rows by popularity. But every missing row enters, and stays until
-    others come: besides the F most popular rows the cache holds the less popular ones of the last
-    batch, F + Σ_{k > F} q_k = size, so a_k = 1 for k ≤ F and q_k beyond.
+    In the long run, counts order rows by popularity. But every missing row enters, and stays until
+    others replace it: besides the F most popular rows, the cache holds the less popular ones of the
+    last batch, F + Σ_{k > F} q_k = size, so a_k = 1 for k ≤ F and q_k beyond.
     """
     chance, wanted = known.drawn(batch), _wanted(known, batch)
     mass = known.counts * known.shares
@@ -75,12 +75,12 @@ def frequency_curve(known: Popularity, batch: float) -> CacheCurve:
 
 
 def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: int) -> CacheCurve:
-    """Caches that the distinct rows of a batch overfill, whatever the score, after some batches.
+    """Caches smaller than the distinct rows of a batch, under any score, after some batches.
 
-    Rows of the batch are protected from each other, so those it finds stay, and missing ones enter
-    in the order of their first lookup until no other row is left, after a share τ of the batch.
-    From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with r_k = 1 −
-    (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is ours,
+    Rows of a batch cannot evict each other, so those already cached stay, and missing ones enter in
+    the order of their first lookup until no other row is left to evict, after a share τ of the
+    batch. From one batch to the next a_k becomes q_k a_k + (1 − a_k) r_k, Σ_k a_k = size, with r_k
+    = 1 − (1 − p_k)^(τ·batch). At τ = 1 the cache holds just the last batch. The derivation is ours,
     checked against the simulator. ``sizes``: rows that caches hold, rising, at most the distinct
     rows of a batch; float array [points].
     """
@@ -100,7 +100,7 @@ def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: 
 
 
 def _at(entered: FloatArray, filled: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Chances to enter by class where the rows ``filled`` [sizes, parts] reach each size."""
+    """Chance of each class to enter until the rows ``filled`` [sizes, parts] reach each size."""
     found = np.empty((len(sizes), entered.shape[1]))
     for row, (rows, size) in enumerate(zip(filled, sizes.tolist(), strict=True)):
         high = min(max(int(rows.searchsorted(size)), 1), len(rows) - 1)  # np.clip takes longer
@@ -111,7 +111,7 @@ def _at(entered: FloatArray, filled: FloatArray, sizes: FloatArray) -> FloatArra
 
 
 def _tabulated(known: Popularity, batch: float, held: FloatArray) -> CacheCurve:
-    """The curve of chances a_k [points, classes], from nothing to all rows."""
+    """The curve of the chances ``held``, a_k [points, classes], from no rows to all."""
     parts = (known.counts, known.counts * known.shares, _wanted(known, batch))
     sizes, hits, unique = (
         np.concatenate(([0.0], values, [1.0])) for values in (held @ np.stack(parts, axis=1)).T
@@ -126,7 +126,7 @@ def _used(known: Popularity) -> Popularity:
 
 
 def _wanted(known: Popularity, batch: float) -> FloatArray:
-    """Distinct rows of a batch in each class, as shares of all; lookups for a batch of one."""
+    """Share of each class in a batch's distinct rows; in the lookups, for a batch of one."""
     wanted = known.counts * (known.drawn(batch) if batch > 1 else known.shares)
     return wanted / wanted.sum()
 
@@ -142,12 +142,13 @@ formula outside its region, the user's measured curve, or nothing (no statistics
 itself)."""
 
 FORMULA_ALPHA, TABLE_ALPHA = 1.8, 3.0
-"""Zipf exponents up to which formulas were checked, and up to which the simulator's table goes."""
+"""Largest Zipf exponents for which the formulas were checked, and which the simulator's table
+covers."""
 SMALLEST = 0.02
-"""Cache ratio down to which both were."""
+"""Smallest cache ratio for which the formulas were checked, and which the table covers."""
 FITS = 0.9
-"""HYBRID's fluid holds where a batch's distinct rows take at most this share of HBM; beyond, rows
-are followed batch by batch."""
+"""HYBRID's fluid model is valid while a batch's distinct rows take at most this share of HBM;
+beyond it, rows are followed batch by batch."""
 
 
 class CachePolicy(NamedTuple):
@@ -169,7 +170,7 @@ class HitRatios(NamedTuple):
 
 
 def has_statistics(access: Access) -> bool:
-    """Whether anything is known of which rows are popular."""
+    """Whether the user gave any statistics of which rows are popular."""
     return not isinstance(access, Unknown)
 
 
@@ -189,7 +190,7 @@ def hit_ratios(access: Access, rows: int, ratios: FloatArray, policy: CachePolic
     than 0.9 of HBM. Elsewhere Zipf tables of alpha above 1.8 use the stored table of simulated hit
     ratios. ``unchecked``: x below 0.02, and alpha above 3.
 
-    ``rows`` are those of the whole table: splitting rows and lookups over ranks alike changes
+    ``rows`` are those of the whole table: splitting rows and lookups evenly over ranks changes
     nothing. ``ratios``: float array [n].
     """
     ratios = np.asarray(ratios, dtype=np.float64)
@@ -213,9 +214,9 @@ def unique_hit_ratios(
 ) -> FloatArray:
     """Share of a batch's distinct rows that a cache holds as the batch begins; float array [n].
 
-    What a prefetch leaves out: it fetches every missing row once, however often the batch asks for
-    it. Popular rows are found more often, so this is at most the hit ratio of the lookups. A
-    measured miss-rate curve is taken as TorchRec takes it, of distinct rows. Parameters as in
+    A prefetch need not fetch them; it fetches every missing row once, however often the batch looks
+    it up. Popular rows are cached more often, so this is at most the hit ratio of the lookups. As
+    in TorchRec, a measured miss-rate curve is read as one of distinct rows. Parameters as in
     :func:`hit_ratios`, for a policy in mode CACHING.
     """
     ratios = np.asarray(ratios, dtype=np.float64)
@@ -240,14 +241,17 @@ def _measured(access: MissRate, rows: int, ratios: FloatArray) -> FloatArray:
 
 
 def _overfull(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> BoolArray:
-    """Where the distinct rows of a batch take more of HYBRID's HBM than the fluid allows."""
+    """Where the distinct rows of a batch take more of HYBRID's HBM than the fluid model allows."""
     known = popularity(access, rows)
     inner = (ratios > 0) & (ratios < 1) & (policy.mode == "HYBRID")
     return np.asarray(inner & (known.distinct(policy.batch) > FITS * ratios * known.rows))
 
 
 def _hybrid(access: Access, rows: int, ratios: FloatArray, policy: CachePolicy) -> FloatArray:
-    """The fluid, of Zipf from the stored grid; batch by batch where a batch overfills HBM."""
+    """Of HYBRID, by the fluid model or, if a batch overfills HBM, batch by batch.
+
+    The stored grid replaces the fluid model for Zipf.
+    """
     if isinstance(access, Zipf):
         size, name = float(np.log10(rows)), "lfu" if policy.frequency else "lru"
         batch = (float(np.log10(max(policy.batch / rows, 1e-12))),) if policy.frequency else ()
@@ -296,7 +300,7 @@ def _simulated(access: Access, rows: int, ratios: FloatArray, policy: CachePolic
 def _cached(
     access: Access, rows: int, ratios: FloatArray, policy: CachePolicy, unique: bool = False
 ) -> FloatArray:
-    """Of a cache; one that a batch's distinct rows overfill has a formula of its own."""
+    """Of CACHING; a cache that a batch's distinct rows overfill has a formula of its own."""
     known = popularity(access, rows)
     sizes = ratios * known.rows
 

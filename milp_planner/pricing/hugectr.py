@@ -1,4 +1,4 @@
-"""Tables of HugeCTR: how they can be cut, and what its planner (EMBark) says that each cut costs.
+"""HugeCTR's tables: how they can be cut, and the cost of each cut by HugeCTR's planner (EMBark).
 
 A table is cut into r row parts times c column parts, each on a rank of its own, or (with
 ``cost_model: embark_hierarchical``) on a machine of its own, whose ranks split the rows further.
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 PASSES = 4
 """Reads of an element in a step (``mem_comm_work_ratio``, 8 over 2)."""
 BETWEEN = 1.5
-"""What the exchange between machines costs over that between ranks (``hier_auto``)."""
+"""Cost of the exchange between machines over that between ranks (``hier_auto``)."""
 NARROWEST = 32
-"""Columns of a part, at and below which it is not halved."""
-ALLOWED = "tables of HugeCTR are HBM_ONLY; data-parallel where the threshold or sharding_types say"
+"""A part of this many columns or fewer is not halved."""
+ALLOWED = "HugeCTR's tables are HBM_ONLY; data-parallel if dp_threshold or sharding_types say so"
 
 
 def traits(model: Model) -> Callable[[Table], tuple[bool, bool]]:
-    """Whether a table is within the threshold, and its parts are on whole machines."""
+    """Whether a table is within ``dp_threshold``, and whether its parts are on whole machines."""
     by_machine = model.workload.cost_model == "embark_hierarchical"
     small = data_parallel(model)
     return lambda table: (table.name in small, by_machine)
 
 
 def data_parallel(model: Model) -> frozenset[str]:
-    """Names of the tables within ``dp_threshold``: smallest first, of equal ones more ids first."""
+    """Names of the tables within ``dp_threshold``: smallest first, ties with more ids first."""
     tables = sorted(
         (t for t in model.tables if t.kind == "hugectr"),
         key=lambda t: (t.rows * t.dim, -t.lookups_per_sample),
@@ -53,21 +53,21 @@ def data_parallel(model: Model) -> frozenset[str]:
 def legal(
     limits: Constraints, replicated: bool, by_machine: bool
 ) -> tuple[tuple[ShardingType, ...], str]:
-    """Sharding types of a table, and the reason against the others."""
+    """Sharding types of a table, and why it can have no others."""
     if replicated:
-        return ("data_parallel",), "the table is within dp_threshold, and so data_parallel"
+        return ("data_parallel",), "the table is within dp_threshold and therefore data_parallel"
     cuts: tuple[ShardingType, ...] = ("row_wise", "grid_shard")
     if not by_machine:
         cuts = ("table_wise", "column_wise", *cuts)
     asked = limits.sharding_types or ()
     if limits.pin is not None and limits.pin.sharding_type is not None:
         asked = (limits.pin.sharding_type,)
-    reason = f"HugeCTR shards tables {', '.join(cuts)}, or data_parallel where asked"
+    reason = f"HugeCTR shards tables {', '.join(cuts)}, or data_parallel on request"
     return (("data_parallel", *cuts) if "data_parallel" in asked else cuts), reason
 
 
 def sharding_of(holders: int, columns: int, ranks: int, by_machine: bool) -> ShardingType:
-    """The sharding type of a table in so many column parts on so many ranks."""
+    """The sharding type of a table in ``columns`` column parts on ``holders`` ranks."""
     if holders == 1 and not by_machine:
         return "table_wise"
     if columns == 1 and holders == ranks:
@@ -78,10 +78,10 @@ def sharding_of(holders: int, columns: int, ranks: int, by_machine: bool) -> Sha
 def shapes(
     base: Choice, limits: Constraints, machines: Sequence[Sequence[int]], by_machine: bool
 ) -> Iterator[Choice]:
-    """The cuts of one sharding type: row parts and column parts double, on places of their own.
+    """The cuts of one sharding type into 1, 2, 4, … row and column parts, each on its own place.
 
-    A column part is halved while it is even and wider than 32. Rows on all places are always
-    offered. ``base`` is the whole table in that sharding type.
+    A column part is halved while its width is even and above 32. Splitting rows over all places is
+    always offered. ``base`` is the whole table in that sharding type.
     """
     ranks = sum(map(len, machines))
     if base.sharding == "data_parallel":
@@ -114,7 +114,7 @@ def column_parts(dim: int, places: int, widths: Sequence[int] | None) -> Iterato
 
 
 def row_parts(places: int) -> list[int]:
-    """1, 2, 4, … up to all places, and these."""
+    """1, 2, 4, … up to the number of places, and that number."""
     return sorted({*(1 << k for k in range(places.bit_length())), places})
 
 
@@ -126,7 +126,7 @@ def _everywhere(limits: Constraints, ranks: int) -> bool:
 def _on_allowed(
     cut: Choice, holders: int, limits: Constraints, machines: Sequence[Sequence[int]]
 ) -> Iterator[Choice]:
-    """The cut on the ranks that the constraints allow; a pin names just as many."""
+    """The cut on the ranks that the constraints allow; a pin must name exactly as many."""
     pinned = limits.pin.ranks if limits.pin is not None else None
     given = limits.ranks if pinned is None else pinned
     ranks = sum(map(len, machines))
@@ -145,9 +145,9 @@ def _on_allowed(
 
 
 def shard_seconds(job: Job, options: OptionColumns, shards: ShardColumns) -> FloatArray:
-    """What the planner counts, an element read taken for a picosecond; float array [entries, 5].
+    """Costs as the planner counts them, one element read as a picosecond; float array [entries, 5].
 
-    Of a shard, for B samples of the whole cluster: lookup B · 4 · ids · columns / row parts,
+    For a shard, with B samples on the whole cluster: lookup B · 4 · ids · columns / row parts,
     exchange B · ratio · columns. Over machines (``embark_hierarchical``) the exchange costs 1.5
     times as much and is divided by the ranks of a machine. A data-parallel table costs nothing.
     """

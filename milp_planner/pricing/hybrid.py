@@ -1,19 +1,19 @@
-"""Rows in HBM under HYBRID: new rows enter and push the lowest score out, none ever returns.
+"""Rows in HBM under HYBRID: new rows evict those of the lowest score, which never return.
 
-Who is in HBM is decided while the table fills. :func:`hybrid_hits` follows it as a fluid: time t
-counts lookups, a_k(t) is the chance that a row of class k is in HBM, rows are new at rate
-p_k e^(−p_k t), and as many leave as enter once HBM is full. Afterwards nothing moves.
+Which rows are in HBM is decided while the table fills. :func:`hybrid_hits` models them as a fluid:
+time t counts lookups, a_k(t) is the chance that a row of class k is in HBM, rows are new at rate
+p_k e^(−p_k t), and as many leave as enter once HBM is full. Once the table is full, nothing moves.
 
-It takes milliseconds per point, too long for thousands of tables: ``hybrid.json`` holds it on a
-grid for Zipf popularity (made by ``benchmarks/hit-ratio/grid.py``), between whose points pricing
-draws straight lines. ``simulated.json`` holds what the simulator measured at skews beyond those
-the formulas are claimed for (``benchmarks/hit-ratio/table.py``).
+That takes milliseconds per point, too long for thousands of tables, so ``hybrid.json`` holds
+results for Zipf popularity on a grid (made by ``benchmarks/hit-ratio/grid.py``), and pricing
+interpolates linearly. ``simulated.json`` holds the simulator's hit ratios at skews for which the
+formulas are not valid (``benchmarks/hit-ratio/table.py``).
 
-:func:`overfull_hits` is for batches that ask for about as many rows as HBM holds, or more. There
-rows come a batch at a time: new rows push out the lowest scores, but none of each other; if they
-are more than HBM holds, those looked up first stay and all others leave, popular rows among them.
-Expected numbers of rows are followed by class of popularity, score and slot: rows of equal score
-leave in the order of their slots, which is the order in which the rows of the first batch came.
+:func:`overfull_hits` is for batches that look up about as many rows as HBM holds, or more. There,
+rows arrive a batch at a time: new rows evict the lowest scores, but not each other; if they are
+more than HBM holds, those looked up first stay and all others leave, popular rows included. The
+model follows expected numbers of rows by class of popularity, score and slot: rows of equal score
+leave in the order of their slots, which is the order in which the rows of the first batch arrived.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from milp_planner.pricing.storage import HBM_BUCKET
 from milp_planner.pricing.units import BoolArray, FloatArray
 
 STEPS = 96
-"""Time steps from HBM full to the horizon, of geometrically growing length."""
+"""Time steps from a full HBM to the horizon, of geometrically growing length."""
 BEFORE = 32
-"""Steps in which accesses before that are remembered."""
+"""Time steps until HBM is full."""
 
 
 def hybrid_hits(
@@ -41,10 +41,10 @@ def hybrid_hits(
 ) -> float:
     """Share of the lookups that HBM, with room for ``size`` rows, serves after a number of lookups.
 
-    ``lookups`` are all so far, on all ranks; ``batch`` those of a batch; ``frequency``: scores are
-    lookup counts (LFU) instead of times of the last lookup (LRU). Checked against the simulator
-    (``benchmarks/hit-ratio``). The host is taken to hold every row: rows lost from its full buckets
-    (a few in a thousand) are left out.
+    ``lookups`` counts all so far, on all ranks; ``batch`` counts those of a batch; with
+    ``frequency``, scores are lookup counts (LFU) instead of times of the last lookup (LRU). Checked
+    against the simulator (``benchmarks/hit-ratio``). The host is assumed to hold every row: the few
+    in a thousand lost from its full buckets are neglected.
     """
     used = known.shares > 0
     fluid = Popularity(known.counts[used], known.shares[used])
@@ -58,7 +58,7 @@ def hybrid_hits(
 
 
 def _time_to_see(known: Popularity, rows: float, longest: float) -> float:
-    """Lookups until that many different rows were seen; ``longest`` if that comes first."""
+    """Lookups until ``rows`` different rows have been seen, at most ``longest``."""
     low, high = 1.0, longest
     if (known.counts * -np.expm1(-known.shares * high)).sum() <= rows:
         return longest
@@ -102,7 +102,7 @@ def _pass(
     clock: tuple[float, float, float],
     rows: float,
 ) -> tuple[FloatArray, float]:
-    """Move the cutoff on until that many rows have left; who they are, and the new cutoff."""
+    """Advance the cutoff until ``rows`` rows have left; the rows that left, and the new cutoff."""
     (cutoff, now, after), p = clock, known.shares
     middle, left = (now + after) / 2, np.zeros_like(p)
     while rows > 0 and cutoff < now:
@@ -122,10 +122,10 @@ def _pass(
 def _by_frequency(known: Popularity, full: float, lookups: float, batch: float) -> FloatArray:
     """Chance that each class is in HBM under LFU.
 
-    A new row takes the slot of the lowest count, the lowest slot among equals: that is where the
-    last batch's new rows are, which it replaces unless they were looked up again. So a row that
-    comes late stays only with two lookups in its first batch or one in the next; each that stays
-    takes the place of a row seen once while HBM filled, until none of those is left.
+    A new row takes the slot of the lowest count, and among equal counts the lowest slot: that of a
+    new row of the last batch, unless that row was looked up again. So a row that comes late stays
+    only with two lookups in its first batch or one in the next; each row that stays replaces a row
+    seen once while HBM filled, until none of those is left.
     """
     p, counts, times = known.shares, known.counts, _times(full, lookups)[BEFORE:]
     rate = np.maximum(p * max(batch, 1e-9), 1e-12)
@@ -147,9 +147,9 @@ def _by_frequency(known: Popularity, full: float, lookups: float, batch: float) 
 
 
 HORIZON = 30.0
-"""Lookups a row has seen on average when hit ratios are quoted: a long run."""
+"""Average lookups per row before hit ratios are quoted: a long run."""
 LEAST_BATCHES = 10.0
-"""Batches that are at least behind a long run, however large they are."""
+"""Fewest batches in a long run, however large they are."""
 
 _FOLDER = resources.files("milp_planner.pricing")
 
@@ -161,10 +161,10 @@ class Grid:
     axes: tuple[FloatArray, ...]
     """Rising points of each axis, the cache ratio last."""
     values: FloatArray
-    """One dimension an axis; float array."""
+    """One dimension per axis; float array."""
 
     def at(self, point: tuple[float, ...], ratios: FloatArray) -> FloatArray:
-        """Straight lines between the grid's points, level outside; float array [ratios]."""
+        """Values interpolated linearly, constant outside the grid; float array [ratios]."""
         values = self.values
         for axis, coordinate in zip(self.axes[:-1], point, strict=True):
             high = int(np.clip(np.searchsorted(axis, coordinate), 1, len(axis) - 1))
@@ -184,7 +184,7 @@ def grid(file: str, name: str) -> Grid:
 
 
 def long_run(rows: float, batch: float) -> float:
-    """Lookups of a table before its hit ratio is quoted: 30 a row, and ten batches at least."""
+    """Lookups of a table before its hit ratio is quoted: 30 per row, and at least ten batches."""
     return max(HORIZON * rows, LEAST_BATCHES * batch)
 
 
@@ -193,16 +193,17 @@ CLASS = 1.5
 SLICES = np.diff(np.geomspace(0.02, 1.0, 7), prepend=0.0)
 """HBM's slots in order, in slices; the first slots change most."""
 MOMENTS = 1.6
-"""Rows of a batch that came so far are counted after lookups that grow by this factor."""
+"""Arrivals within a batch are counted at numbers of lookups that grow by this factor."""
 COUNTS = 8
-"""Lookup counts told apart; at more, the less popular row is taken to have fewer."""
+"""Lookup counts distinguished; beyond, the less popular row is assumed to have the lower count."""
 GROWTH, FIRST, ROOM = 0.2, 5, 0.2
 """After the first five batches several pass in one step, as long as they take no more than a fifth
 of the lookups so far and bring no more rows than a fifth of HBM."""
 UNEVEN = np.array([1.150, 0.319]) / np.sqrt(HBM_BUCKET)
-"""Rows of a bucket beyond the mean, either way: normal, at the middles of four equal parts."""
+"""Relative deviations of a bucket's rows from the mean, up or down: those of a normal distribution,
+at the middles of four equal parts."""
 ALIKE = 0.01
-"""Buckets with the most and the fewest rows that differ by less stand for those between."""
+"""If the hit ratios of full and of empty buckets differ by less, no others are computed."""
 
 
 def overfull_hits(
@@ -210,9 +211,9 @@ def overfull_hits(
 ) -> FloatArray:
     """Share of the lookups that HBM serves after a number of lookups, for batches of any size.
 
-    The mean over buckets with more and with fewer rows than the average: where a batch just fits,
-    it fits in some buckets only. Arguments as in :func:`hybrid_hits`, of several sizes, float array
-    [n]. Checked against the simulator (``benchmarks/hit-ratio``).
+    The mean over buckets with more and with fewer rows than the average: a batch that just fits
+    overall fits only in some buckets. Arguments as in :func:`hybrid_hits`, but with several sizes,
+    float array [n]. Checked against the simulator (``benchmarks/hit-ratio``).
     """
     known = _merged(known)
 
@@ -230,7 +231,7 @@ def overfull_hits(
 def _followed(
     known: Popularity, sizes: FloatArray, lookups: float, batch: float, frequency: bool
 ) -> FloatArray:
-    """The same for buckets that are all alike; float array [sizes].
+    """The same if all buckets hold equally many rows; float array [sizes].
 
     ``held[score, size, slice, class]`` counts rows, lowest score first.
     """
@@ -256,13 +257,13 @@ def _merged(known: Popularity) -> Popularity:
 
 
 def _untouched(known: Popularity, lookups: float | FloatArray) -> FloatArray:
-    """Chance that none of some lookups falls on a row of each class, (1 − p)^n."""
+    """Chance that none of ``lookups`` falls on a given row of each class, (1 − p)^n."""
     chances = np.log1p(-np.minimum(known.shares, 1 - 1e-16))
     return np.asarray(np.exp(np.multiply.outer(lookups, chances)))
 
 
 def _step(known: Popularity, size: float, now: float, batch: float) -> float:
-    """Lookups until the state is looked at again: one batch, or several where little moves."""
+    """Lookups in the next step: one batch, or several if little changes."""
     batches = max(np.floor(GROWTH * now / batch), 1.0) if now >= FIRST * batch else 1.0
     unseen = known.counts * _untouched(known, now)
     while batches > 1 and unseen @ (1 - _untouched(known, batches * batch)) > ROOM * size:
@@ -307,7 +308,7 @@ def _replaced(
 ) -> FloatArray:
     """New rows take free slots, then those of the lowest scores, both in the order of the slots."""
     rows, scores = held.sum(axis=3), len(held)
-    # the highest counts are not told apart: there the less popular row leaves first
+    # the highest counts are not distinguished: there the less popular row leaves first
     highest = np.moveaxis(held[-1], 2, 0)[::-1] if frequency else rows[-1:]
     pools = np.concatenate(((capacity - rows.sum(axis=0))[None], rows[:-1], highest))
     pools = np.maximum(np.moveaxis(pools, 0, 1), 0.0)  # [sizes, levels, slices]
@@ -325,7 +326,7 @@ def _replaced(
 
 
 def _until(came: FloatArray, rows: FloatArray) -> FloatArray:
-    """The first so many of the rows that came, by class; float array [..., classes]."""
+    """The first ``rows`` of the rows that arrived, by class; float array [..., classes]."""
     total = came.sum(axis=1)
     place = np.clip(np.searchsorted(total, rows, side="right") - 1, 0, len(total) - 2)
     gap = np.maximum(total[place + 1] - total[place], 1e-300)
@@ -335,5 +336,5 @@ def _until(came: FloatArray, rows: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _log_factorials() -> FloatArray:
-    """ln k! of each count told apart."""
+    """ln k! of each distinguished count."""
     return np.asarray(np.cumsum(np.log(np.maximum(np.arange(COUNTS), 1))))

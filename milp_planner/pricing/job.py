@@ -50,8 +50,7 @@ class TableColumns:
     state_in_rows: BoolArray
     state_row: IntArray
     state_column: IntArray
-    """Bytes of optimizer state that a key-value store keeps of a row: so many, and for each
-    column."""
+    """Bytes of optimizer state that a key-value store keeps per row, and per column of a row."""
 
 
 def table_columns(model: Model) -> TableColumns:
@@ -98,7 +97,7 @@ def table_columns(model: Model) -> TableColumns:
 
 @dataclass(frozen=True, eq=False)
 class OptionColumns:
-    """One value per option; arrays [options]. ``sharding`` and ``mode`` index the vocabulary."""
+    """One value per option; arrays [options]. ``sharding`` and ``mode`` are indices."""
 
     table: IntArray
     sharding: IntArray
@@ -142,12 +141,15 @@ class ShardColumns:
 
 
 CODE = 7
-"""Numbers of a :func:`choice_code`."""
+"""Length of a :func:`choice_code`."""
 
 
 def choice_code(choice: Choice, ranks: int) -> tuple[int, ...]:
-    """A choice as integers: sharding, mode, ratio as a pair, ranks its rows are split over, width
-    of its shards, whether it is stashed."""
+    """A choice as integers.
+
+    They are sharding, mode, ratio as a pair, ranks that its rows are split over, width of its
+    shards, and whether it is stashed.
+    """
     split = {"row_wise": ranks}.get(choice.sharding, choice.row_parts)
     return (
         SHARDING_TYPES.index(choice.sharding),
@@ -173,7 +175,7 @@ class Job:
     tables: TableColumns
     """The model's tables as arrays."""
     traffic: Traffic
-    """What one step asks of each of them."""
+    """Ids and embeddings of each of them in one step."""
 
     @property
     def workload(self) -> Workload:
@@ -213,9 +215,9 @@ class Traffic:
 
 
 def traffic_of(model: Model, ranks: int, needs_distinct: bool) -> Traffic:
-    """Traffic of every table; distinct rows only where a price depends on them.
+    """Traffic of every table; distinct rows only if a price depends on them.
 
-    Pooled outputs are min(1, pooling factor) a pooling; deduplication drops repeated ids of a
+    Pooled outputs are min(1, pooling factor) per pooling; deduplication drops repeated ids of a
     rank's batch from sequences only (a pooled bag needs every one of its rows). Source: TorchRec
     1.8.0, ``planner/estimator/types.py`` (batch inputs and outputs).
     """

@@ -1,7 +1,7 @@
 """TorchRec tables in a key-value store: rows on SSD (or in host memory), a cache of them in HBM.
 
-Every shard is a kernel of its own, as under ``use_one_tbe_per_table``. Its cache is capped by
-``max_l1_cache_size``, whole MiB, the smallest that hold the cache ratio of the largest shard.
+Every shard is a kernel of its own, as under ``use_one_tbe_per_table``. ``max_l1_cache_size`` caps
+its cache: the fewest whole MiB that hold the cache ratio of the largest shard.
 
 References
 ----------
@@ -25,12 +25,12 @@ from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div
 WAYS = 32
 """Slots of a set of FBGEMM's cache."""
 SLOT_BYTES, PREFETCHED_SLOT_BYTES = 16, 20
-"""Id and age of a slot; and a lock, where a pipeline prefetches."""
+"""Id and age of a slot, plus a lock if a pipeline prefetches."""
 EVICTED_BYTES = 12
 """Id and slot of a row in one of the two buffers for evicted rows."""
 KEY_BYTES = 8
 HEADER_BYTES, MAP_BYTES = 16, 16
-"""Of a row in host memory: its header (key, time, count), and its entry in the hash map."""
+"""For a row in host memory: its header (key, time, count), and its entry in the hash map."""
 BLOCK_BYTES = 4096
 """The least that an SSD reads or writes."""
 MEBIBYTE = 2**20
@@ -43,7 +43,7 @@ def in_store(job: Job, options: OptionColumns) -> BoolArray:
 
 
 def row_elements(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
-    """Elements of a row as the store keeps it: columns, and what optimizer state takes in it."""
+    """Elements of a row in the store: columns, and optimizer state if kept in the row."""
     state = state_bytes(tables, table, columns)
     extra = round_up(ceil_div(state, tables.element[table]), 4)
     return columns + np.where(tables.state_in_rows[table], extra, 0)
@@ -68,7 +68,7 @@ def cache_slots(
 ) -> IntArray:
     """Slots of a shard's cache: a fifth of its rows in whole sets, at least one, up to the cap.
 
-    Without a cap (None) there is none: TorchRec's planner counts 0 bytes then
+    Without a cap (None) there is no cache: TorchRec's planner then counts 0 bytes
     (meta-pytorch/torchrec issue 3783).
     """
     fifth = rows * LARGEST_L1.numerator // LARGEST_L1.denominator
@@ -84,18 +84,19 @@ class StoreBytes(NamedTuple):
     cache: IntArray
     indices: IntArray
     state: IntArray
-    """Of these three, HBM: cached rows, what the cache keeps with them, optimizer state."""
+    """HBM, in these three: cached rows, the cache's indices, optimizer state."""
     ddr: IntArray
     ssd: IntArray
-    """Live bytes."""
+    """Live bytes on SSD."""
 
 
 def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
-    """What shards in a key-value store take; ``options`` has one row per entry.
+    """Memory of shards in a key-value store; ``options`` has one row per entry.
 
-    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is in them.
-    DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; of a virtual
-    table in host memory every row with 32 bytes of header and map instead. SSD: a row and its key.
+    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is kept in the
+    row. DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; for a
+    virtual table in host memory, every row with 32 bytes of header and map instead. SSD: a row and
+    its key.
     """
     tables, table = job.tables, options.table
     element, literal = tables.element[table], job.workload.storage_model == "torcheasyrec"
@@ -150,12 +151,12 @@ class Fetched(NamedTuple):
 
 
 def fetched(job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits) -> Fetched:
-    """Time and SSD traffic of the distinct rows that a step misses; all have a row per entry.
+    """Time and SSD traffic of the distinct rows that a step misses; one row per entry.
 
     Rows that HBM does not hold cross the host link; those that L2 does not hold either are read
     from SSD, in blocks of 4 KiB at least, at the rank's share of its machine's bandwidth. In
-    training as many rows leave the cache, changed, and take the same way back. It happens before
-    the lookup, pipelined or not, so that the lookup itself reads HBM.
+    training, as many changed rows leave the cache and travel the same way back. All of it happens
+    before the lookup, pipelined or not, so the lookup itself reads HBM.
     """
     table = options.table
     ours, on_ssd = in_store(job, options), options.is_mode("SSD")

@@ -1,24 +1,23 @@
 """The ledger: every byte of a rank's HBM as a named entry, and when in a step it is alive.
 
-An entry belongs to shards (it follows an option to its ranks) or to every rank (it is there
-wherever tables lie). What is alive at the same *moment* of a step adds up, what is not does not:
-each moment is a resource of the Instance. Moments that another one implies are dropped.
+An entry belongs to shards (it follows an option to its ranks) or to every rank (it exists under any
+placement). Entries alive at the same *moment* of a step add up, others do not: each moment is a
+resource of the Instance. Moments that another one implies are dropped.
 
 With ``storage_model: torcheasyrec`` there is one moment, as in that planner: tables, ids and
 outputs, nothing encoded and nothing received.
 
 A rank that owns many looked-up rows is fullest when it sends them (``forward_send``) or receives
 their gradients (``backward_receive``); what a rank's own batch needs is fullest when it receives
-embeddings (``forward_receive``) or sends gradients (``backward_send``). The buffers of the one are
-gone when those of the other come, so these are four moments and not two.
+embeddings (``forward_receive``) or sends gradients (``backward_send``). The two sets of buffers
+never exist together, so these are four moments and not two.
 
-References
-----------
-What TorchRec keeps, tensor by tensor: TorchRec 1.8.0, ``distributed/comm_ops.py`` (buffers of the
-all-to-alls and reduce-scatters), ``distributed/dist_data.py`` (ids), ``distributed/train_pipeline``
-(batches in flight), ``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the
-codec's clamp). That the stock codec needs 2.5 times its input at its peak and a casting one 1.5
-times: mlcommons/training PR 889. Held against live tensors: docs/trust/memory.md.
+References ---------- What TorchRec keeps, tensor by tensor: TorchRec 1.8.0,
+``distributed/comm_ops.py`` (buffers of the all-to-alls and reduce-scatters),
+``distributed/dist_data.py`` (ids), ``distributed/train_pipeline`` (batches in flight),
+``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the codec's clamp). Peaks of
+2.5 times the input for the stock codec, and of 1.5 times for a casting one: mlcommons/training PR
+889. Compared with live tensors: docs/trust/memory.md.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from milp_planner.pricing.units import IntArray, ceil_div
 FORWARD_SEND, FORWARD_RECEIVE, DENSE = "forward_send", "forward_receive", "dense_part"
 BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE = "backward_send", "backward_receive", "update"
 CHECKPOINT = "checkpoint"
-"""The moment at which DDR is fullest where checkpoints are staged there."""
+"""The moment at which DDR is fullest, if checkpoints are staged there."""
 MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
 _ALWAYS = frozenset(MOMENTS)
@@ -42,8 +41,9 @@ _LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
 _LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _OWNERS = frozenset({FORWARD_SEND, BACKWARD_RECEIVE})
-"""A replica's gradient is there in the backward pass only. It is counted in the forward exchange
-besides, so that this moment implies the other: one resource fewer for few bytes too many."""
+"""Moments at which a replica's gradient is counted. It exists in the backward pass only; counting
+it in the forward exchange too makes that moment imply the other, which saves a resource for a few
+bytes too many."""
 
 
 class Entry(NamedTuple):
@@ -74,7 +74,7 @@ SHARD_ENTRIES = (
     Entry("gathered_weights", _LOOKUPS, "2D, fully sharded: the whole weights, to be looked up"),
     Entry("padded_weights", _FORWARD, "2D: a padded copy, if replicas do not divide the weights"),
 )
-"""What shards hold, in the order of ``Entries.ledger``'s columns."""
+"""Entries of shards, in the order of ``Entries.ledger``'s columns."""
 SHARD_NAMES = tuple(entry.name for entry in SHARD_ENTRIES)
 
 RANK_ENTRIES = (
@@ -89,17 +89,19 @@ RANK_ENTRIES = (
         "held_gradients", frozenset({BACKWARD_RECEIVE}), "pooled and not encoded: until received"
     ),
 )
-"""What every rank holds of the exchange wherever tables lie."""
+"""Entries of the exchange on every rank under any placement."""
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
 
 
 ROWS_OF_A_MOMENT = ("stashed", "gathered_weights", "padded_weights")
-"""Entries that come and go and yet belong to no exchange."""
+"""Entries that come and go but belong to no exchange."""
 
 
 def alive_outside_exchange(moment: str) -> IntArray:
-    """Which entries of shards are alive at a moment though nothing of their own is exchanged then:
-    0 or 1 each, int64 array [entries]."""
+    """Which shard entries are alive at a moment at which the shard exchanges nothing.
+
+    0 or 1 each, int64 array [entries].
+    """
     return np.array(
         [
             DENSE in entry.moments or (entry.name in ROWS_OF_A_MOMENT and moment in entry.moments)
@@ -117,8 +119,8 @@ def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:
 def batches_in_flight(workload: Workload) -> int:
     """Batches whose ids are on the device at once.
 
-    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist, 3 where caches prefetch
-    besides; a training workload that says nothing is taken to use the first pipeline.
+    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist, 3 if caches also prefetch; a
+    training workload that names no pipeline is assumed to use the first of these.
 
     References
     ----------
@@ -132,10 +134,11 @@ def batches_in_flight(workload: Workload) -> int:
 
 
 def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
-    """What a prefetch of a batch holds for a cached shard with ``ids`` bytes of ids.
+    """Bytes that prefetching a batch takes for a cached shard with ``ids`` bytes of ids.
 
-    These once more, and six times the ids of one pass: linear indices, locations in the cache, and
-    what finding the distinct rows takes. It runs beside the step, so at every moment.
+    The ids once more, and six times the ids of one pass: linear indices, locations in the cache,
+    and the buffers for finding distinct rows. A prefetch runs alongside the step, so it counts at
+    every moment.
 
     References
     ----------
@@ -146,17 +149,17 @@ def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
 
 
 def send_share(wire: IntArray, element: IntArray, clamps: bool) -> tuple[IntArray, IntArray]:
-    """What a codec holds while it encodes, over its input, as numerators and denominators.
+    """Memory of a codec while it encodes, over its input, as numerators and denominators.
 
-    0 where the wire has the element's own type: nothing is encoded. Else wire/element for the
-    encoded copy, and 1 for the copy that a codec makes when it clamps before it casts.
+    0 if the wire has the element's own type: nothing is encoded. Otherwise wire/element for the
+    encoded copy, plus 1 for the copy of a codec that clamps before it casts.
     """
     extra = wire + (element if clamps else 0)
     return np.where(wire == element, 0, extra), element
 
 
 MERGED = 200
-"""Moments whose room differs by less than one part in so many are one: the smaller room counts."""
+"""Moments are merged if their room differs by at most one part in this many."""
 
 
 def binding(
@@ -164,10 +167,10 @@ def binding(
 ) -> dict[str, tuple[int, ...]]:
     """Moments that no other implies, in order, with the room of each rank.
 
-    One is implied by another at which no shard uses less and no rank has more room. Where the other
-    has more room, but by less than one part in :data:`MERGED`, it gets the smaller room: never
-    looser than the machine, and one constraint fewer. Of two that shards use equally, the one with
-    less room is left.
+    A moment is implied by another at which no shard uses less and no rank has more room. If the
+    other has more room, but by at most one part in :data:`MERGED`, it gets the smaller room: never
+    looser than the machine, and one constraint fewer. Of two moments with equal use, the one with
+    less room remains.
     """
     left = dict(room)
     for moment in use:

@@ -1,4 +1,4 @@
-"""Time a rank spends reading rows and writing outputs, and time to fill a cache ahead.
+"""Time a rank spends reading rows and writing outputs, and time to prefetch rows into a cache.
 
 Everything is float64 seconds over arrays of shards; bandwidths are bytes per second.
 
@@ -37,9 +37,9 @@ def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
 def curve_bandwidth(profile: Profile, curve: EfficiencyCurve, argument: FloatArray) -> FloatArray:
     """Bandwidth of a tiered table on a curve, bytes per second, before any divisor.
 
-    ``argument`` is whatever the curve is given over. Over the hit ratio h times add up, so between
-    points the time of a byte is on a straight line: with points at 0 and 1 only, h · path + (1 − h)
-    · host. Other curves are straight lines in x_eff. Level outside the points.
+    ``argument`` is the variable that the curve is given over. If that is the hit ratio h, times add
+    up, so the time of a byte is linear between points: with points at 0 and 1 only, h · path + (1 −
+    h) · host. Other curves are linear in x_eff. Constant outside the points.
     """
     points = np.array(curve.points, dtype=np.float64)
     if curve.over != "hit_ratio":
@@ -74,10 +74,10 @@ def forward_seconds(
 def backward_seconds(
     forward: FloatArray, weighted: BoolArray, state: FloatArray, kernel: Kernel
 ) -> FloatArray:
-    """Backward lookup: 2 · forward, and 1.1 · forward more for the gradient of the weights.
+    """Backward lookup: 2 · forward, plus 1.1 · forward for the gradient of the weights.
 
     ``state``: copies of a row that the optimizer of a dynamicemb table keeps as state, 0 for other
-    tables; each takes the profile's multiple longer.
+    tables; each adds the profile's multiple of the update.
     """
     update = kernel.backward_multiple * (1.0 + kernel.dynamicemb_state_multiple * state)
     return forward * (update + np.where(weighted, kernel.weighted_multiple, 0.0))
@@ -92,18 +92,17 @@ class Hits(NamedTuple):
     """How an option's HBM tier serves lookups; arrays [options]."""
 
     ratio: FloatArray
-    """Share of the lookups it serves; of the rows it holds where nothing is known of the access;
+    """Share of the lookups it serves; without access statistics, the share of the rows it holds;
     float array."""
     unique: FloatArray
-    """Share of a step's distinct rows that a cache holds, where a prefetch asks for it; else of all
-    rows; float array."""
+    """Share of a step's distinct rows that a cache holds, if they are prefetched; otherwise its
+    share of all rows; float array."""
     cover: FloatArray
     """Rows it holds over the distinct rows of a step; float array."""
     known: BoolArray
     """Whether the table has access statistics; bool array."""
     source: list[Source]
-    """Where each ratio comes from; ``none`` for modes of one tier, and where no price asks for it.
-    """
+    """Source of each ratio; ``none`` for modes of one tier, and if no price depends on it."""
     behind: FloatArray
     """Share of a step's distinct rows that HBM or, before SSD, an L2 cache in host memory holds;
     float array."""
@@ -153,7 +152,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
 
 
 def _fetches_ahead(job: Job, mode: str, table: int) -> bool:
-    """Whether missing rows come into the cache before the lookup, once each."""
+    """Whether missing rows are fetched into the cache before the lookup, once each."""
     ahead = job.workload.prefetch_pipeline or bool(job.tables.virtual[table])
     return mode == "SSD" or (mode == "CACHING" and ahead)
 
@@ -167,7 +166,7 @@ def _with_l2(job: Job, columns: OptionColumns, ratio: FloatArray) -> FloatArray:
 
 
 def _modes_that_ask(job: Job) -> tuple[str, ...]:
-    """Modes whose prices ask for hit ratios."""
+    """Modes whose prices depend on hit ratios."""
     return (*_modes_with_a_curve(job), "SSD")
 
 
@@ -187,11 +186,11 @@ def _held(job: Job, columns: OptionColumns) -> FloatArray:
 def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
     """Lookup bandwidth of every option, bytes per second; float array [options].
 
-    That of the mode's tier or, between tiers, of its curve (:func:`curve_bandwidth`), divided for
-    kernels that read host memory and for dynamicemb. A tiered dynamicemb table is never slower than
-    in host memory alone. With a prefetch pipeline a cache holds a step's rows before the step, so
-    that every lookup hits (fetching is priced as a phase of its own): dynamicemb's still costs its
-    path, TorchRec's reads as HBM does. Without HBM: DDR.
+    The bandwidth of the mode's tier or, between tiers, of its curve (:func:`curve_bandwidth`), with
+    the divisors of dynamicemb and of kernels that read host memory. A tiered dynamicemb table is
+    never slower than in host memory alone. With a prefetch pipeline, a cache holds a step's rows
+    before the step, so every lookup hits (fetching is priced as a phase of its own): dynamicemb's
+    cache still costs its path, TorchRec's is as fast as HBM. Without HBM: DDR.
     """
     profile, kernel = job.profile, job.profile.kernel
     dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)
@@ -203,7 +202,7 @@ def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
 
 
 def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Of TorchRec's tables: HBM, its cache's curve or the host link.
+    """Bandwidth of TorchRec's tables: HBM, the cache's curve or the host link.
 
     A key-value store brings a step's rows into HBM before the lookup.
     """
@@ -219,7 +218,7 @@ def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
 
 
 def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Of dynamicemb's tables, by the profile or by the rules of TorchEasyRec's planner."""
+    """Bandwidth of dynamicemb's tables, by the profile or by TorchEasyRec's planner's rules."""
     profile, model = job.profile, job.workload.cost_model
     if model != "law":
         x_eff = torcheasyrec.efficiency(options, hits.ratio, hits.known, model)
@@ -238,7 +237,7 @@ def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
 def _between(
     profile: Profile, curve: EfficiencyCurve, options: OptionColumns, hits: Hits
 ) -> FloatArray:
-    """Bandwidth on a curve, or with x_eff = hit ratio where the profile says so."""
+    """Bandwidth on a curve, or with x_eff = hit ratio if the profile says so."""
     ratio = options.over / options.under
     argument = {"cache_ratio": ratio, "hit_ratio": hits.ratio, "batch_cover": hits.cover}
     fitted = curve_bandwidth(profile, curve, argument[curve.over])

@@ -1,10 +1,10 @@
-"""Options: every legal way to place every table, its price, and which tables it is bound to.
+"""Options: every legal way to place every table, its price, and its fusion group.
 
 Fusion groups: dynamicemb tables with equal grouped keys share one cache ratio. The runtime puts
 tables whose grouped key agrees into one module and spreads the group's HBM over all of them in
-proportion. Of tables that agree in every other field there are exactly two groups: one with
-``caching`` off (HOST_ONLY at level 0, HYBRID between, HBM_ONLY at the top) and one with it on
-(CACHING between, HBM_ONLY at the top).
+proportion. Tables that agree in every other field form exactly two groups: one with ``caching`` off
+(HOST_ONLY at level 0, HYBRID between, HBM_ONLY at the top) and one with it on (CACHING between,
+HBM_ONLY at the top).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Choice:
     columns: int = 1
     """Column shards."""
     even: bool = True
-    """Whether no narrower width gives as many shards (else the name states the width)."""
+    """Whether no narrower width gives as many shards (otherwise the name states the width)."""
     dist_type: DistType | None = None
     """Routing rule of a dynamicemb table."""
     caching_group: bool | None = None
@@ -89,7 +89,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """Such as ``column_wise:2/CACHING/0.3`` or ``row_wise/HBM_ONLY/roundrobin``."""
+        """Name, such as ``column_wise:2/CACHING/0.3`` or ``row_wise/HBM_ONLY/roundrobin``."""
         cut = f":{self.columns}" if self.columns > 1 else ""
         cut += "" if self.even else f"x{self.width}"
         if self.row_shards and self.sharding == "grid_shard":
@@ -111,7 +111,7 @@ class Choice:
 
     @property
     def row_parts(self) -> int:
-        """Into how many parts the rows are cut where that is not decided by the sharding type."""
+        """Number of row parts, where the sharding type does not decide it."""
         return (self.row_shards or 1) * (self.machine_ranks or 1)
 
 
@@ -125,11 +125,11 @@ def ratio_text(ratio: Fraction) -> str:
 def kernel_of(
     kind: str, sharding: str, mode: str, cpu_only: bool = False, virtual: bool = False
 ) -> str:
-    """Name of the kernel, as a trainer is configured with it.
+    """Name of the kernel in a trainer's configuration.
 
-    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching, key_value (fused alone
-    without HBM: there are no UVM kernels on CPUs); virtual tables have two of their own, dynamicemb
-    tables the library's. HugeCTR: the group of its plan, dp or mp.
+    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching, key_value (only fused
+    without HBM: CPUs have no UVM kernels); virtual tables have two of their own, dynamicemb tables
+    the library's. HugeCTR: the group of its plan, dp or mp.
     """
     if kind == "hugectr":
         return "dp" if sharding == "data_parallel" else "mp"
@@ -150,7 +150,7 @@ def kernel_of(
 PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 """Columns of ``Entries.cost``."""
 SYNC = "sync"
-"""One more where sharding groups are averaged."""
+"""A further phase if sharding groups are averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,22 +169,22 @@ class Entries:
     [entries, 9]."""
     ddr: IntArray
     ssd: IntArray
-    """Bytes there; int64 arrays [entries]."""
+    """Bytes of DDR and of SSD; int64 arrays [entries]."""
     ssd_step: IntArray
     """Bytes that SSD reads and writes in a step; int64 array [entries]."""
     cost: IntArray
-    """Picoseconds a phase; int64 array [entries, phases]."""
+    """Picoseconds per phase; int64 array [entries, phases]."""
     move: IntArray
     """Bytes that travel when the table moves: weights and optimizer state; int64 array [entries].
     """
     incoming: IntArray
     outgoing: IntArray
-    """Bytes of ids and of embeddings of one step on average, these in the table's own element type;
-    int64 array [entries]."""
+    """Average bytes of ids received and of embeddings returned in a step, embeddings in the table's
+    own element type; int64 arrays [entries]."""
 
     @property
     def hbm(self) -> IntArray:
-        """Bytes of HBM always there: rows, what is kept with them, ids; int64 array [entries]."""
+        """Bytes of HBM in use at every moment: rows, their metadata, ids; int64 array [entries]."""
         return self.ledger @ alive(SHARD_ENTRIES, UPDATE)
 
     @property
@@ -200,7 +200,7 @@ class Options:
     model: Model
     cluster: Cluster
     profile: Profile
-    """What was priced."""
+    """The priced inputs."""
     links: Links
     """Bottleneck bandwidths used."""
     first: IntArray
@@ -211,7 +211,8 @@ class Options:
     group: IntArray
     """Fusion group, −1 for none; int64 array [options]."""
     level: IntArray
-    """Level in it: the cache ratio times ``level_denominator``; int64 array [options]."""
+    """Level in the fusion group: the cache ratio times ``level_denominator``; int64 array
+    [options]."""
     groups: tuple[str, ...]
     """Names of the fusion groups."""
     level_denominator: int
@@ -221,7 +222,7 @@ class Options:
     collectives: tuple[str, ...]
     entries: Entries
     refused: dict[str, tuple[str, ...]]
-    """Sentences by table: what was not offered, and why."""
+    """Sentences by table: which options were not offered, and why."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -236,7 +237,7 @@ class Options:
         return range(int(self.first[table]), int(self.first[table + 1]))
 
     def index(self, table: int, name: str) -> int:
-        """Option index by name (KeyError when the table has none of that name)."""
+        """Option index by name (KeyError if the table has none of that name)."""
         for option in self.of(table):
             if self.names[option] == name:
                 return option
@@ -280,7 +281,7 @@ def fusion_of(
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Group and level of every option, int64 arrays [options], and the groups' names.
 
-    A group is −1 where the option fuses with nothing; a level is the cache ratio × ``denominator``.
+    A group is −1 if the option fuses with nothing; a level is the cache ratio × ``denominator``.
     """
     group = np.full(len(choices), -1, dtype=np.int64)
     names: dict[str, int] = {}

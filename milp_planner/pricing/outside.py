@@ -1,4 +1,4 @@
-"""What every rank's HBM holds wherever tables lie, and what is left for shards at each moment."""
+"""HBM that every rank uses in any placement, and the room left for shards at each moment."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from milp_planner.pricing.units import IntArray
 def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     """Bytes of every entry of :data:`RANK_ENTRIES` on one rank, the same for every placement.
 
-    Each is Σ over tables of embeddings of the rank's own batch · dim · bytes, with e bytes of an
-    element and w on the wire; on a single rank nothing is on the wire. Distinct embeddings only,
-    where ids are deduplicated. Inference has no gradients.
+    Each is Σ over tables of embeddings of the rank's own batch · dim · bytes per element, which are
+    e in the table and w on the wire; on a single rank nothing is on the wire. If ids are
+    deduplicated, only distinct embeddings count. Inference has no gradients.
 
     ``activations``, ``activation_gradients`` : e.
-    ``receive_buffer`` : w; 0 where a codec clamps: that copy is gone before this is allocated, and
-    is larger wherever the moment matters.
-    ``received`` : w as it arrived, + e as decoded, before it is brought into the batch's order.
-    ``sent_gradients`` : 2 · e, brought into the order of sending; pooled and with a codec that
-    clamps 2 · e + w, of which one is the clamped copy.
+    ``receive_buffer`` : w; 0 if a codec clamps: the clamped copy is freed before this buffer is
+    allocated, and is larger whenever the moment matters.
+    ``received`` : w as it arrives, + e decoded, before it is reordered for the batch.
+    ``sent_gradients`` : 2 · e, reordered for sending; pooled tables with a codec that clamps: 2 · e
+    + w, one e being the clamped copy.
     ``held_gradients`` : e of pooled tables without a codec, whose gradients are sent as they are.
 
     TorchRec's reduce-scatters (pooled, row-wise) need less; they are charged like the others.
@@ -68,27 +68,27 @@ OUTSIDE = {
     "reserved": "percentage reserved, less the headroom",
     "assumed": "assumed outside the embeddings, less the headroom",
     "dense_part": "dense activations, in the dense part alone",
-    "fragmentation": "held by the allocator and of no use: reserved less allocated bytes",
+    "fragmentation": "held unused by the allocator: reserved less allocated bytes",
     "headroom": "must stay free",
-    "host_tables": "rows and optimizer state in host memory; what key-value stores keep there",
+    "host_tables": "rows and optimizer state in host memory; buffers of key-value stores there",
     "ssd_rows": "rows of tables on SSD, with their keys",
-    "stale_rows": "what RocksDB may keep of overwritten rows: space_amplification - 1 times these",
+    "stale_rows": "overwritten rows that RocksDB may keep: space_amplification - 1 times these",
     "loaders": "batches that data loaders keep ready",
     "checkpoint_staging": "rows and optimizer state, copied for a checkpoint",
 }
-"""What is outside the embeddings, in host memory and on SSD."""
+"""Entries outside the embeddings, in host memory and on SSD."""
 
 
 class Reserved(NamedTuple):
-    """What is outside the embeddings on one rank: entries in bytes, for the ledger's picture."""
+    """Memory outside the embeddings on one rank: entries in bytes, for drawing the ledger."""
 
     entries: dict[str, int]
     assumed: str | None
-    """What was assumed because nobody said, in a sentence."""
+    """A sentence about what was assumed because the input does not say."""
 
 
 def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
-    """What a rank with so much HBM keeps for everything else, entry by entry.
+    """Memory that a rank with ``hbm`` bytes keeps for everything else, entry by entry.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def outside(model: Model, cluster: Cluster, hbm: int, own: int = 0) -> Reserved:
 
 
 def assumed_ddr(model: Model, cluster: Cluster) -> str | None:
-    """What was assumed of host memory because nobody said, in a sentence."""
+    """A sentence about host memory that was assumed because the input does not say."""
     held = cluster.reservations
     if model.host_memory is not None or held.ddr_bytes or held.ddr_percent:
         return None
@@ -134,7 +134,7 @@ def assumed_ddr(model: Model, cluster: Cluster) -> str | None:
 
 
 def outside_ddr(model: Model, cluster: Cluster, machine: int) -> dict[str, int]:
-    """What a machine's DDR keeps for everything else, entry by entry, headroom included."""
+    """DDR that a machine keeps for everything else, entry by entry, headroom included."""
     held, ddr = cluster.reservations, cluster.machines[machine].ddr_bytes
     found = {
         "reserved": math.ceil(ddr * max(Fraction(0), held.ddr_percent - held.min_headroom) / 100),

@@ -63,7 +63,7 @@ class Popularity:
         return Popularity(self.counts, drawn / (self.counts * drawn).sum())
 
     def without_head(self, rows: int) -> Popularity:
-        """What the rest of the lookups do when the ``rows`` most popular rows are taken out.
+        """Popularity of the other rows when the ``rows`` most popular rows are taken out.
 
         Classes must hold whole rows where they are cut (they do for Zipf and known ids).
         """
@@ -85,7 +85,7 @@ class Popularity:
 
 
 def uniform(rows: float) -> Popularity:
-    """Every row equally often."""
+    """Every row is looked up equally often."""
     return Popularity(np.array([float(rows)]), np.array([1.0 / rows]))
 
 
@@ -125,7 +125,7 @@ def zipf(rows: int, alpha: float) -> Popularity:
 
 
 def skewed(measured: MeasuredSkew, rows: int) -> Popularity:
-    """The least that explains a measured busiest rank: one hot row, the rest even.
+    """The simplest popularity that explains a measured busiest rank: one hot row, the rest even.
 
     With load m times the mean on the busiest of P ranks, the hot row's share p satisfies
     p + (1 − p)/P = m/P, so p = (m − 1)/(P − 1). At another number of ranks the same p applies.
@@ -164,7 +164,7 @@ def _top_ids(access: TopIds, rows: int) -> Popularity:
 def _miss_rate(access: MissRate, rows: int) -> Popularity:
     """Classes between the points of the curve, read as that of an ideal cache.
 
-    What still misses in a cache of every row are first accesses: they fall on all rows alike.
+    Misses of a cache that holds every row are first accesses: they fall evenly on all rows.
     """
     ratio = np.array([0.0, *(x for x, _ in access.points if x > 0), 1.0])
     miss = np.array([1.0, *(m for x, m in access.points if x > 0), access.points[-1][1]])
@@ -184,7 +184,7 @@ def _ordered(counts: FloatArray, shares: FloatArray) -> Popularity:
 
 
 def unique_fraction(access: Access, rows: int, lookups: float) -> float:
-    """Distinct ids of one rank's batch, of so many lookups of the table, as a share of its ids.
+    """Distinct ids of one rank's batch of ``lookups`` lookups, as a share of its ids.
 
     The measured value where the model gives one; else the expected number of distinct rows in
     ``lookups`` independent draws, Σ_k 1 − (1 − p_k)^n, over n. Exact under that independence.
@@ -200,7 +200,7 @@ def distinct_rows(access: Access, rows: int, lookups: float, ranks: int) -> floa
     """Expected distinct rows of a global batch, ``lookups`` on each of ``ranks``.
 
     Σ_k 1 − (1 − p_k)^(lookups · ranks); where the unique fraction of one batch was measured, at
-    most what the batches' own distinct ids add up to.
+    most the sum of the batches' own distinct ids.
     """
     total = lookups * ranks
     found = total if total <= 1 else popularity(access, rows).distinct(total)
@@ -244,8 +244,8 @@ def rank_factors(
     charged to *every* rank at the size the busiest one is expected to have, since any of them may
     be it; for the ids of a real table it may be less or more. A measured skew replaces the
     statistics. ``dist_type`` is ``continuous`` for TorchRec tables; ``dedup_lookups`` the ids of
-    one rank's batch if each distinct id is exchanged once, else 0; ``index_type`` that of the ids
-    (dynamicemb hashes int32 ones to other ranks).
+    one rank's batch if each distinct id is exchanged once, else 0; ``index_type`` is the type of
+    the ids (dynamicemb hashes int32 ids to other ranks).
     """
     measured = access.measured_skew
     spread = skewed(measured, rows) if measured is not None else popularity(access, rows)
@@ -263,7 +263,7 @@ def rank_factors(
 
 
 def hot_ids(access: Access) -> tuple[int, ...]:
-    """Ids of the most popular rows, most popular first, as far as every one of them is known."""
+    """Ids of the most popular rows, most popular first, up to the first unknown one."""
     if isinstance(access, Zipf):
         return access.hot_ids
     if not isinstance(access, TopIds):

@@ -39,10 +39,10 @@ def price(
 ) -> Options:
     """Every legal option of every table, with bytes and picoseconds of each of its shards.
 
-    At the cluster's own profile and links where none are given; of a divided cluster, those of one
-    sharding group. BadInput when a constraint names a
-    rank that is not there, a table has no legal option (the sentence says why), its sizes leave the
-    integers an Instance allows, or the profile is unknown.
+    Profile and links default to the cluster's own; for a divided cluster, those of one sharding
+    group. BadInput if a constraint names a rank that does not exist, a table has no legal option
+    (the message says why), sizes exceed the integers that an Instance allows, or the profile is
+    unknown.
     """
     cluster = group_of(cluster)
     _check_stash(model, cluster)
@@ -82,18 +82,18 @@ def price(
 
 
 def _check_stash(model: Model, cluster: Cluster) -> None:
-    """Refuse a stash that frees nothing which is counted."""
+    """Refuse stashing that would free no counted memory."""
     if model.workload.stash_window_ms is None or cluster.reservations.activations:
         return
     raise BadInput(
-        "workload.stash_window_ms: stashed weights leave HBM in the dense part, and nothing is "
-        f"reserved for it alone on cluster {cluster.name}; needed: reservations.activations, what "
-        "the dense part takes between forward and backward exchange"
+        "workload.stash_window_ms: stashed weights leave HBM in the dense part, but cluster "
+        f"{cluster.name} reserves nothing for it alone; needed: reservations.activations, the "
+        "memory of the dense part between forward and backward exchange"
     )
 
 
 def _enumerations(model: Model, cluster: Cluster) -> list[Enumeration]:
-    """The enumeration of every table; every table that has none is reported at once."""
+    """The enumeration of every table; all tables without an option are reported at once."""
     enumerations = enumerations_of(model, cluster)
     wrong = mismatches(model, cluster) | unsynced(model, cluster)
     for table, legal in zip(model.tables, enumerations, strict=True):
@@ -162,7 +162,7 @@ def _price_entries(
 
 
 def check_sizes(job: Job) -> None:
-    """Refuse tables whose bytes could leave 2^53 before any integer arithmetic does."""
+    """Refuse tables whose bytes could exceed 2^53, before any integer arithmetic on them."""
     tables, workload = job.tables, job.workload
     state = 1.0 + tables.state_over / tables.state_under
     rows = tables.rows.astype(np.float64)
@@ -203,10 +203,10 @@ def check_seconds(job: Job, seconds: FloatArray, table: IntArray) -> None:
 
 
 def within_sums(options: Options) -> Options:
-    """The options, less those that fit nowhere if the sums of an Instance would leave 2^62.
+    """The options, less those that fit nowhere if the sums of an Instance would exceed 2^62.
 
-    Small problems keep every option: a plan under audit may use one that does not fit. BadInput
-    when the sums are too large even so.
+    Small problems keep every option: a plan under audit may use one that does not fit. BadInput if
+    the sums are still too large.
     """
     if _largest_sum(options) < MAX_ACTIVITY:
         return options
@@ -223,8 +223,8 @@ def fits_somewhere(options: Options) -> BoolArray:
     """Whether each option fits on an empty cluster, shard by shard; bool array [options].
 
     A shard must fit the largest rank and the largest machine (row-wise and replicated shards the
-    smallest). All options of a table that has no fitting one are kept, so that the answer is an
-    infeasible plan and not a missing table.
+    smallest). If none of a table's options fits, all are kept, so that the answer is an infeasible
+    plan and not a missing table.
     """
     entries, cluster = options.entries, options.cluster
     hbm, ddr = capacities(options.model, cluster)[UPDATE], cluster.usable_ddr(options.model)
@@ -242,7 +242,7 @@ def fits_somewhere(options: Options) -> BoolArray:
 
 
 def select(options: Options, keep: BoolArray) -> Options:
-    """Only the options of a mask; what is dropped is counted in ``refused``."""
+    """Only the options of a mask; ``refused`` counts those dropped."""
     table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
     option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
     rows = keep[option]

@@ -24,21 +24,22 @@ Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(a
 
 
 class EfficiencyCurve(Spec):
-    """How much of HBM's bandwidth a tiered table reaches: x_eff over what drives it.
+    """Share of HBM's bandwidth that a tiered table reaches, x_eff, over a variable.
 
-    Over the hit ratio this is the law of the tiers: what a lookup takes at hit ratio 1 (its path,
-    which every lookup pays) and what misses add, up to the last tier's time at hit ratio 0.
+    Over the hit ratio this is the law of the tiers: the time of a lookup at hit ratio 1 (its path,
+    which every lookup pays) plus the time that misses add, up to the last tier's time at hit ratio
+    0.
     """
 
     over: Literal["cache_ratio", "hit_ratio", "batch_cover"] = "cache_ratio"
     """What the first number of a point is: the cache ratio x, the share of lookups served from
     HBM, or the rows of the HBM tier divided by the distinct rows one step touches."""
     points: Annotated[tuple[Point, ...], BeforeValidator(as_tuple), Field(min_length=1)]
-    """Pairs (argument, x_eff) by rising argument; level outside. Between points of a curve over the
-    hit ratio the time is on a straight line (hits and misses add up), else x_eff is."""
+    """Pairs (argument, x_eff) by rising argument; constant outside. Between points, a curve over
+    the hit ratio is linear in time (hits and misses add up), other curves in x_eff."""
     given_statistics: Literal["same_curve", "hit_ratio"] = "same_curve"
-    """Where the table has access statistics: the same curve, or x_eff = the hit ratio itself (as
-    TorchRec has it)."""
+    """For tables with access statistics: the same curve, or x_eff = the hit ratio itself (as in
+    TorchRec)."""
     origin: str
     """Where the points come from."""
 
@@ -46,7 +47,9 @@ class EfficiencyCurve(Spec):
     def _rising(self) -> EfficiencyCurve:
         arguments = [point[0] for point in self.points]
         if any(b <= a for a, b in pairwise(arguments)):
-            raise ValueError("points must come by rising argument; allowed: every argument once")
+            raise ValueError(
+                "points must be sorted by rising argument; allowed: every argument once"
+            )
         return self
 
     @property
@@ -81,7 +84,8 @@ class Kernel(Spec):
         tuple[Annotated[tuple[int, Positive], BeforeValidator(as_tuple)], ...],
         BeforeValidator(as_tuple),
     ] = ((64, 1.75), (128, 1.15))
-    """Pairs (columns, penalty) by rising columns: below so many columns, times so much."""
+    """Pairs (columns, penalty) by rising columns: rows with fewer columns take penalty times as
+    long."""
     launch_seconds: Annotated[float, Field(ge=0)] = 0.0
     """Fixed time of one shard's lookup, added to forward and to backward compute."""
 
@@ -90,9 +94,9 @@ class Profile(Spec):
     """What one kind of rank can do."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    """Name, as a cluster names it."""
+    """Name by which a cluster refers to it."""
     description: str = ""
-    """What it describes."""
+    """What the profile describes."""
     hbm: Bandwidth
     """Device memory bandwidth."""
     ddr: Bandwidth
@@ -119,7 +123,7 @@ class Profile(Spec):
 
 _ENDINGS = (".yaml", ".yml", ".json")
 _LARGEST = 2**20
-"""Bytes above which a file is not looked into for a profile."""
+"""Bytes of the largest file that may be opened to see whether it is a profile."""
 
 _FOLDER = resources.files("milp_planner.pricing") / "profiles"
 
@@ -151,7 +155,7 @@ def load_profile(name: str | Path) -> Profile:
 
 
 def _alike(path: Path) -> str | None:
-    """The profile that a missing file may have meant: one in its folder, or a shipped one."""
+    """The profile that a missing file's name may mean: one in its folder, or a shipped one."""
     names: list[str] = []
     with contextlib.suppress(OSError):
         names = sorted(each.name for each in path.parent.iterdir() if each.suffix in _ENDINGS)

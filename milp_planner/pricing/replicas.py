@@ -1,9 +1,9 @@
-"""What 2D parallelism adds to a step: averaging the rows that replicas hold, and gathering them.
+"""Costs that 2D parallelism adds to a step: averaging the rows of replicas, and gathering them.
 
-With k replicas a rank averages x bytes by an all-reduce, 2·(k − 1)/k · x over its bottleneck, every
-so many steps. Fully sharded, a replica keeps one k-th of its fused rows between forward and
-backward pass: a reduce-scatter after the lookup and an all-gather before the update, (k − 1)/k · x
-each. All replica sets do so at once. As elsewhere in a step, nothing is taken to overlap.
+With k replicas a rank averages x bytes by an all-reduce, 2·(k − 1)/k · x over its bottleneck, once
+every ``sync_interval`` steps. Fully sharded, a replica keeps one k-th of its fused rows between
+forward and backward pass: a reduce-scatter after the lookup and an all-gather before the update, (k
+− 1)/k · x each. All replica sets do so at once. As elsewhere in a step, no overlap is assumed.
 
 References
 ----------
@@ -20,7 +20,7 @@ from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
 
 STATE_BYTES = 4
-"""Of one number of optimizer state: FBGEMM keeps fp32, whatever the table's type."""
+"""Bytes of one number of optimizer state: FBGEMM keeps fp32, whatever the table's type."""
 
 
 def synced_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArray:
@@ -38,10 +38,9 @@ def synced_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> IntA
 
 
 def sync_seconds(job: Job, options: OptionColumns, shards: ShardColumns) -> FloatArray:
-    """Seconds a step of averaging and, where fully sharded, of gathering; float array [entries].
-    None in inference.
+    """Seconds per step of averaging and, if fully sharded, gathering; float array [entries].
 
-    Rows in host memory pass the host link too.
+    0 in inference. Rows in host memory cross the host link too.
     """
     two_d, links = job.cluster.two_d, job.links
     assert two_d is not None
@@ -69,11 +68,11 @@ def kept_part(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArra
 
 
 def shard_rows(job: Job, options: OptionColumns, shards: ShardColumns, ledger: IntArray) -> None:
-    """Where replicas are fully sharded, put their rows into the ledger as they come and go.
+    """If replicas are fully sharded, enter their rows into the ledger as they come and go.
 
-    What stays is the kept part; whole rows are there besides from before the lookup until the dense
-    part, and again from the arrival of gradients on. Where replicas do not divide the elements, a
-    padded copy is reduced.
+    The kept part stays. Whole rows exist besides it from before the lookup until the dense part,
+    and again once gradients arrive. If replicas do not divide the elements, a padded copy is
+    reduced.
     """
     two_d = job.cluster.two_d
     gathers = two_d is not None and two_d.strategy == "fully_sharded" and job.workload.trains

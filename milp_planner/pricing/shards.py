@@ -38,9 +38,9 @@ def shards_of(
 ) -> tuple[IntArray, ShardColumns]:
     """Shard entries of every option, and where those of each begin; int64 array [options + 1].
 
-    Rows come from a split that all options of a table with the same number of ranks share; a
-    column-wise cut repeats it, the last shard taking the columns that are left. A shard whose rank
-    is pinned is an entry of its own; a grid on listed ranks repeats it for every column slice.
+    All options of a table over the same number of ranks share one split of its rows; a column-wise
+    cut repeats it, and the last shard takes the remaining columns. A shard whose rank is pinned is
+    an entry of its own; a grid on listed ranks repeats it for every column slice.
     """
     splits, which = _splits(job, choices, columns)
     lengths = np.array([len(split.rows) for split in splits], dtype=np.int64)
@@ -106,7 +106,7 @@ def _split(job: Job, index: int, ranks: int, dist_type: str | None) -> RowSplit:
 
 
 class Batch(NamedTuple):
-    """What decides how the ids of a step fall on ranks."""
+    """The numbers that decide how the ids of a step fall on ranks."""
 
     dedup_lookups: float
     """Ids of one rank's batch if each distinct id is exchanged once, else 0."""
@@ -149,7 +149,7 @@ def torchrec_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
 
 
 def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> RowSplit:
-    """Equal shards: every rank is given room for ceil(rows / ranks) rows, whatever the rule."""
+    """Equal shards: every rank has room for ceil(rows / ranks) rows under any rule."""
     room = -(-table.rows // ranks)
     load, peak = _loads(table, ranks, dist_type, batch)
     if len(load) == 1:
@@ -158,7 +158,7 @@ def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> 
 
 
 def hugectr_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
-    """Equal shards: row i belongs to part i mod parts; every part is taken for the hottest."""
+    """Equal shards: row i belongs to part i mod parts; every part is priced as the hottest."""
     load, peak = _loads(table, ranks, "roundrobin", batch)
     rows = np.array([-(-table.rows // ranks)])
     return RowSplit(np.ones(1, np.int64), rows, load.max(keepdims=True), peak.max(keepdims=True))
@@ -167,7 +167,7 @@ def hugectr_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
 def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[FloatArray, FloatArray]:
     """Lookups of each rank over the mean, on average and in the worst batch.
 
-    The latter by the table's ``peak_skew``, else by :func:`worst_batch`.
+    The worst batch is that of the table's ``peak_skew``, or else of :func:`worst_batch`.
     """
     access, ids = table.access, table.index_type if dist_type != "continuous" else "int64"
     statistics = (table.rows, ranks, dist_type, batch.dedup_lookups, ids)
@@ -182,7 +182,7 @@ def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[Floa
 
 
 def worst_batch(load: FloatArray, ranks: int, batch: Batch) -> FloatArray:
-    """Lookups of each rank over the mean in the worst batch, where nobody measured it.
+    """Lookups of each rank over the mean in the worst batch, if it was not measured.
 
     Samples are independent; at worst all ids of a sample go to one rank. A rank with m ids on
     average then has a standard deviation of at most sqrt(m · ids a sample), and six of them are
@@ -233,9 +233,9 @@ class Exchanged(NamedTuple):
 def exchanged_by(job: Job, options: OptionColumns, shards: ShardColumns) -> Exchanged:
     """Ids and embeddings of every shard entry; ``options`` holds one row per entry.
 
-    A row-wise shard receives its load's share of all ranks' ids; shards that hold every row
-    receive all of them; a replicated table sees its own rank's. Pooled outputs are one per sample
-    of every rank (partial sums, row-wise), sequence outputs one an id.
+    A row-wise shard receives its load's share of all ranks' ids; shards that hold every row receive
+    all of them; a replicated table sees its own rank's. Pooled outputs are one per sample of every
+    rank (partial sums, row-wise), sequence outputs one per id.
     """
     table, traffic = options.table, job.traffic
     replicated = options.is_sharding("data_parallel")
@@ -254,7 +254,7 @@ def shard_bytes(
     """The ledger, DDR and moved bytes of every shard entry.
 
     ``options`` holds one row per entry; a shard without rows needs nothing. On a cluster without
-    HBM everything is charged to DDR, the exchange as of its fullest moment.
+    HBM everything is charged to DDR, the exchange at its fullest moment.
     """
     ledger, ddr, move = _torchrec(job.tables, options, shards)
     ssd = _key_value(job, options, shards, ledger, ddr)
@@ -281,7 +281,7 @@ def shard_bytes(
 
 
 def _stash(options: OptionColumns, ledger: IntArray) -> IntArray:
-    """Move weights of stashed shards to the entry that the dense part does not have.
+    """Move weights of stashed shards to the entry that is absent in the dense part.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def _stash(options: OptionColumns, ledger: IntArray) -> IntArray:
 def staged_bytes(model: Model, move: IntArray, ssd: IntArray) -> IntArray:
     """Host memory that a staged checkpoint takes: a copy of all rows and state of a shard.
 
-    Rows on SSD are taken to stay there.
+    Rows on SSD are assumed to stay there.
 
     References
     ----------
@@ -320,8 +320,8 @@ def _exchange_entries(
     Where nothing is exchanged (a single rank, a replicated table) the output is the activation that
     every rank holds anyway. Sequences keep the ids that they sent until their gradients are back
     (column-wise one copy a shard), on average as many as a rank receives, so ids and lengths count
-    twice. TorchEasyRec knows ids and outputs only, without skew, deduplication or codec, HugeCTR's
-    planner nothing of all this.
+    twice. TorchEasyRec counts only ids and outputs, without skew, deduplication or codec; HugeCTR's
+    planner counts none of this.
     """
     table, workload = options.table, job.workload
     element, literal = job.tables.element[table], workload.storage_model == "torcheasyrec"
@@ -363,9 +363,9 @@ def _exchange_entries(
 def _send_buffer(job: Job, table: IntArray, output: IntArray, summed: BoolArray) -> IntArray:
     """The copy of the output that is sent.
 
-    Sequences are permuted first, also before a codec reads them. Pooled embeddings are copied to
-    the all-to-all's buffer as they are on the wire, after a clamped copy is gone that is larger; a
-    reduce-scatter (``summed``) reads them where they are.
+    Sequences are permuted first, even before a codec reads them. Pooled embeddings are copied to
+    the all-to-all's buffer in the wire's type, after a larger clamped copy has been freed; a
+    reduce-scatter (``summed``) reads them in place.
     """
     wire, element = job.tables.wire[table], job.tables.element[table]
     clamped = (wire != element) & (job.workload.codec == "stock")
@@ -385,7 +385,7 @@ LENGTHS = 16
 
 
 def _coded(output: IntArray, wire: IntArray, element: IntArray, workload: Workload) -> IntArray:
-    """What the codec holds beside its input; a stated peak factor counts instead."""
+    """Memory of the codec besides its input; a given peak factor takes precedence."""
     if workload.codec_peak_factor is not None:
         held = np.ceil(output * (workload.codec_peak_factor - 1)).astype(np.int64)
         return np.where(wire == element, 0, held)
@@ -421,7 +421,7 @@ def _torchrec(
 def _key_value(
     job: Job, options: OptionColumns, shards: ShardColumns, ledger: IntArray, ddr: IntArray
 ) -> IntArray:
-    """Put the bytes of shards in a key-value store into ledger and DDR; their SSD, int64 array."""
+    """Enter shards in key-value stores into ledger and DDR; returns SSD bytes, int64 array."""
     ssd = np.zeros_like(ddr)
     stored = np.flatnonzero(in_store(job, options) & (shards.rows > 0))
     if not len(stored):
@@ -436,9 +436,9 @@ def _key_value(
 def _dynamicemb(
     tables: TableColumns, options: OptionColumns, rows: IntArray, storage_model: str
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The same of dynamicemb shards; an external store takes the cached rows.
+    """The same for dynamicemb shards; an external store takes rows that a cache keeps on the host.
 
-    Values in HBM are weights and state in the proportion of a row, padding being state.
+    Values in HBM are split into weights and state as in one row; padding counts as state.
     """
     table = options.table
     runtime = storage_model == "runtime"
@@ -465,12 +465,12 @@ def shard_seconds(
     misses: FloatArray,
     stored: Fetched,
 ) -> FloatArray:
-    """Seconds a phase; float array [entries, 5]; every argument has one row per shard entry.
+    """Seconds per phase; float array [entries, 5]; every argument has one row per shard entry.
 
-    A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec we charge
-    it as the others. Inference has no backward phases. ``bandwidth`` is that of the lookup, bytes
-    per second; ``misses`` the distinct rows of a step that the shard's cache does not hold;
-    ``stored`` what key-value stores fetch.
+    A rank whose row-wise shard is empty still takes part in the exchange; like TorchRec, we charge
+    it like the others. Inference has no backward phases. ``bandwidth`` is that of the lookup, in
+    bytes per second; ``misses`` are the distinct rows of a step that the shard's cache does not
+    hold; ``stored`` is what key-value stores fetch.
     """
     table, kernel = options.table, job.profile.kernel
     element, weighted = job.tables.element[table], job.tables.weighted[table]
@@ -504,7 +504,7 @@ def shard_seconds(
 def _state(job: Job) -> FloatArray:
     """Copies of a row that the optimizers of dynamicemb tables keep; float array [tables].
 
-    TorchEasyRec's planner does not ask for the optimizer.
+    TorchEasyRec's planner ignores the optimizer.
     """
     tables = job.tables
     counted = tables.dynamic & (job.workload.cost_model == "law")
@@ -518,7 +518,7 @@ def _exchange(
     exchanged: Exchanged,
     bandwidth: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Forward and backward exchange; both zero on a single rank but for a dense update."""
+    """Forward and backward exchange; both zero on a single rank, except for a dense update."""
     kernel, links, table = job.profile.kernel, job.links, options.table
     replicated, by_all = options.is_sharding("data_parallel"), options.is_sharding("row_wise")
     by_machine = options.is_sharding("table_row_wise", "grid_shard")

@@ -1,8 +1,8 @@
 """Lookup and update of tables priced by the terms of a measured step.
 
-A processor's cache is no tier that anybody places tables in: it holds what was used last, of all
-tables of the rank together. Che's approximation gives the share of a table's ids that a cache of a
-given size serves; what it does not serve costs more (:class:`TableTerms`).
+A processor's cache is not a tier for placing tables: it holds the most recently used rows of all
+tables of the rank. Che's approximation gives the share of a table's ids that a cache of a given
+size serves; the others cost more (:class:`TableTerms`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from milp_planner.pricing.storage import state_multiple
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
 
 HALVINGS = 48
-"""Of the logarithm of the characteristic time, from a span of 80: to 3e-13."""
+"""Bisections of the logarithm of the characteristic time: they shrink a span of 80 to 3e-13."""
 
 
 def priced_by_step(job: Job, options: OptionColumns) -> BoolArray:
     """Which shard entries the profile's step model prices; bool array like the options' columns.
 
-    Tables that lie where the measured ones lay; none that is replicated (its gradient is dense),
-    nor one that another planner's cost model prices.
+    These are the tables in the tier of the measured ones, except replicated tables (their gradient
+    is dense) and tables priced by another planner's cost model.
     """
     step = job.profile.step
     none = np.zeros(len(options.table), np.bool_)
@@ -66,7 +66,7 @@ def step_seconds(
 
 
 class _Pass(NamedTuple):
-    """What a pass moves; arrays [entries], ``missed`` [entries, sizes]."""
+    """Quantities that a pass moves; arrays [entries], ``missed`` [entries, sizes]."""
 
     ids: FloatArray
     row: FloatArray
@@ -89,9 +89,9 @@ def _seconds(terms: TableTerms, moved: _Pass, sizes: tuple[float, ...]) -> Float
 def update_weights(job: Job, step: StepModel) -> dict[str, FloatArray]:
     """Share of each measured optimizer in the update of each table; arrays [tables].
 
-    A table's own optimizer where it was measured. Else the line between the measured ones around
-    it over the copies of a row that they keep as state, level beyond them; SGD, which adds
-    gradients without merging those of a row first, stands only for itself and for ``none``.
+    A table's own optimizer if it was measured. Otherwise linear interpolation between the measured
+    optimizers, by the copies of a row that they keep as state, constant beyond them. SGD, which
+    adds gradients without first merging those of a row, stands only for itself and for ``none``.
     """
     tables = job.model.tables
     measured = {str(name): terms for name, terms in step.update.items()}
@@ -132,7 +132,7 @@ def _distinct(job: Job) -> FloatArray:
 def cache_hits_of(job: Job, sizes: tuple[float, ...]) -> FloatArray:
     """Share of each table's ids that a rank's cache of each size serves; array [tables, sizes].
 
-    The tables lie spread over the ranks evenly, each row with its optimizer state.
+    Tables are assumed to be spread evenly over the ranks, each row with its optimizer state.
     """
     tables, state = job.tables, job.tables.state_over / job.tables.state_under
     row = tables.dim * tables.element * (1.0 + state)
@@ -150,18 +150,18 @@ class Stream(NamedTuple):
 
     rows: Popularity
     lookups: float
-    """A step."""
+    """Lookups per step."""
     row_bytes: float
-    """What a cached row takes."""
+    """Bytes of a cached row."""
 
 
 def cache_hits(streams: list[Stream], sizes: FloatArray) -> FloatArray:
     """Share of each stream's lookups that one cache shared by all serves; [streams, sizes].
 
     Che's approximation, one characteristic time T for all: a row is cached if it was looked up
-    within the last T steps, with chance 1 − exp(−n p T) for n lookups a step of which it gets the
-    share p, and T is such that the cached rows fill the cache. Everything is served where all rows
-    fit.
+    within the last T steps. With n lookups per step, of which the row gets the share p, the chance
+    of that is 1 − exp(−n p T), and T is such that the cached rows fill the cache. If all rows fit,
+    every lookup is served.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Terms of a measured step: what calibrate writes into a profile and prices are made of."""
+"""Terms of a measured step: calibrate writes them into a profile, and prices are made of them."""
 
 from __future__ import annotations
 
@@ -18,41 +18,42 @@ class TableTerms(Spec):
     """Seconds of one pass over one table in a step: a lookup, or gradient and update."""
 
     seconds: Term = 0.0
-    """Dispatch: once a table and step."""
+    """Dispatch, once per table and step."""
     step_seconds: Term = 0.0
-    """Dispatch: once a step, however many tables there are. In no plan's price, as it is the same
-    under every plan; in a predicted step."""
+    """Dispatch, once per step, however many tables there are. It is the same under every plan, so
+    only a predicted step includes it, not a plan's price."""
     id_seconds: Term = 0.0
     """For every id."""
     byte_seconds: Term = 0.0
-    """For every byte of the rows it asks for, wherever they lie."""
+    """For every byte of the rows it reads, wherever they are."""
     missed: Annotated[tuple[Knee, ...], BeforeValidator(as_tuple)] = ()
-    """Pairs (bytes of a cache, seconds) by rising size: what every byte of a row costs in addition
-    if a cache of that size, which all tables of the rank share, does not hold the row."""
+    """Pairs (bytes of a cache, seconds) by rising size: the additional cost of every byte of a row
+    that is not in a cache of that size, which all tables of the rank share."""
     row_bytes: Term = 0.0
-    """Bytes that a row counts as having beyond its own where it is missed: starting to read it."""
+    """Further bytes charged for a missed row, for starting to read it."""
     output_byte_seconds: Term = 0.0
     """For every byte of the outputs, or of their gradient."""
     distinct_seconds: Term = 0.0
     """For every distinct row of the step."""
     distinct_byte_seconds: Term = 0.0
-    """For every byte of those."""
+    """For every byte of the distinct rows."""
 
     @model_validator(mode="after")
     def _rising(self) -> TableTerms:
         if any(b[0] <= a[0] for a, b in pairwise(self.missed)):
-            raise ValueError("missed must come by rising size; allowed: every size once")
+            raise ValueError("missed must be sorted by rising size; allowed: every size once")
         return self
 
 
 class BatchTerms(Spec):
     """Seconds of a step apart from its tables: MLPs, joining outputs, their gradients.
 
-    The same whatever the plan is, so no plan's objective has it; a predicted step does.
+    They are the same under every plan, so only a predicted step includes them, not a plan's
+    objective.
     """
 
     seconds: Term = 0.0
-    """Dispatch: once a step."""
+    """Dispatch, once per step."""
     table_seconds: Term = 0.0
     """For every table joined."""
     sample_seconds: Term = 0.0
@@ -63,7 +64,7 @@ class BatchTerms(Spec):
     """Bytes of a cache, and seconds for every byte of the joined embeddings beyond it."""
 
     def of(self, samples: float, tables: int, columns: int, element: int = 4) -> float:
-        """Seconds of a step of so many samples, whose tables' outputs have so many columns."""
+        """Seconds of a step of ``samples`` samples, with ``columns`` columns of joined outputs."""
         cache, spilled = self.spilled
         return (
             self.seconds
@@ -77,15 +78,15 @@ class StepModel(Spec):
     """What a step costs on the measured machine, table by table."""
 
     tier: Literal["hbm", "ddr"]
-    """Where the measured tables lay: device memory, or that of a machine without any. Tables there
-    are priced by these terms, others by bandwidths."""
+    """Memory of the measured tables: HBM, or DDR of a machine without HBM. Tables in it are priced
+    by these terms, others by bandwidths."""
     lookup: TableTerms
     """Forward."""
     update: dict[Optimizer, TableTerms] = Field(default_factory=dict)
-    """Gradient and update of the rows, by optimizer. One that is missing is priced between those
-    around it by the state it keeps (SGD apart, which does not merge a row's gradients)."""
+    """Gradient and update of the rows, by optimizer. A missing one is interpolated between others
+    by the state it keeps (except SGD, which does not merge a row's gradients)."""
     batch: BatchTerms | None = None
-    """All of a step that is not a table's."""
+    """The rest of the step, outside the tables."""
     error: Annotated[dict[str, Term], Field(default_factory=dict)]
     """Median relative error of the fit over the measured steps, by part."""
     origin: str
@@ -93,6 +94,6 @@ class StepModel(Spec):
 
     @property
     def sizes(self) -> tuple[float, ...]:
-        """Sizes of all caches that the tables' terms speak of, rising."""
+        """Sizes of all caches in the tables' terms, rising."""
         terms = (self.lookup, *self.update.values())
         return tuple(sorted({size for each in terms for size, _ in each.missed}))

@@ -1,9 +1,9 @@
-"""Bytes of one shard: TorchRec tables, dynamicemb tables, and what both keep with their rows.
+"""Bytes of one shard: TorchRec tables, dynamicemb tables, and the metadata of their rows.
 
-Everything is exact: ratios are pairs of integers, every rounding is upwards unless a formula
-rounds otherwise, and no float touches a byte. dynamicemb shards are counted as the runtime uses
-them and as TorchEasyRec does; both take a cache ratio x = p/q as integers, 0 (HOST_ONLY) and 1
-(HBM_ONLY) included, and return the table itself: buffers and the admission counter come on top.
+Everything is exact: ratios are pairs of integers, every rounding is upwards unless a formula rounds
+otherwise, and no float touches a byte. dynamicemb shards have two counts, the runtime's and
+TorchEasyRec's; both take a cache ratio x = p/q as integers, 0 (HOST_ONLY) and 1 (HBM_ONLY)
+included, and return the table alone, without buffers and the admission counter.
 
 References
 ----------
@@ -24,15 +24,15 @@ from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Integers, ceil_div, round_up
 
 CACHE_ROW_BYTES = 4
-"""Index entry a cached table keeps for each of its rows."""
+"""Index entry that a cached table keeps for each of its rows."""
 CACHE_SLOT_BYTES = 16
-"""Id and age a cache keeps for each of its slots."""
+"""Id and age that a cache keeps for each of its slots."""
 
 
 def state_multiple(optimizer: str, dim: int) -> Fraction:
     """Optimizer state in units of the weights: how many further copies of a row it keeps.
 
-    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number a row), anything else 1; the same in
+    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number per row), anything else 1; as in
     TorchEasyRec.
     """
     fixed = {"none": Fraction(0), "sgd": Fraction(0), "adam": Fraction(2)}
@@ -77,11 +77,11 @@ def torchrec_cache(
     element_bytes: IntArray,
     ratio: tuple[IntArray, IntArray],
 ) -> tuple[IntArray, IntArray]:
-    """HBM of a cached shard: its weights in the cache, and what the cache keeps with them.
+    """HBM of a cached shard: its weights in the cache, and the cache's index.
 
     The cache holds the ratio c of the *table's* bytes, rounded to a byte, of which the shard has
-    its share, rounded up: ``ceil(round(table · c) · share)``. In addition an index entry of 4 bytes
-    a row and 16 bytes per slot: ``ceil(rows · (4 + 16 c))``. c is a numerator and a denominator;
+    its share, rounded up: ``ceil(round(table · c) · share)``. In addition, 4 bytes of index per row
+    and 16 bytes per slot: ``ceil(rows · (4 + 16 c))``. c is a numerator and a denominator;
     ``shard`` and ``table`` are rows and columns.
     """
     (rows, columns), (over, under) = shard, ratio
@@ -95,8 +95,8 @@ def torchrec_cache(
 def ceil_div_product(value: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:
     """ceil(value · numerator / denominator), exact although the product may exceed 64 bits.
 
-    ``numerator`` must not exceed ``denominator``. Where the product fits it is used as it is;
-    elsewhere Python's unbounded integers take over.
+    ``numerator`` must not exceed ``denominator``. Products that do not fit are computed with
+    Python's unbounded integers.
     """
     value, numerator, denominator = np.broadcast_arrays(value, numerator, denominator)
     small = value.astype(np.float64) * numerator < 2.0**62
@@ -129,7 +129,7 @@ HBM_BUCKET = 1024
 HOST_BUCKET = 128
 """Slots of a bucket in the host tier."""
 OVERFLOW_SLOTS = 3 * 1024
-"""Slots a cache adds for rows that found their bucket full."""
+"""Slots that a cache adds for rows whose bucket is full."""
 ROWWISE_STATE_BYTES = 16
 """Optimizer state the runtime keeps for a row under row-wise Adagrad."""
 
@@ -179,7 +179,7 @@ def torcheasyrec_tiers(
 ) -> TierBytes:
     """A shard as TorchEasyRec's planner counts it; int64 arrays, x as numerator and denominator.
 
-    With a = rows a rank rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 +
+    With a = rows per rank rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 +
     4/bucket)) in every mode; DDR = ceil(a · vb) where the host keeps all rows (CACHING), ceil(a ·
     vb · (1 − x)) otherwise; vb are the bytes of a row with its state. Exact where the original
     multiplies floats: at x = 0.1 it may be one byte above.
@@ -213,8 +213,8 @@ def held_ratio(
 ) -> FloatArray:
     """Share of a table's rows that its HBM tiers really have slots for, at most 1; float array.
 
-    The cache ratio, but for small tables, whose slots round up to a bucket on every rank. ``rows``
-    are those of the whole table; the rest as in :func:`hbm_slots`.
+    This is the cache ratio, except for small tables, whose slots round up to a bucket on every
+    rank. ``rows`` are those of the whole table; the rest as in :func:`hbm_slots`.
     """
     slots = hbm_slots(ceil_div(rows, ranks), bucket, ratio) * ranks
     return np.minimum(slots / rows, 1.0)
@@ -229,13 +229,12 @@ def runtime_tiers(
 ) -> TierBytes:
     """A shard as the dynamicemb runtime really uses memory.
 
-    Slots a rank: rows rounded up to the bucket capacity. The HBM tier takes ceil(slots · x) of
+    Slots per rank: rows rounded up to the bucket capacity. The HBM tier takes ceil(slots · x) of
     them, rounded up to its buckets of 1024 (a cache adds 3 · 1024 overflow slots); the host tier
     takes all slots (CACHING) or slots · (1 − x) (HYBRID), rounded up to its buckets of 128.
     HBM_ONLY and HOST_ONLY have one tier, HBM_ONLY with the table's own buckets. Values live in
-    their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size
-    field (4) are kept in HBM for the slots of *every* tier. Parameters as in
-    :func:`torcheasyrec_tiers`.
+    their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size field
+    (4) are kept in HBM for the slots of *every* tier. Parameters as in :func:`torcheasyrec_tiers`.
     """
     over, under = ratio
     slots = round_up(rows, bucket)

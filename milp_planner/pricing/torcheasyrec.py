@@ -1,7 +1,7 @@
 """The rules of TorchEasyRec's planner for the speed of dynamicemb lookups, taken literally.
 
-For comparison only (``cost_model: torcheasyrec``): given access statistics they forget that a
-tiered lookup costs its path even where every row is in HBM.
+For comparison only (``cost_model: torcheasyrec``): given access statistics, they ignore the path
+cost that a tiered lookup has even if every row is in HBM.
 
 References
 ----------
@@ -30,7 +30,7 @@ def fitted(ratio: FloatArray, caching: BoolArray) -> FloatArray:
 def measured(ratio: FloatArray, miss: FloatArray, model: CostModel) -> FloatArray:
     """x_eff given statistics: 1 − miss rate, even at ratio 1, in both modes; clamped to [0, 1].
 
-    As first written (``torcheasyrec_first``) not below HYBRID's 0.11 + 0.01 x.
+    The first version (``torcheasyrec_first``) never goes below HYBRID's 0.11 + 0.01 x.
     """
     least = HYBRID + SLOPE * ratio if model == "torcheasyrec_first" else np.zeros_like(ratio)
     return np.clip(np.maximum(1.0 - miss, least), 0.0, 1.0)
@@ -39,7 +39,7 @@ def measured(ratio: FloatArray, miss: FloatArray, model: CostModel) -> FloatArra
 def efficiency(
     options: OptionColumns, hit: FloatArray, known: BoolArray, model: CostModel
 ) -> FloatArray:
-    """x_eff of every option; arrays [options]. HOST_ONLY, which they lack, is HYBRID at ratio 0."""
+    """x_eff of every option; arrays [options]. HOST_ONLY, which it lacks, is HYBRID at ratio 0."""
     ratio: FloatArray = options.over / options.under.astype(np.float64)
     x_eff = fitted(ratio, options.is_mode("CACHING"))
     counted = known & ~options.is_mode("HOST_ONLY")

@@ -1,4 +1,4 @@
-"""The HTTP interface: who may ask, what of, and in which form answers come."""
+"""The HTTP interface: access control, routes, and the form of answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from milp_planner.serve.jobs import DONE, ENDED, QUEUED, RUNNING, Full, Job, Job
 from milp_planner.serve.limits import Limits
 from milp_planner.serve.openapi import description
 
-#: Readers of texts that may run at the same time: each takes a thread.
+#: Request texts that may be parsed at the same time; each takes a thread.
 READERS = 2
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -44,12 +44,12 @@ _REPORT_POLICY = (
     "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 )
 _OPEN = {"/", "/serve.css", "/serve.js", "/healthz"}
-"""Paths that need no token: they tell nothing."""
+"""Paths that need no token, as they reveal nothing."""
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
 
 class Refused(Exception):
-    """A request that gets a sentence instead of an answer."""
+    """A request that is answered with an error sentence."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Refused(Exception):
 
 
 class Service:
-    """Handlers that share jobs, limits and catalog."""
+    """Request handlers that share jobs, limits and catalog."""
 
     def __init__(self, catalog: Catalog, limits: Limits, cache: Path | None) -> None:
         self.catalog, self.limits = catalog, limits
@@ -66,39 +66,39 @@ class Service:
         self._readers = asyncio.Semaphore(READERS)
 
     async def page(self, _request: Request) -> Response:
-        """The one page."""
+        """The page."""
         return _text("index.html", "text/html")
 
     async def style(self, _request: Request) -> Response:
-        """Its styles: those of every page, and its own."""
+        """Styles of the page: those shared by every page, and its own."""
         drawing = files("milp_planner.drawing")
         parts = [drawing.joinpath(name).read_text("utf-8") for name in ("page.css", "series.css")]
         parts.append(files("milp_planner.serve").joinpath("serve.css").read_text("utf-8"))
         return Response("".join(parts), media_type="text/css")
 
     async def script(self, _request: Request) -> Response:
-        """Its script."""
+        """Script of the page."""
         return _text("serve.js", "text/javascript")
 
     async def health(self, _request: Request) -> Response:
-        """Whether it lives."""
+        """Whether the service is alive."""
         return JSONResponse({"ok": True})
 
     async def openapi(self, _request: Request) -> Response:
-        """What this interface is."""
+        """The OpenAPI description of this interface."""
         return JSONResponse(description())
 
     async def shipped(self, _request: Request) -> Response:
-        """Names of all that ships."""
+        """Names of the shipped models and clusters."""
         catalog = self.catalog
         return JSONResponse({"models": [*catalog.models], "clusters": [*catalog.clusters]})
 
     async def shipped_text(self, request: Request) -> Response:
-        """The YAML text of what ships."""
+        """The YAML text of a shipped model or cluster."""
         kind, name = request.path_params["kind"], request.path_params["name"]
         found = {"models": self.catalog.models, "clusters": self.catalog.clusters}.get(kind, {})
         if name not in found:
-            raise Refused(404, f"nothing of that name ships among {kind[:20]}")
+            raise Refused(404, f"no shipped {kind[:20]} have that name")
         return PlainTextResponse(found[name])
 
     async def submit(self, request: Request) -> Response:
@@ -119,12 +119,12 @@ class Service:
             job = self.jobs.submit(asked, *inputs)
         except Full:
             raise Refused(
-                429, f"{self.limits.waiting} jobs are waiting already; try again later"
+                429, f"{self.limits.waiting} jobs are already waiting; try again later"
             ) from None
         return JSONResponse(job.to_dict(), 202, {"Location": f"/v1/jobs/{job.id}"})
 
     async def listed(self, _request: Request) -> Response:
-        """All jobs that are known."""
+        """All known jobs."""
         return JSONResponse({"jobs": [job.to_dict() for job in self.jobs.all.values()]})
 
     async def one(self, request: Request) -> Response:
@@ -139,7 +139,7 @@ class Service:
         return JSONResponse(job.to_dict(), 202)
 
     async def events(self, request: Request) -> Response:
-        """News of a job as they come."""
+        """Events of a job as they happen."""
         job = self._job(request.path_params["id"])
 
         async def stream() -> AsyncIterator[str]:
@@ -152,7 +152,7 @@ class Service:
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def file(self, request: Request) -> Response:
-        """One of the files that a finished job left; its name is one of few."""
+        """One of the files of a finished job."""
         job, name = self._job(request.path_params["id"]), request.path_params["name"]
         kinds = {"plan.json": "application/json", "picture.json": "application/json"}
         kinds |= {"report.html": "text/html", **{f"{f}.txt": "text/plain" for f in FORMATS}}
@@ -160,15 +160,15 @@ class Service:
             raise Refused(404, f"a job has no such file; allowed: {', '.join(kinds)}")
         path = job.folder / name
         if job.state not in ENDED:
-            raise Refused(409, f"the job is {job.state}; its files come at its end")
+            raise Refused(409, f"the job is {job.state}; its files are ready when it ends")
         if not path.is_file():
             why = (job.result or {}).get("not_exported", {}).get(name.removesuffix(".txt"))
-            raise Refused(404, why or f"the job, {job.state}, left no {name}")
+            raise Refused(404, why or f"the job is {job.state} and has no {name}")
         headers = {"Content-Security-Policy": _REPORT_POLICY} if name == "report.html" else {}
         return FileResponse(path, media_type=kinds[name], headers=headers)
 
     async def metrics(self, _request: Request) -> Response:
-        """In Prometheus' text format 0.0.4."""
+        """Metrics in Prometheus' text format 0.0.4."""
         jobs = self.jobs
         lines = ["# TYPE milp_planner_jobs gauge"]
         lines += [f'milp_planner_jobs{{state="{s}"}} {jobs.count(s)}' for s in (QUEUED, RUNNING)]
@@ -190,7 +190,7 @@ class Service:
     def _job(self, id: str) -> Job:
         job = self.jobs.all.get(id)
         if job is None:
-            raise Refused(404, "no such job, or it was forgotten")
+            raise Refused(404, "there is no such job, or it has been dropped")
         return job
 
 
@@ -208,7 +208,7 @@ def application(
     catalog : Catalog
     limits : Limits
     token : str, optional
-        What every request must carry; None: nothing.
+        Token that every request must carry; None: none.
     hosts : set of str, optional
         Host names that requests may be addressed to; None: any.
     cache : Path, optional
@@ -249,7 +249,7 @@ def application(
 
 
 class Guard:
-    """Before anything else: the host, the origin, the token; after it: headers and a count."""
+    """Checks host, origin and token before a request; adds headers and counts answers after it."""
 
     def __init__(
         self, app: ASGIApp, answers: Counter[int], token: str | None, hosts: set[str] | None
@@ -257,7 +257,7 @@ class Guard:
         self._app, self._answers, self._token, self._hosts = app, answers, token, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse in a sentence."""
+        """Answer the request, or refuse it with a sentence."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -282,7 +282,7 @@ class Guard:
             return _said(421, f"this service answers to {', '.join(sorted(self._hosts))} only")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
-            return _said(403, "a page of another origin may not ask")
+            return _said(403, "requests from pages of another origin are refused")
         if self._token is None or scope["path"] in _OPEN:
             return None
         given = headers.get("authorization", "")
@@ -313,18 +313,20 @@ async def _bad_input(_request: Request, error: Exception) -> Response:
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    return _said(400, "the client went away")
+    return _said(400, "the client disconnected")
 
 
 async def _plain(_request: Request, error: Exception) -> Response:
     code = int(getattr(error, "status_code", 404))
-    return _said(code, "there is nothing here" if code == 404 else "not with this method")
+    return _said(
+        code, "there is nothing here" if code == 404 else "this method is not allowed here"
+    )
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The request's body, read no further than is allowed."""
-    said = request.headers.get("content-length", "0")
-    if said.isdigit() and int(said) > most:
+    """The request's body, read up to the allowed size."""
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > most:
         raise Refused(413, f"the request is larger than {most:,} bytes")
     parts, size = [], 0
     async for part in request.stream():

@@ -1,7 +1,7 @@
-"""What a request may ask: text from outside becomes checked inputs, or one sentence.
+"""Requests: text from outside becomes checked inputs, or an error of one sentence.
 
-Nothing that a request says names a file: models come as text or as the name of a shipped one, and
-the fields of a model that would name files are refused before they are read.
+No part of a request can name a file: models come as text or as the name of a shipped one, and the
+fields of a model that would name files are refused before they are read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_BYTES = 2**50
 
 
 class Catalog(Protocol):
-    """What ships: texts by name."""
+    """The shipped models and clusters: texts by name."""
 
     @property
     def models(self) -> Mapping[str, str]:
@@ -39,7 +39,7 @@ class Catalog(Protocol):
 
 
 class Asked(BaseModel):
-    """A job: ``model`` and ``cluster`` are names of shipped ones, or YAML texts."""
+    """A requested job: ``model`` and ``cluster`` are names of shipped ones, or YAML texts."""
 
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -50,14 +50,14 @@ class Asked(BaseModel):
     objective: Literal["step_time", "busiest_rank", "total"] = "step_time"
     time_limit: Annotated[float, Field(gt=0, le=86_400, description="seconds")] = 30.0
     gap: Annotated[
-        float, Field(ge=0, lt=1, description="certified gap at which the search stops, a share")
+        float, Field(ge=0, lt=1, description="certified gap at which the search stops, a fraction")
     ] = 0.0
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     hbm: Annotated[
-        int | None, Field(gt=0, le=MOST_BYTES, description="bytes of the smallest rank")
+        int | None, Field(gt=0, le=MOST_BYTES, description="HBM of the smallest rank, in bytes")
     ] = None
     ddr: Annotated[
-        int | None, Field(gt=0, le=MOST_BYTES, description="bytes of the smallest machine")
+        int | None, Field(gt=0, le=MOST_BYTES, description="DDR of the smallest machine, in bytes")
     ] = None
     machines: Annotated[
         int | None, Field(ge=1, le=4096, description="machines like the cluster's first")
@@ -66,12 +66,12 @@ class Asked(BaseModel):
         str | None, Field(max_length=64, description="job whose plan is in production")
     ] = None
     most_moves: Annotated[
-        int | None, Field(ge=0, le=100_000, description="tables that may move from there")
+        int | None, Field(ge=0, le=100_000, description="most tables that may move from that plan")
     ] = None
 
 
 def read_asked(body: bytes) -> Asked:
-    """A request's JSON; BadInput, one sentence, for anything else."""
+    """Parse a request's JSON; BadInput with one sentence for anything else."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -89,14 +89,14 @@ def read_asked(body: bytes) -> Asked:
             message = choice(str(first["loc"][0]), [*Asked.model_fields])
         raise BadInput(f"request: {where[:80]}: {message}") from None
     if (asked.moves_from is None) != (asked.most_moves is None):
-        raise BadInput("request: moves_from and most_moves go together")
+        raise BadInput("request: moves_from and most_moves must be given together")
     return asked
 
 
 def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cluster]:
-    """The model and the cluster as asked for; BadInput for what is wrong or too large."""
+    """The requested model and cluster; BadInput if they are wrong or too large."""
     if asked.time_limit > limits.seconds:
-        raise BadInput(f"request: time_limit: at most {limits.seconds:g} s are given here")
+        raise BadInput(f"request: time_limit: at most {limits.seconds:g} s are allowed here")
     model = build(Model, *_safe(_document(asked.model, "model", catalog.models)))
     document = _document(asked.cluster, "cluster", catalog.clusters)
     cluster = _resized(build(Cluster, document), asked)
@@ -112,7 +112,7 @@ def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cl
 
 
 def _document(text: str, what: str, shipped: Mapping[str, str]) -> Document:
-    """YAML text, which has several fields and so a line break or brace; anything else is a name."""
+    """Parse YAML text, which contains a line break or a brace; anything else is a name."""
     if "\n" not in text and "{" not in text:
         if text not in shipped:
             raise BadInput(f"{what}: {choice(text[:80], list(shipped))}, or YAML text")
@@ -124,15 +124,15 @@ def _document(text: str, what: str, shipped: Mapping[str, str]) -> Document:
 
 
 def _safe(document: Document) -> tuple[Document, Path | None]:
-    """The document, and the folder that readers of shipped curves want; none where none is named.
+    """The document, and the folder of shipped curves, or None if the document names no curve.
 
     BadInput for a field that names a file.
     """
     if isinstance(document.data.get("tables"), dict):
-        raise BadInput("model: tables: a service reads no files; allowed: a list of tables")
+        raise BadInput("model: tables: the service reads no files; allowed: a list of tables")
     curves = [*_named(document.data, "curve")]
     if any(_named(document.data, "keys")):
-        raise BadInput("model: access.keys: a service reads no files; allowed: other kinds")
+        raise BadInput("model: access.keys: the service reads no files; allowed: other kinds")
     for curve in curves:
         if curve not in curve_names():
             raise BadInput(f"model: access.curve: {choice(str(curve)[:80], curve_names())}")
@@ -140,7 +140,7 @@ def _safe(document: Document) -> tuple[Document, Path | None]:
 
 
 def _named(data: Any, name: str) -> Iterator[Any]:
-    """Values of all fields of that name, at any depth."""
+    """Values of all fields called ``name``, at any depth."""
     if isinstance(data, dict):
         for key, value in data.items():
             if key == name:
@@ -152,7 +152,7 @@ def _named(data: Any, name: str) -> Iterator[Any]:
 
 
 def _resized(cluster: Cluster, asked: Asked) -> Cluster:
-    """With the machines and memories asked for."""
+    """The cluster with the requested machines and memories."""
     if asked.machines is not None and asked.machines != len(cluster.machines):
         cluster = with_machines(cluster, asked.machines)
     if asked.hbm is not None:

@@ -1,6 +1,6 @@
-"""One job in a process of its own: inputs on stdin, news on stdout, files in a folder.
+"""One job in a process of its own: inputs on stdin, events on stdout, files in a folder.
 
-The process ends when its stdin does, so none outlives the service; SIGTERM ends the search and
+The process ends when its stdin closes, so none outlives the service; SIGTERM ends the search and
 keeps the best plan.
 """
 
@@ -41,12 +41,12 @@ from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import write_plan
 
 PLAN, PICTURE, REPORT = "plan.json", "picture.json", "report.html"
-#: Seconds between two pieces of news at least.
+#: Least seconds between two events.
 APART = 0.2
 
 
 class News:
-    """Lines of JSON for the service; what follows too soon waits for the next."""
+    """Events as lines of JSON for the service; progress that comes too soon waits."""
 
     def __init__(self, write: Callable[[str], object], clock: Callable[[], float]) -> None:
         self._write, self._clock = write, clock
@@ -55,7 +55,7 @@ class News:
         self._certified: int | None = None
 
     def tell(self, event: str, **values: Any) -> None:
-        """One line."""
+        """Write one event."""
         with self._lock:
             self._write(json.dumps({"event": event, **values}) + "\n")
 
@@ -82,7 +82,7 @@ class News:
 
 
 def solved(job: dict[str, Any], news: News, stop: threading.Event) -> tuple[Plan, bool]:
-    """The plan of a job, and whether it was known."""
+    """The plan of a job, and whether it came from the cache."""
     model = Model.from_dict(job["model"], "model")
     cluster = Cluster.from_dict(job["cluster"], "cluster")
     settings = Settings(
@@ -98,7 +98,7 @@ def solved(job: dict[str, Any], news: News, stop: threading.Event) -> tuple[Plan
 
 
 def write_files(best: Plan, folder: Path) -> dict[str, Any]:
-    """Everything a job can be asked for later; what the ``done`` event says."""
+    """Write all files that clients can request later; returns the content of the ``done`` event."""
     write_plan(best, folder / PLAN)
     info = report_of(best)
     write_atomically(folder / REPORT, render(info))
@@ -140,7 +140,7 @@ def picture_of(info: ReportInfo) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read a job from the first line of stdin, solve it, write its files, tell how it ended."""
+    """Read a job from the first line of stdin, solve it, write its files, report how it ended."""
     job = json.loads(sys.stdin.buffer.readline())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stop = threading.Event()
@@ -157,15 +157,15 @@ def main() -> None:
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(_answer(job, news, stop)), daemon=True)
     thread.start()
-    while thread.is_alive():  # a handler of signals runs between two waits of the main thread
+    while thread.is_alive():  # signal handlers run between two waits of the main thread
         thread.join(0.1)
     code = codes[0] if codes else 70
     out.flush()
-    os._exit(code)  # a thread left in a solver must not hold the process
+    os._exit(code)  # a thread still in a solver must not keep the process alive
 
 
 def _answer(job: dict[str, Any], news: News, stop: threading.Event) -> int:
-    """Solve, write, tell; the exit code."""
+    """Solve, write and report; returns the exit code."""
     try:
         best, known = solved(job, news, stop)
         news.tell("done", cached=known, **write_files(best, Path(job["folder"])))

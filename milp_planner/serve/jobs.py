@@ -1,4 +1,4 @@
-"""Jobs: a bounded queue, a process each, their news, and what became of them."""
+"""Jobs: a bounded queue, a process for each, their events, and their outcomes."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from milp_planner.serve.limits import Limits
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
-#: Events of a job that are kept: the first few tell how it began, the others what is newest.
+#: Events of a job that are kept: the first few, and the newest.
 MOST_EVENTS = 500
-#: Seconds between two looks at a process's memory, and between two signs of life to a reader.
+#: Seconds between two checks of a process's memory, and between two keep-alives to a client.
 LOOK, ALIVE = 0.2, 10.0
-#: Bytes of the longest line that a process may tell.
+#: Bytes of the longest line that a process may write.
 LINE = 4 * 2**20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Full(Exception):
-    """No further job can wait."""
+    """The queue is full."""
 
 
 @dataclass(eq=False)
 class Job:
-    """One job and all that is known of it."""
+    """One job and everything known about it."""
 
     id: str
     folder: Path
@@ -48,7 +48,7 @@ class Job:
     state: str = QUEUED
     events: list[dict[str, Any]] = field(default_factory=list)
     told: int = 0
-    """Events so far, of which the newest are kept."""
+    """Number of events so far, of which the newest are kept."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     cancelling: bool = False
@@ -56,10 +56,10 @@ class Job:
     message: str = ""
     created: float = field(default_factory=time.time)
     peak: int = 0
-    """Bytes of its process at most."""
+    """Peak memory of its process, in bytes."""
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Add an event and wake all who listen."""
+        """Add an event and wake all listeners."""
         self.events.append(event)
         self.told += 1
         del self.events[:-MOST_EVENTS]
@@ -67,12 +67,12 @@ class Job:
         self.changed = asyncio.Event()
 
     def to_dict(self) -> dict[str, Any]:
-        """What a client sees."""
+        """The job as clients see it."""
         return {"id": self.id, "state": self.state, "message": self.message, "result": self.result,
                 "created": round(self.created, 3), "peak_bytes": self.peak}  # fmt: skip
 
     async def follow(self) -> AsyncIterator[dict[str, Any] | None]:
-        """Its events from the first that is kept to the last; None is a sign of life."""
+        """Its events from the first kept to the last; None is a keep-alive."""
         seen = self.told - len(self.events)
         while True:
             changed = self.changed
@@ -96,7 +96,7 @@ class Jobs:
     ----------
     limits : Limits
     cache : Path, optional
-        Folder of plans that outlives the service; else they are kept as long as it lives.
+        Folder of plans that outlives the service; None: plans are kept until the service ends.
     """
 
     def __init__(self, limits: Limits, cache: Path | None = None) -> None:
@@ -115,7 +115,7 @@ class Jobs:
         return sum(job.state == state for job in self.all.values())
 
     def submit(self, asked: Asked, model: Model, cluster: Cluster) -> Job:
-        """Queue a job; Full where too many wait."""
+        """Queue a job; raises Full if too many are waiting."""
         if self.count(QUEUED) >= self.limits.waiting:
             raise Full
         id = secrets.token_urlsafe(12)
@@ -123,7 +123,7 @@ class Jobs:
         folder.mkdir()
         before = None
         if asked.moves_from is not None:
-            before = folder / "before.json"  # the other job may be forgotten while this one waits
+            before = folder / "before.json"  # the other job may be dropped while this one waits
             shutil.copyfile(self.all[asked.moves_from].folder / "plan.json", before)
         work = {
             "model": model.to_dict(), "cluster": cluster.to_dict(), "objective": asked.objective,
@@ -139,7 +139,7 @@ class Jobs:
         return job
 
     def _forget(self) -> None:
-        """The oldest of the ended jobs go."""
+        """Drop the oldest of the ended jobs."""
         ended = [job for job in self.all.values() if job.state in ENDED]
         for job in ended[: max(0, len(ended) - self.limits.kept)]:
             del self.all[job.id]
@@ -156,7 +156,7 @@ class Jobs:
             try:
                 await self._solve(job)
             except OSError as error:
-                self._end(job, FAILED, {"event": FAILED, "message": f"no process: {error}"})
+                self._end(job, FAILED, {"event": FAILED, "message": f"no process started: {error}"})
             finally:
                 self.seconds += time.monotonic() - start
 
@@ -190,7 +190,7 @@ class Jobs:
         self._close(job, last)
 
     def _close(self, job: Job, last: dict[str, Any]) -> None:
-        """What the process's last words, or their lack, mean."""
+        """End the job by the process's last event, or by its absence."""
         kind = last.pop("event", None)
         if kind == DONE:
             job.result = last
@@ -211,7 +211,7 @@ class Jobs:
         job.tell(event)
 
     async def _watch(self, job: Job, process: asyncio.subprocess.Process, seconds: float) -> None:
-        """End the process when it takes too much memory or time, or is cancelled and goes on."""
+        """End the process if it takes too much memory or time, or goes on after it is cancelled."""
         end = time.monotonic() + seconds
         asked: float | None = None
         while process.returncode is None:
@@ -219,9 +219,9 @@ class Jobs:
             self.peak = max(self.peak, job.peak)
             now = time.monotonic()
             if job.peak > self.limits.memory:
-                job.message = f"it used more than {self.limits.memory:,} bytes of memory"
+                job.message = f"the job used more than {self.limits.memory:,} bytes of memory"
             elif now > end:
-                job.message = "it took too long"
+                job.message = "the job took too long"
             if job.message or (asked is not None and now > asked + self.limits.grace):
                 _kill(process)
                 return
@@ -232,14 +232,14 @@ class Jobs:
             await asyncio.sleep(LOOK)
 
     def cancel(self, job: Job) -> None:
-        """Ask a job to stop; the best plan that it has by then is kept."""
+        """Ask a job to stop; the best plan so far is kept."""
         job.cancelling = True
         if job.state == QUEUED and job.task is not None:
             job.task.cancel()
             self._end(job, CANCELLED, {"event": CANCELLED})
 
     async def close(self) -> None:
-        """End everything."""
+        """Stop all jobs and their processes."""
         tasks = [job.task for job in self.all.values() if job.task is not None]
         for task in tasks:
             task.cancel()
@@ -253,7 +253,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 where it is gone, or the system does not say."""
+    """Bytes of memory that a process holds; 0 if it has ended or the system does not say."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError, ValueError):

@@ -1,4 +1,4 @@
-"""What the service gives to whoever asks."""
+"""Limits of the service."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Limits:
     """All of them can be set on the command line."""
 
     body: int = 4 * 2**20
-    """Bytes of a request at most."""
+    """Largest request, in bytes."""
     seconds: float = 300.0
-    """Longest time limit that a job may ask for."""
+    """Longest time limit of a job."""
     memory: int = 8 * 2**30
-    """Bytes that a job's process may use before it is ended."""
+    """Most memory of a job's process, in bytes; beyond, it is killed."""
     running: int = 1
     """Jobs solved at the same time; the others wait."""
     waiting: int = 16
@@ -23,8 +23,8 @@ class Limits:
     """Finished jobs whose plans are kept; the oldest goes first."""
     tables: int = 20_000
     ranks: int = 4_096
-    """Of one job at most."""
+    """Most of each in one job."""
     grace: float = 5.0
     """Seconds between asking a process to stop and ending it."""
     preparing: float = 60.0
-    """Seconds that a process has besides its time limit: to start, price and write."""
+    """Seconds that a process has beyond its time limit, to start, price and write."""

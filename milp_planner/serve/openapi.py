@@ -22,7 +22,7 @@ _JOB = {
         "result": {
             "type": ["object", "null"],
             "description": "status, standing, objective, bound, certified_bound (picoseconds), "
-            "certified_gap, seconds (of the solve), cached (whether it was known), exports",
+            "certified_gap, seconds (of the solve), cached (whether it was solved before), exports",
         },
     },
 }
@@ -37,7 +37,7 @@ def _answer(
 def _operation(
     summary: str, answers: dict[str, Any], *refusals: str, parameters: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    error = _answer("refused, in a sentence", {"$ref": "#/components/schemas/Error"})
+    error = _answer("refused; a sentence says why", {"$ref": "#/components/schemas/Error"})
     found: dict[str, Any] = {
         "summary": summary,
         "responses": {**answers, **dict.fromkeys(("401", *refusals), error)},
@@ -70,7 +70,7 @@ def description() -> dict[str, Any]:
         "paths": {
             "/v1/jobs": {
                 "post": submit,
-                "get": _operation("All jobs that are known", {"200": _answer("jobs", None)}),
+                "get": _operation("All known jobs", {"200": _answer("jobs", None)}),
             },
             "/v1/jobs/{id}": {
                 "get": _operation("One job", one, "404", parameters=("id",)),
@@ -78,7 +78,7 @@ def description() -> dict[str, Any]:
                                      parameters=("id",)),
             },
             "/v1/jobs/{id}/events": {
-                "get": _operation("News of a job as server-sent events", events, "404",
+                "get": _operation("Events of a job as server-sent events", events, "404",
                                   parameters=("id",)),
             },
             "/v1/jobs/{id}/{name}": {
@@ -88,12 +88,13 @@ def description() -> dict[str, Any]:
                     parameters=("id", "name"),
                 ),
             },
-            "/v1/shipped": {"get": _operation("Names of all that ships",
+            "/v1/shipped": {"get": _operation("Names of the shipped models and clusters",
                                               {"200": _answer("models, clusters", None)})},
             "/v1/shipped/{kind}/{name}": {
-                "get": _operation("The text of one", text, "404", parameters=("kind", "name")),
+                "get": _operation("YAML text of one of them", text, "404",
+                                  parameters=("kind", "name")),
             },
-            "/metrics": {"get": _operation("Prometheus' text format",
+            "/metrics": {"get": _operation("Metrics in Prometheus' text format",
                                            {"200": _answer("metrics", None, "text/plain")})},
         },
         "components": {

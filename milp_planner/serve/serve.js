@@ -69,7 +69,7 @@ function question() {
 
 async function ask(body) {
   if (job) await stop();
-  say("asking …");
+  say("requesting …");
   const answer = await call("v1/jobs", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
@@ -110,7 +110,7 @@ async function show(id, event) {
   }
   if (event.event === "failed") say(event.message, true);
   if (event.event !== "done" && event.event !== "cancelled") return false;
-  if (!event.status) { say("stopped before there was a plan"); return false; }
+  if (!event.status) { say("stopped before a plan was found"); return false; }
   say(`${event.standing} · ${time(event.objective)} · certified ≥ ${time(event.certified_bound)} · ${event.seconds.toFixed(1)} s${event.cached ? ", known from before" : ""}`);
   const picture = await (await call(`v1/jobs/${id}/picture.json`)).json();
   draw(picture);
@@ -125,7 +125,7 @@ function element(name, text = "", style = "") {
   return made;
 }
 
-function picture(svg) { // drawings come from this service; as a document of their own they run nothing
+function picture(svg) { // drawings come from this service; as separate documents they run no scripts
   return document.importNode(new DOMParser().parseFromString(svg, "text/html").querySelector("svg"), true);
 }
 

@@ -1,1 +1,1 @@
-"""The plan you run today: read from wherever it is, and put on our Instance of it."""
+"""The plan you run today: read from any of its formats, and placed on our Instance."""

@@ -1,4 +1,4 @@
-"""A plan of yesterday on today's Instance: tables by name, ranks by machine, options by kind."""
+"""An earlier plan on a new Instance: tables matched by name, ranks by machine, options by kind."""
 
 from __future__ import annotations
 
@@ -16,38 +16,37 @@ from milp_planner.plans.compile import Compiled, regrouped
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import Choice
 
-#: Rank of the old cluster -> the same rank in the new one; those that are gone are absent.
+#: Rank of the old cluster -> the same rank in the new one, without ranks that are gone.
 RankMap = dict[int, int]
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What is left of a plan on another model and cluster."""
+    """The part of a plan that applies to another model and cluster."""
 
     compiled: Compiled
     """Its Instance counts moves from the plan (``current``)."""
     wish: Placement
-    """The plan as far as it goes: option −1 for a new table, no ranks where they are gone."""
+    """That part: option −1 for a new table, no ranks if they are gone."""
     gone: tuple[str, ...]
     """Tables that the model no longer has."""
     new: tuple[str, ...]
-    """Tables that the plan did not have: placing them moves nothing."""
+    """Tables that the plan did not have; placing them moves nothing."""
     displaced: tuple[str, ...]
-    """Tables whose option or whose ranks are no longer there: they move in any case."""
+    """Tables whose option or ranks no longer exist: they must move."""
 
 
 def carried(plan: Plan, compiled: Compiled, lost: Collection[int] = ()) -> Carried:
     """Put a plan on an Instance of other tables, sizes, ranks or options.
 
-    A table is where its name is. Where its option is gone, it begins from the nearest one: the same
-    mode, else the nearest share of rows in HBM, then the same sharding type, number of column
-    shards, and routing. Ranks are those of :func:`same_ranks`.
+    Tables are matched by name. A table whose option no longer exists starts from the nearest one:
+    the same mode, else the nearest share of rows in HBM, then the same sharding type, number of
+    column shards, and routing. Ranks are matched by :func:`same_ranks`.
 
     Raises
     ------
     BadInput
-        For a plan that places nothing, or shares no table with the model, or a lost rank that it
-        never had.
+        If the plan has no placement or shares no table with the model, or never had a lost rank.
     """
     if not plan.tables:
         raise BadInput(
@@ -85,17 +84,17 @@ def carried(plan: Plan, compiled: Compiled, lost: Collection[int] = ()) -> Carri
 
 
 def same_ranks(before: Cluster, after: Cluster, lost: Collection[int] = ()) -> RankMap:
-    """Which rank of the old cluster is which of the new one.
+    """The rank of the new cluster that corresponds to each rank of the old one.
 
-    Machines are the same in order, and so are the ranks of each. Where the new cluster has as many
-    machines, or a machine as many ranks, lost ones have been replaced in place; else they are taken
-    out first, and those after them move up. What the new cluster has beyond that is new, what it
-    has not is gone.
+    Machines correspond in order, and so do the ranks of each. If the new cluster has as many
+    machines, or a machine as many ranks, lost ones were replaced in place; otherwise they are
+    removed first, and those after them move up. Further ranks of the new cluster are new, and old
+    ranks without a counterpart are gone.
 
     Raises
     ------
     BadInput
-        For a lost rank that the old cluster does not have.
+        If the old cluster does not have a lost rank.
     """
     strange = sorted(set(lost) - set(range(before.num_ranks)))
     if strange:
@@ -116,8 +115,10 @@ def same_ranks(before: Cluster, after: Cluster, lost: Collection[int] = ()) -> R
 def _nearest(
     compiled: Compiled, table: int, old: PlacedTable, ranks: RankMap
 ) -> tuple[int, Ranks | None, bool]:
-    """The option most like that of a table, its ranks there (None where it cannot sit on them), and
-    whether it is the same one."""
+    """The option most like that of a table, its ranks, and whether it is the same option.
+
+    Ranks are None if the option cannot be placed on them.
+    """
     options, instance = compiled.options, compiled.instance
 
     def unlike(option: int) -> tuple[object, ...]:
@@ -134,7 +135,7 @@ def _nearest(
 
     try:
         likest = [options.index(table, old.option)]
-    except KeyError:  # on machines of several sizes one option has several names
+    except KeyError:  # with machines of several sizes, one option has several names
         least = min(map(unlike, options.of(table)))
         likest = [option for option in options.of(table) if unlike(option) == least]
     found = [(option, _places(instance, option, old, ranks)) for option in likest]
@@ -143,12 +144,12 @@ def _nearest(
 
 
 def _places(instance: Instance, option: int, old: PlacedTable, ranks: RankMap) -> Ranks | None:
-    """The ranks of a table's blocks, in the new numbers; None where its option cannot sit there."""
+    """The ranks of a table's blocks, newly numbered; None if its option cannot be placed there."""
     blocks = instance.blocks_of(option)
-    told = regrouped(old.ranks, len(blocks) > 1)
-    if len(told) != len(blocks) or any(rank not in ranks for block in told for rank in block):
+    placed = regrouped(old.ranks, len(blocks) > 1)
+    if len(placed) != len(blocks) or any(rank not in ranks for block in placed for rank in block):
         return None
-    moved = tuple(tuple(ranks[rank] for rank in block) for block in told)
+    moved = tuple(tuple(ranks[rank] for rank in block) for block in placed)
     pairs = zip(blocks, moved, strict=True)
     if all(misplaced(instance, instance.block(b), np.asarray(own)) is None for b, own in pairs):
         return moved

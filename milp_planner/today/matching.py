@@ -24,7 +24,7 @@ from milp_planner.pricing import Options, hugectr
 from milp_planner.pricing.options import TIERED, Choice
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
 
-#: Seconds at most to find new tables a first place.
+#: Most seconds for placing new tables initially.
 GREEDY_SECONDS = 10.0
 _COLUMN_WISE = ("column_wise", "table_column_wise")
 
@@ -32,17 +32,17 @@ _COLUMN_WISE = ("column_wise", "table_column_wise")
 def compile_today(
     source: TodaySource, model: ModelSource, cluster: ClusterSource, objective: str
 ) -> tuple[Compiled, Placement]:
-    """Compile a model that has every option of today's plan, and put the plan on it.
+    """Compile a model that has every option of today's plan, and place the plan on it.
 
-    It may not fit, but its ranks belong to its options: BadInput for a plan that does not belong
-    to the model and cluster. The Instance knows it as ``current``, so moves against it are counted.
+    The plan may not fit, but its ranks suit its options: BadInput for a plan that does not belong
+    to the model and cluster. The Instance has it as ``current``, so moves from it are counted.
     """
     read = to_model(model)
     rows, wrong = matched(read_today(source), read)
     missing = [t.name for t, row in zip(read.tables, rows, strict=True) if row is None]
-    if missing and not wrong:  # a misspelt table is there under another name
+    if missing and not wrong:  # a misspelt table is present under another name
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        wrong.append(f"the plan of today does not place table {missing[0]}{more}")
+        wrong.append(f"today's plan does not place table {missing[0]}{more}")
     compiled = compile_for(widened(read, rows), cluster, objective)
     return _on_it(compiled, rows, (), wrong)
 
@@ -54,10 +54,10 @@ def compile_grown(
     objective: str,
     later: Sequence[CurrentTable] = (),
 ) -> tuple[Compiled, Placement | None]:
-    """As :func:`compile_today` for a model with new tables, which are free to place.
+    """As :func:`compile_today`, for a model with new tables, which can be placed anywhere.
 
-    They are no part of ``current``. In the Placement they stand where ``later`` has them, else
-    where greedy puts them; None where that finds no place.
+    New tables are not in ``current``. In the Placement they are where ``later`` has them, or else
+    where greedy puts them; None if greedy finds no place.
     """
     read = to_model(model)
     rows, wrong = matched(read_today(source), read)
@@ -65,9 +65,9 @@ def compile_grown(
     if not new:
         compiled = compile_for(widened(read, rows), cluster, objective)
         return _on_it(compiled, rows, (), wrong)
-    told = {row.table: row for row in later}
-    if all(name in told for name in new):
-        rows = [row or _whole(told[t.name]) for t, row in zip(read.tables, rows, strict=True)]
+    by_name = {row.table: row for row in later}
+    if all(name in by_name for name in new):
+        rows = [row or _whole(by_name[t.name]) for t, row in zip(read.tables, rows, strict=True)]
         compiled = compile_for(widened(read, rows), cluster, objective)
         return _on_it(compiled, rows, new, wrong)
     compiled = compile_for(widened(read, rows), cluster, objective)
@@ -84,11 +84,11 @@ def _on_it(
     wrong: Sequence[str],
     start: Placement | None = None,
 ) -> tuple[Compiled, Placement]:
-    """The plan on the Instance, which counts moves against it but for the new tables."""
+    """The plan on the Instance, which counts moves from it, except moves of new tables."""
     placement = place(compiled.options, compiled.instance, rows, start, wrong)
     verdict = check(compiled.instance, placement)
     if not verdict.objectives:
-        raise BadInput(f"the plan of today: {verdict.violations[0]}")
+        raise BadInput(f"today's plan: {verdict.violations[0]}")
     names = compiled.instance.table_names
     current = tuple(now for now in as_current(placement) if names[now.table] not in new)
     return replace(compiled, instance=replace(compiled.instance, current=current)), placement
@@ -97,7 +97,7 @@ def _on_it(
 def matched(
     rows: Sequence[CurrentTable], model: Model
 ) -> tuple[list[CurrentTable | None], list[str]]:
-    """The row of each table of the model, None where there is none; and rows that are wrong.
+    """The row of each table of the model, or None; and problems of wrong rows.
 
     A row may name its table by a longer path that ends in the table's name after a dot, as
     TorchRec's printout does. One shard of ``column_wise`` is a whole table: ``table_wise``.
@@ -117,7 +117,7 @@ def matched(
 
 
 def _known_as(path: str, known: set[str]) -> str | None:
-    """The longest end of a dotted path that is a table's name."""
+    """The longest suffix of a dotted path that is a table's name."""
     parts = path.split(".")
     ends = (".".join(parts[i:]) for i in range(len(parts)))
     return next((end for end in ends if end in known), None)
@@ -166,10 +166,12 @@ def place(
     start: Placement | None = None,
     wrong: Sequence[str] = (),
 ) -> Placement:
-    """The Placement a plan says; it need not fit. Tables without a row stand as in ``start``.
+    """The Placement that a plan describes, whether or not it fits.
 
-    BadInput names every row that is no legal option of its table, or whose ranks do not belong to
-    it, after what is known to be ``wrong`` already.
+    Tables without a row stay as in ``start``.
+
+    BadInput names every row that is not a legal option of its table, or whose ranks do not suit it,
+    after the problems already in ``wrong``.
     """
     problems = list(wrong)
     candidates: dict[int, list[int]] = {}
@@ -194,7 +196,7 @@ def place(
 
 @contextmanager
 def _noted(problems: list[str]) -> Iterator[None]:
-    """BadInput becomes one of the problems."""
+    """Add a BadInput to the problems."""
     try:
         yield
     except BadInput as error:
@@ -202,22 +204,22 @@ def _noted(problems: list[str]) -> Iterator[None]:
 
 
 def _candidates(options: Options, index: int, row: CurrentTable) -> list[int]:
-    """Options that a row may mean, the likeliest first."""
+    """Options that a row may mean, likeliest first."""
     table = options.model.tables[index]
     found = [o for o in options.of(index) if _means(options.choices[o], row)]
     if not found:
         names = [options.names[o] for o in options.of(index)]
         asked = "/".join([row.sharding_type, row.mode, *([str(row.ratio)] if row.ratio else [])])
         why = "; ".join(options.refused.get(table.name, ()))
-        raise BadInput(f"{row.where}: {asked} on {len(row.ranks or ())} ranks is no legal option; "
-                       f"{_few(asked, names)}{f' ({why})' if why else ''}")  # fmt: skip
+        raise BadInput(f"{row.where}: {asked} on {len(row.ranks or ())} ranks is not a legal "
+                       f"option; {_few(asked, names)}{f' ({why})' if why else ''}")  # fmt: skip
     wanted = row.dist_type or (table.dist_types[0] if table.kind == "dynamicemb" else None)
     return sorted(found, key=lambda o: (options.choices[o].dist_type != wanted,
                                         not options.choices[o].even))  # fmt: skip
 
 
 def _few(asked: str, names: list[str]) -> str:
-    """The allowed options, the nearest named, long lists cut."""
+    """The allowed options, with the nearest one suggested and long lists cut."""
     text = choice(asked, names)
     if len(names) <= 8:
         return text
@@ -242,7 +244,7 @@ def _means(choice: Choice, row: CurrentTable) -> bool:
 
 
 def _consistent(instance: Instance, candidates: Mapping[int, list[int]]) -> dict[int, int]:
-    """One option a table; where several mean the same, the one its fusion group can honour."""
+    """One option per table; if several mean the same, the one that its fusion group can honour."""
     group, level = instance.option_group, instance.option_level
     levels: dict[int, set[int]] = {}
     for options in candidates.values():
@@ -265,10 +267,10 @@ def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarra
     fixed = [instance.settled_ranks(block) for block in blocks]
     known = [ranks for ranks in fixed if ranks is not None]
     if len(known) == len(blocks):
-        told = [int(rank) for ranks in known for rank in ranks]
-        if row.ranks is not None and sorted(row.ranks) != sorted(told):
-            raise BadInput(f"{row.where}: {instance.option_names[option]} sits on ranks "
-                           f"{_short(told)}, found {_short(row.ranks)}")  # fmt: skip
+        expected = [int(rank) for ranks in known for rank in ranks]
+        if row.ranks is not None and sorted(row.ranks) != sorted(expected):
+            raise BadInput(f"{row.where}: {instance.option_names[option]} needs ranks "
+                           f"{_short(expected)}, found {_short(row.ranks)}")  # fmt: skip
         return known
     if row.ranks is None:
         raise BadInput(f"{row.where}: {instance.option_names[option]} needs its ranks")

@@ -20,27 +20,27 @@ from milp_planner.plans.plan_file import read_plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
 
-#: A plan object, a file of one, or what each table is pinned to (a trainer's file read back).
+#: A plan object, a file of one, or pins for each table (a trainer's file read back).
 TodaySource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
-#: Columns a CSV may leave out.
+#: Columns that a CSV may omit.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
-#: Wrong rows that are listed before they are counted.
+#: Most wrong rows listed; further ones are counted.
 MOST_WRONG = 20
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 
 
 @dataclass(frozen=True)
 class CurrentTable:
-    """What runs today for one table; None where it is not said."""
+    """Today's placement of one table; None for fields that are not given."""
 
     where: str
-    """What error sentences call the row."""
+    """Name of the row in error messages."""
     table: str
     mode: str
     sharding_type: str
     ratio: Fraction | None = None
-    """Of HYBRID and CACHING."""
+    """Cache ratio of HYBRID and CACHING."""
     ranks: tuple[int, ...] | None = None
     """In shard order."""
     dist_type: str | None = None
@@ -52,9 +52,9 @@ class CurrentTable:
 def read_today(source: TodaySource) -> list[CurrentTable]:
     """Rows of a plan; BadInput says file and line, what was found, what is allowed.
 
-    A Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics that TorchRec
-    prints (plain or ``.gz``); or a mapping of table names to pins, as
-    :func:`milp_planner.integrations.exports.read` returns.
+    The source is a Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics
+    that TorchRec prints (plain or ``.gz``); or a mapping of table names to pins, as returned by
+    :func:`milp_planner.integrations.exports.read`.
     """
     if isinstance(source, Mapping):
         return [_of_pin(name, pin) for name, pin in source.items()]
@@ -66,7 +66,7 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
             return [_of_stats(row) for row in printed_tables(path)]
         source = read_plan(path)
     if not source.tables:
-        raise BadInput(f"the plan of today has no tables: its status is {source.outcome.status}")
+        raise BadInput(f"today's plan has no tables: its status is {source.outcome.status}")
     return [
         CurrentTable(
             where=f"table {t.name}",
@@ -88,7 +88,7 @@ def printed_tables(path: Path) -> list[StatsTable]:
     text = _unpacked_text(path) if path.suffix.lower() == ".gz" else read_text(path)
     if not is_stats(text):
         raise BadInput(
-            f"{path}: is no plan; allowed: a plan.json, a .csv with the columns "
+            f"{path}: is not a plan; allowed: a plan.json, a .csv with the columns "
             f"{', '.join(COLUMNS[:5])}, or the statistics that TorchRec prints"
         )
     return read_stats(text, str(path))
@@ -98,7 +98,7 @@ def _unpacked_text(path: Path) -> str:
     try:
         return strict_json.read_bytes(path).decode("utf-8")
     except (InstanceError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: is no gzipped UTF-8 text: {error}") from None
+        raise BadInput(f"{path}: is not gzipped UTF-8 text: {error}") from None
 
 
 def _of_stats(row: StatsTable) -> CurrentTable:
@@ -115,7 +115,7 @@ def _of_stats(row: StatsTable) -> CurrentTable:
 
 def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
     if pin.mode is None or pin.sharding_type is None:
-        raise BadInput(f"the plan of today does not say mode and sharding type of table {name}")
+        raise BadInput(f"today's plan does not give mode and sharding type of table {name}")
     return CurrentTable(
         where=f"table {name}",
         table=name,
@@ -131,7 +131,7 @@ def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
 def read_csv(path: Path) -> list[CurrentTable]:
     """Rows of a CSV with the columns ``table, mode, ratio, sharding_type, ranks``.
 
-    BadInput names every wrong row, a line each.
+    BadInput names every wrong row, one per line.
 
     Ranks are written as ``0-3,6`` (quoted), ``0 1 2`` or ``all``; ``dist_type`` and
     ``column_width`` may be added.
@@ -150,9 +150,9 @@ def read_csv(path: Path) -> list[CurrentTable]:
 
 
 def refuse(wrong: Sequence[str]) -> None:
-    """BadInput with every sentence about a wrong row, a line each, if there is any.
+    """Raise BadInput with every sentence about a wrong row, one per line, if there is any.
 
-    A line break inside a quoted cell is shown as its picture.
+    A line break inside a quoted cell is shown as its symbol.
     """
     if wrong:
         wrong = [each.replace("\n", "␊") for each in wrong]
@@ -177,7 +177,7 @@ def _header(cells: list[str], path: Path) -> list[str]:
         if name not in COLUMNS:
             raise BadInput(f"{path}:1: unknown column {name!r}; {choice(name, COLUMNS)}")
         if names.count(name) > 1:
-            raise BadInput(f"{path}:1: column {name!r} is there twice")
+            raise BadInput(f"{path}:1: column {name!r} occurs twice")
     for name in COLUMNS:
         if name not in names and name not in OPTIONAL:
             raise BadInput(f"{path}:1: column {name!r} is missing; needs table, mode, ratio, "
@@ -208,7 +208,7 @@ def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
 
 
 def _ratio(text: str, mode: str, where: str) -> Fraction | None:
-    """The cache ratio of a tiered mode; 0 or 1 repeat what HOST_ONLY or HBM_ONLY say already."""
+    """The cache ratio of a tiered mode; HOST_ONLY and HBM_ONLY may repeat their 0 or 1."""
     if mode in TIERED and not text:
         raise BadInput(f"{where}: mode {mode} needs a ratio between 0 and 1")
     if not text:

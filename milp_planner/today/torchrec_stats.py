@@ -1,7 +1,7 @@
 """The statistics that TorchRec prints for a plan, read back table by table.
 
-The layout is that of ``EmbeddingStats`` of TorchRec (``planner/stats.py``, 1.0 to 1.9): between
-``# … #`` one row per table under the heading *Parameter Info*, columns apart by two blanks or more.
+The layout is that of ``EmbeddingStats`` of TorchRec (``planner/stats.py``, 1.0 to 1.9): between ``#
+… #`` one row per table under the heading *Parameter Info*, columns separated by two blanks or more.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class StatsTable:
     """One row of the printout."""
 
     where: str
-    """File and line, for sentences."""
+    """File and line, for error messages."""
     name: str
     """The module's path and the table, as printed."""
     sharding_type: str
     mode: str
-    """In our words."""
+    """Mode in this project's terms."""
     ratio: Fraction | None
     """Cache load factor of CACHING."""
     rows: int
     dim: int
     width: int | None
-    """Columns of a shard, where columns are cut."""
+    """Columns of a shard, if columns are cut."""
     ranks: str
     """As printed, such as ``0-3,6``; TorchRec sorts them."""
     cell: dict[str, str]
@@ -65,7 +65,7 @@ def is_stats(text: str) -> bool:
 
 
 def read_stats(text: str, what: str) -> list[StatsTable]:
-    """Every table of a printout, which sentences call ``what``."""
+    """Every table of a printout; ``what`` is its name in error messages."""
     lines = _cells(text)
     header: list[str] | None = None
     found = []
@@ -85,7 +85,7 @@ def read_stats(text: str, what: str) -> list[StatsTable]:
 
 
 def _numbered(tables: list[StatsTable]) -> list[StatsTable]:
-    """A name that returns, as in printouts made anonymous, gets ``_2``, ``_3`` … appended."""
+    """Repeated names, as in anonymised printouts, get ``_2``, ``_3`` … appended."""
     seen: dict[str, int] = {}
     found = []
     for table in tables:
@@ -96,7 +96,7 @@ def _numbered(tables: list[StatsTable]) -> list[StatsTable]:
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Numbers and cells of the lines below the heading, until a line that is empty."""
+    """Numbers and cells of the lines below the heading, up to an empty line."""
     below = False
     for number, line in enumerate(text.splitlines(), start=1):
         inner = line.strip().strip("#").strip()
@@ -148,7 +148,7 @@ def _ratio(text: str, where: str) -> Fraction:
     return ratio
 
 
-#: Of the printout, besides those that name the plan.
+#: Columns of the printout needed besides those that describe the plan.
 NEEDED = ("Num Indices", "Sum Num Poolings", "Features", "Output", "Weighted", "Batch Sizes")
 FIELDS = (
     "name", "rows", "dim", "output", "num_features", "weighted", "pooling_factor",
@@ -161,10 +161,10 @@ def model_files(
 ) -> tuple[str, str]:
     """The text of a model.yaml and of the tables.csv that it names.
 
-    What TorchRec calls *Num Indices* is the ids of a sample over all features of a table: features
-    × poolings × pooling factor (or × sequence length). Element types and the optimizer are given
-    because the printout says none of them. BadInput for missing columns, cells that are no numbers,
-    or tables of several batches.
+    TorchRec's *Num Indices* are the ids of a sample over all features of a table: features ×
+    poolings × pooling factor (or × sequence length). Element types and the optimizer are arguments
+    because the printout does not contain them. BadInput for missing columns, cells that are not
+    numbers, or tables of several batches.
     """
     names = _short([table.name for table in stats])
     rows = [_model_row(table, short) for table, short in zip(stats, names, strict=True)]
@@ -220,7 +220,7 @@ def _digits(value: float) -> float:
 
 
 def _batch(stats: Sequence[StatsTable]) -> int:
-    """The batch a rank that the tables name most; ``2560*4`` is that of four features."""
+    """The batch per rank that most tables name; ``2560*4`` is that of four features."""
     named = [table.cell["Batch Sizes"].partition("*")[0].partition(",")[0] for table in stats]
     sizes = Counter(int(text) for text in named if text.strip().isdigit())
     if not sizes:
@@ -229,7 +229,7 @@ def _batch(stats: Sequence[StatsTable]) -> int:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Names without the module path that all of them begin with."""
+    """Names without their common module path."""
     parts = [name.split(".") for name in names]
     shared = 0
     while all(len(p) > shared + 1 and p[shared] == parts[0][shared] for p in parts):

@@ -1,8 +1,9 @@
-"""A plan in the words of the trainer that reads it, and back.
+"""A plan in the format of the trainer that reads it, and back.
 
 Every format is a module with ``write(plan) -> str``, ``notes(plan) -> list[str]`` (what the format
-cannot say) and ``read(text, model) -> dict[str, PinSpec]`` (what a file of that format fixes). One
-whose files say more than placements also has ``workload(text, model)`` and ``unread(text)``.
+cannot express) and ``read(text, model) -> dict[str, PinSpec]`` (what a file of that format fixes).
+A format whose files hold more than placements also has ``workload(text, model)`` and
+``unread(text)``.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ FORMATS = {
 
 
 class Format(Protocol):
-    """What each module of this package offers."""
+    """Functions of each format's module."""
 
     def write(self, plan: Plan) -> str:
         """The plan as text of this format."""
 
     def notes(self, plan: Plan) -> list[str]:
-        """Sentences about what the format cannot say."""
+        """Sentences about what the format cannot express."""
 
     def read(self, text: str, model: Model) -> dict[str, PinSpec]:
-        """What a text of this format fixes, by table."""
+        """Pins that a text of this format fixes, by table."""
 
 
 def get(name: str) -> Format:
@@ -77,7 +78,7 @@ def write(plan: Plan, to: str) -> str:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse a placement that breaks a constraint, or costs something else than the plan says."""
+    """Refuse a placement that breaks a constraint or whose cost differs from the plan's."""
     verdict, outcome = plan.verdict, plan.outcome
     if verdict is None:
         return
@@ -88,12 +89,12 @@ def _check(plan: Plan) -> None:
     if problem is not None:
         raise BadInput(
             f"the plan's placement is refuted: {problem}; nothing was exported "
-            "(milp-planner verify tells more)"
+            "(see milp-planner verify)"
         )
 
 
 def read(text: str, to: str, model: Model) -> dict[str, PinSpec]:
-    """What a file of a format fixes for the tables of a model; None for fields it does not hold.
+    """Pins that a file of a format fixes, by table; None for fields that it does not hold.
 
     BadInput for unknown tables and illegal values, with the nearest valid name.
     """
@@ -107,13 +108,13 @@ def workload(text: str, to: str, model: Model) -> dict[str, Any]:
 
 
 def unread(text: str, to: str) -> list[str]:
-    """What a file says and neither pins nor workload hold, in sentences."""
+    """Sentences about contents of a file that neither pins nor workload hold."""
     reader = getattr(get(to), "unread", None)
     return [] if reader is None else list(reader(text))
 
 
 MANY = 12
-"""Error sentences list table names up to this many."""
+"""Error messages list up to this many table names."""
 
 
 def with_pins(model: Model, pins: Mapping[str, PinSpec]) -> Model:
@@ -146,7 +147,7 @@ def pin(where: str, **fields: Any) -> PinSpec:
 
 
 def known(model: Model, name: Any, where: str) -> Table:
-    """The model's table of that name; BadInput names the nearest."""
+    """The model's table of that name; BadInput suggests the nearest name."""
     for table in model.tables:
         if table.name == name:
             return table
@@ -164,7 +165,7 @@ def proper_ratio(value: Any, where: str) -> Fraction:
     """A cache ratio strictly between 0 and 1, from a number or text such as ``"1/3"``."""
     try:
         if isinstance(value, float) and math.isfinite(value):
-            ratio = Fraction(str(value))  # as it prints, however many digits that takes
+            ratio = Fraction(str(value))  # as printed, with all digits
         else:
             ratio = parse_fraction(value, "a number between 0 and 1")
     except ValueError as error:

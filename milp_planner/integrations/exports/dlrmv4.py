@@ -1,4 +1,4 @@
-"""MLPerf DLRMv4's environment: where tables go, and what a plan was priced for; written and read.
+"""MLPerf DLRMv4's environment: where tables go, and the workload of a plan; written and read.
 
 Three variables place tables; others give batch, exchange, codec, deduplication and memory.
 
@@ -51,15 +51,15 @@ VARIABLES = (*PLACING, BATCH, FORWARD, BACKWARD, CODEC, DEDUP, HBM)
 
 WIRE = ("fp32", "bf16", "fp16")
 _CODECS = {"0": "stock", "1": "low_memory"}
-"""Full fp32 temporary for the clamp; cast first."""
+"""0: a full fp32 temporary for the clamp; 1: cast first."""
 _FLAGS = {"0": False, "1": True}
 _DEFAULT = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 
 
 def environment(plan: Plan) -> dict[str, str]:
-    """The variables under which the trainer runs a plan as it was priced.
+    """The variables with which the trainer runs a plan as priced.
 
-    BadInput for a table these controls cannot place: HYBRID, grid_shard, or of dynamicemb.
+    BadInput for a table that these variables cannot place: HYBRID, grid_shard, or dynamicemb.
     """
     placements = {placed.name: _placement(placed) for placed in plan.tables}
     common = Counter(placements.values()).most_common(1)
@@ -80,22 +80,22 @@ def write(plan: Plan) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the variables do not say."""
-    work, said = plan.model.workload, _priced_for(plan)
+    """Sentences about what the variables cannot express."""
+    work, expressed = plan.model.workload, _priced_for(plan)
     free = min(plan.cluster.usable_hbm(plan.model)) / 2**30
     found = ["the ranks are left to the trainer's own planner"]
-    if HBM in said:
+    if HBM in expressed:
         found.append(f"{HBM} is before reservations; the plan keeps within {free:.1f} GiB")
     else:
         found.append(f"{HBM} counts in whole GiB, of which a rank has none")
-    if FORWARD not in said or BACKWARD not in said:
-        found.append(f"the exchange in {work.exchange_dtype} has no value there")
+    if FORWARD not in expressed or BACKWARD not in expressed:
+        found.append(f"the exchange in {work.exchange_dtype} cannot be expressed")
     if work.codec_peak_factor is not None and not _plain(work):
         found.append(
-            f"a codec that needs {work.codec_peak_factor:g} times its input has no value there"
+            f"a codec that needs {work.codec_peak_factor:g} times its input cannot be expressed"
         )
     if any(placed.stash for placed in plan.tables):
-        found.append("which tables are stashed has no place there")
+        found.append("no variable says which tables are stashed")
     if any(placed.column_shards > 1 for placed in plan.tables):
         found.append("the width of column shards is left to the trainer")
     ratios = sorted({str(p.cache_ratio) for p in plan.tables if p.mode == "CACHING"})
@@ -105,7 +105,7 @@ def notes(plan: Plan) -> list[str]:
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
-    """What a sourced file of these variables fixes; see :func:`read_environment`."""
+    """Pins that a sourced file of these variables fixes; see :func:`read_environment`."""
     return read_environment(assignments(text), model)
 
 
@@ -127,25 +127,25 @@ def workload(text: str, model: Model) -> dict[str, Any]:
 
 
 def unread(text: str) -> list[str]:
-    """What the file says and a model does not hold, in sentences."""
-    variables, said = assignments(text), []
+    """Sentences about contents of the file that a model does not hold."""
+    variables, sentences = assignments(text), []
     if HBM in variables:
         cap = _whole(variables, HBM)
-        said.append(
+        sentences.append(
             f"{HBM}={cap} is the cluster's, not the model's: plan on one whose ranks have "
             f"hbm: {cap}GiB"
         )
     others = [name for name in variables if name not in VARIABLES]
     if others:
-        said.append(f"not read: {', '.join(others)}")
-    return said
+        sentences.append(f"not read: {', '.join(others)}")
+    return sentences
 
 
 def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, PinSpec]:
-    """Mode and sharding type that the three variables fix, each None where the trainer decides.
+    """Mode and sharding type that the three variables fix, each None if the trainer decides.
 
-    ``variables`` may be ``os.environ``: other names are ignored, missing ones mean *auto* and
-    nothing. BadInput for unknown tables (where the trainer only warns), unknown placements or
+    ``variables`` may be ``os.environ``: other names are ignored, missing ones mean *auto* and no
+    overrides. BadInput for unknown tables (where the trainer only warns), unknown placements or
     sharding types, and entries that are not ``table=value``.
     """
     default = one_of(variables.get(PLACEMENT) or "auto", _MODES, PLACEMENT)
@@ -168,10 +168,10 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
 def assignments(text: str) -> dict[str, str]:
     """Variables that sourcing a text would set; those in ``EMB_`` must be among :data:`PLACING`.
 
-    Comments, several assignments a line, lines continued by a backslash, and ``${NAME:-default}``
-    are understood; the last needs no surrounding environment: NAME as set before, else the default.
-    A variable set to nothing is unset, as for the trainer. BadInput for lines that hold anything
-    else, and misspelt ``EMB_`` names, with their number.
+    Comments, several assignments per line, lines continued by a backslash, and ``${NAME:-default}``
+    are understood; the last does not use the surrounding environment: it is NAME as set before, or
+    the default. A variable set to the empty string is unset, as for the trainer. BadInput, with the
+    line number, for lines that hold anything else and for misspelt ``EMB_`` names.
     """
     found: dict[str, str] = {}
     for number, line in _lines(text):
@@ -190,7 +190,7 @@ def assignments(text: str) -> dict[str, str]:
 
 
 def _priced_for(plan: Plan) -> dict[str, str]:
-    """What the workload and the smallest rank are, as far as there are words for it."""
+    """The workload and the smallest rank, as far as variables express them."""
     work = plan.model.workload
     found = {BATCH: str(work.batch_per_rank)}
     backward = work.exchange_dtype_backward or work.exchange_dtype
@@ -231,12 +231,12 @@ def _pairs(variables: Mapping[str, str], key: str, model: Model) -> list[tuple[s
 
 
 def _plain(workload: Workload) -> bool:
-    """Whether both ways go uncoded."""
+    """Whether both directions are sent uncoded."""
     return workload.exchange_dtype == "fp32" and workload.exchange_dtype_backward in (None, "fp32")
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Logical lines with the number of their first physical one."""
+    """Logical lines, each with the number of its first physical line."""
     held, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         first = first or number

@@ -1,8 +1,8 @@
 """dynamicemb's table options for the dynamicemb tables of a plan, one set per fusion group.
 
-The runtime fuses tables with equal grouped keys and gives all of them the share
-s = Σ ``local_hbm_for_values`` / Σ value bytes; so the bytes written here are, table by table, the
-plan's ratio of ``max_capacity`` rows, and the share of every group is the plan's again.
+The runtime fuses tables with equal grouped keys and gives all of them the share s = Σ
+``local_hbm_for_values`` / Σ value bytes; so the bytes written for each table are the plan's ratio
+of ``max_capacity`` rows, and every group gets the plan's share.
 
 References
 ----------
@@ -29,7 +29,7 @@ from milp_planner.pricing.storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
 DIST_TYPES = ("continuous", "roundrobin", "hash_roundrobin")
-"""Routing rules that dynamicemb has; this project's own further rule is not among them."""
+"""Routing rules of dynamicemb, without this project's additional rule."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def write(plan: Plan) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the table options do not hold."""
+    """Sentences about what the table options do not hold."""
     found = []
     static = [table.name for table in plan.tables if table.kind == "torchrec"]
     if static:
@@ -65,9 +65,9 @@ def notes(plan: Plan) -> list[str]:
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
-    """What such a JSON text fixes: mode, cache ratio and routing rule.
+    """Pins that such a JSON text fixes: mode, cache ratio and routing rule.
 
-    BadInput for text that is no such document, unknown or TorchRec tables, options the runtime
+    BadInput for text that is no such document, unknown or TorchRec tables, options that the runtime
     refuses, and tables that would fuse although their shares of HBM differ.
     """
     found = _parse(text)
@@ -149,7 +149,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _share(table: Table, options: dict[str, Any], model: Model, world: int) -> Fraction:
-    """The table's share s of values in HBM, undone of the rounding up to whole bytes."""
+    """The table's share s of values in HBM, with the rounding up to whole bytes undone."""
     where = f"table {table.name!r}"
     capacity, local = options.get("max_capacity"), options.get("local_hbm_for_values")
     for key, value in (("max_capacity", capacity), ("local_hbm_for_values", local)):
@@ -186,7 +186,7 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> PinSpec:
 
 
 def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:
-    """What must agree for two tables to fuse."""
+    """The values that must agree for two tables to fuse."""
     names = ("caching", "dist_type", "index_type", "score_strategy", "external_storage")
     more = ("admit_strategy", "training")
     return (

@@ -1,14 +1,14 @@
-"""What HugeCTR's ``EmbeddingCollectionConfig.shard`` takes, as JSON.
+"""The arguments of HugeCTR's ``EmbeddingCollectionConfig.shard``, as JSON.
 
-Who holds a part of which table (``shard_matrix``), how each is cut (``shard_strategy``) and
-compressed (``compression_strategy``). Row parts are not written: a table has as many as ranks hold
-it for each of its column parts. In the order of the ranks, runs of so many hold the column parts
-from the left, and row i is on number i mod the run's length.
+They say which ranks hold parts of which table (``shard_matrix``), and how each table is cut
+(``shard_strategy``) and compressed (``compression_strategy``). Row parts are not written: their
+number is the table's ranks divided by its column parts. In rank order, runs of that many ranks hold
+the column parts from the left, and row i is on rank number (i mod the run's length) of its run.
 
 References
 ----------
 NVIDIA-Merlin/HugeCTR at 2f2016fa, ``HugeCTR/include/embeddings/embedding_collection.hpp`` and
-``HugeCTR/src/embeddings/embedding_collection.cpp``, where the rules are that :func:`read` checks.
+``HugeCTR/src/embeddings/embedding_collection.cpp``, which has the rules that :func:`read` checks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GROUPS = ("dp", "mp")
 
 
 def write(plan: Plan) -> str:
-    """The three values as JSON, tables by their names; every table is reduced, none made unique."""
+    """The three values as JSON, with tables by name, all compressed by Reduction."""
     matrix: list[list[str]] = [[] for _ in range(plan.cluster.num_ranks)]
     for placed in plan.tables:
         for rank in sorted(rank for block in placed.ranks for rank in block):
@@ -48,18 +48,18 @@ def write(plan: Plan) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the values do not hold."""
+    """Sentences about what the values do not hold."""
     if plan.model.workload.cost_model == "embark_hierarchical":
         return ["set CommunicationStrategy.Hierarchical, for which the plan was priced"]
     return []
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
-    """What such values fix: sharding type, column width and ranks of every table.
+    """Pins that such values fix: sharding type, column width and ranks of every table.
 
-    A table goes by its name, or by its place in the model where no table has that name. BadInput
-    for what HugeCTR itself refuses: tables unknown, in no group or in two, column parts that do not
-    divide the width or the ranks, a data-parallel table that is not everywhere.
+    A table is given by its name, or by its index in the model if no table has that name. BadInput
+    for what HugeCTR itself refuses: tables that are unknown, in no group or in two, column parts
+    that do not divide the width or the ranks, a data-parallel table that is not on all ranks.
     """
     document = _parse(text)
     holders = _holders(document["shard_matrix"], model)
@@ -85,7 +85,7 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
 
 
 def unread(text: str) -> list[str]:
-    """What the prices do not know: ids made unique before they are sent."""
+    """A sentence about what prices ignore: ids made unique before they are sent."""
     unique = (_parse(text).get("compression_strategy") or {}).get("Unique") or []
     if not unique:
         return []
@@ -130,7 +130,9 @@ def _groups(strategy: list[Any], model: Model) -> Iterator[tuple[str, Table, int
         for entry in group[1]:
             pair = entry if isinstance(entry, list) else [entry, 1]
             if len(pair) != 2 or type(pair[1]) is not int or pair[1] < 1:
-                raise BadInput(f"{where}: found {entry!r}; allowed: a table, or it and its columns")
+                raise BadInput(
+                    f"{where}: found {entry!r}; allowed: a table, or a table and its columns"
+                )
             yield name, _table(pair[0], model, where), pair[1]
 
 
@@ -144,12 +146,12 @@ def _table(name: Any, model: Model, where: str) -> Table:
 
 
 def _check_cut(where: str, group: str, columns: int, table: Table, held: tuple[int, int]) -> None:
-    """Refuse what HugeCTR does; ``held`` are the table's ranks and all."""
+    """Refuse what HugeCTR refuses; ``held`` is the number of the table's ranks and of all ranks."""
     holders, ranks = held
     if group == "dp" and (columns > 1 or holders != ranks):
         raise BadInput(f"{where}: is data-parallel; allowed: all {ranks} ranks and no column parts")
     if not holders or holders % columns or table.dim % columns:
         raise BadInput(
-            f"{where}: {columns} column parts; allowed: what divides its {holders} ranks (one at "
-            f"least) and its {table.dim} columns"
+            f"{where}: {columns} column parts; allowed: a divisor of its {holders} ranks (at least "
+            f"one) and of its {table.dim} columns"
         )

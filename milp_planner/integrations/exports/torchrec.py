@@ -67,7 +67,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
 def _collection(plan: Plan) -> dict[str, Any]:
     """Arguments of TorchRec's ``DMPCollection``, and of its train pipeline, for a sharding group.
 
-    A node group is what table-row-wise and grid shards lie on.
+    A node group is the set of ranks of table-row-wise and grid shards.
     """
     two_d, cluster = plan.cluster.two_d, plan.cluster
     if two_d is None or cluster.replicas == 1:
@@ -89,7 +89,7 @@ def write(plan: Plan) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the ShardingPlan does not hold."""
+    """Sentences about what the ShardingPlan does not hold."""
     found = []
     dynamic = [table.name for table in plan.tables if table.kind == "dynamicemb"]
     stored = [table for table in plan.tables if table.kernel in STORES]
@@ -108,7 +108,7 @@ def notes(plan: Plan) -> list[str]:
         )
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
-        found.append(f"{listed(virtual, 3)}: the table's own config says use_virtual_table")
+        found.append(f"{listed(virtual, 3)}: set use_virtual_table in the table's own config")
     found += _on_collection(plan)
     over = _over_machines(plan)
     if over and plan.cluster.replicas == 1:
@@ -122,14 +122,14 @@ def notes(plan: Plan) -> list[str]:
 
 
 def _on_collection(plan: Plan) -> list[str]:
-    """What training with several sharding groups needs besides."""
+    """Sentences about further needs of training with several sharding groups."""
     two_d, groups = plan.cluster.two_d, plan.cluster.replicas
     if two_d is None or groups == 1:
         return []
     never = two_d.sync_interval == "never"
     often = None if never else two_d.sync_interval
     found = [
-        f"the plan is that of one of {groups} sharding groups: build DMPCollection with the "
+        f"the plan is for one of {groups} sharding groups: build DMPCollection with the "
         "arguments under dmp_collection, and the train pipeline with "
         f"dmp_collection_sync_interval_batches={often}"
     ]
@@ -153,10 +153,10 @@ def _over_machines(plan: Plan) -> list[PlacedTable]:
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
-    """What such a JSON text fixes: sharding type, mode, load factor, column width and ranks.
+    """Pins that such a JSON text fixes: sharding type, mode, load factor, column width and ranks.
 
-    BadInput for text that is no such document, tables the model does not have, TorchRec tables it
-    misses, and shards that do not cover their table.
+    BadInput for text that is no such document, tables that the model does not have, missing
+    TorchRec tables, and shards that do not cover their table.
     """
     pins: dict[str, PinSpec] = {}
     away = _stashed(text)
@@ -171,7 +171,7 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
 
 
 def _stashed(text: str) -> list[str] | None:
-    """Names that a document lists as stashed; None where it says nothing of it."""
+    """Names that a document lists as stashed; None if it has no such list."""
     found = _parse(text).get("stash_weights")
     if found is not None and not (isinstance(found, list) and all(type(n) is str for n in found)):
         raise BadInput("stash_weights: must be a list of names of tables")
@@ -190,7 +190,7 @@ def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """The document, its head checked."""
+    """The document, with its head checked."""
     found = read_json(text, "ShardingPlan").data
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise BadInput(f"not a ShardingPlan file: its format must be {FORMAT!r}")
@@ -239,7 +239,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
 
 
 def key_value_params(plan: Plan, placed: PlacedTable) -> dict[str, int]:
-    """What a key-value kernel is configured with, as priced: MiB, GiB and bytes a shard."""
+    """Configuration of a key-value kernel as priced: MiB, GiB and bytes per shard."""
     table = plan.model.table(placed.name)
     shards = plan.shards(placed.name)
     rows = max(shard.rows[1] - shard.rows[0] for shard in shards if shard.rows is not None)
@@ -257,7 +257,7 @@ def key_value_params(plan: Plan, placed: PlacedTable) -> dict[str, int]:
 
 
 def _l1_ratio(table: Table, entry: dict[str, Any], sizes: list[list[int]]) -> Fraction:
-    """Share of the largest shard's rows that its cache takes, in hundredths; a fifth uncapped."""
+    """Share of the largest shard's rows in its cache, in hundredths; a fifth if uncapped."""
     where = f"table {table.name!r}: key_value_params"
     params = entry.get("key_value_params") or {}
     if not isinstance(params, dict):

@@ -1,8 +1,8 @@
 """A TorchEasyRec config fragment: constraints of a plan's tables, feature by feature.
 
-TorchEasyRec's config says less than a plan: sharding types and kernels of TorchRec tables, and
+TorchEasyRec's config holds less than a plan: sharding types and kernels of TorchRec tables, and
 capacity and ``cache_load_factor`` of dynamicemb tables, whose mode and routing its own planner
-sets. What cannot be said is refused, or written as a comment where the trainer decides it.
+sets. What it cannot express is refused, or written as a comment if the trainer decides it.
 
 References
 ----------
@@ -27,7 +27,8 @@ from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
-#: The fields read and written, by message: (name, type, repeated); proto2, so absence is known.
+#: The fields read and written, by message: (name, type, repeated); proto2, so absent fields are
+#: distinguishable.
 _FIELDS = {
     "Config": [("feature_configs", "FeatureConfig", True)],
     "FeatureConfig": [("id_feature", "IdFeature", False)],
@@ -45,8 +46,8 @@ _SCORES = {"timestamp": "TIMESTAMP", "step": "STEP", "lfu": "LFU", "customized":
 def write(plan: Plan) -> str:
     """``feature_configs`` blocks to merge into a pipeline config, one per feature.
 
-    BadInput for a dynamicemb table that is HOST_ONLY, not routed round-robin, or scored in a way
-    the config has no word for.
+    BadInput for a dynamicemb table that is HOST_ONLY, not routed round-robin, or has a score
+    strategy that the config cannot express.
     """
     lines = ["# Constraints of a milp-planner plan; merge into your feature_configs."]
     for placed in plan.tables:
@@ -66,10 +67,10 @@ def write(plan: Plan) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """What the config leaves to TorchEasyRec."""
+    """Sentences about what the config leaves to TorchEasyRec."""
     found = ["the ranks are left to TorchEasyRec's planner"]
     if any(placed.stash for placed in plan.tables):
-        found.append("which tables are stashed has no place there")
+        found.append("no field says which tables are stashed")
     if any(p.column_shards > 1 for p in plan.tables):
         found.append("the width of column shards is left to TorchRec")
     static = sorted({str(p.cache_ratio) for p in plan.tables
@@ -88,7 +89,7 @@ def notes(plan: Plan) -> list[str]:
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:
-    """What such a fragment fixes: sharding type and mode, or a dynamicemb table's ratio.
+    """Pins that such a fragment fixes: sharding type and mode, or a dynamicemb table's ratio.
 
     BadInput for text that cannot be parsed, unknown features or tables, illegal values, and
     features of one table that disagree.
@@ -97,9 +98,9 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
     try:
         text_format.Parse(text, config, allow_unknown_field=True)
     except (text_format.ParseError, UnicodeError) as error:
-        raise BadInput(f"no text-format config (line:column : what): {error}") from None
+        raise BadInput(f"not a text-format config (line:column : problem): {error}") from None
     except RecursionError:
-        raise BadInput("no text-format config: nested too deeply") from None
+        raise BadInput("not a text-format config: nested too deeply") from None
     pins: dict[str, PinSpec] = {}
     for block in config.feature_configs:
         if not block.HasField("id_feature"):
@@ -113,7 +114,7 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
 
 @cache
 def _config_class() -> Any:
-    """The message class of a config, as far as a plan speaks of it."""
+    """The message class of the part of a config that a plan uses."""
     file = descriptor_pb2.FileDescriptorProto(name="tzrec_fragment.proto", package="tzrec_fragment")
     field = descriptor_pb2.FieldDescriptorProto
     for name, fields in _FIELDS.items():
@@ -187,7 +188,7 @@ def _read_feature(table: Table, feature: Any) -> PinSpec:
 
 
 def _only(feature: Any, key: str, allowed: Mapping[str, str] | tuple[str, ...], where: str) -> Any:
-    """What the one value of a repeated constraint means; None where it is absent."""
+    """The meaning of the one value of a repeated constraint; None if it is absent."""
     found = getattr(feature.embedding_constraints, key)
     if len(found) > 1:
         raise BadInput(f"{where}: {key} occurs {len(found)} times; allowed: once")

@@ -1,4 +1,4 @@
-"""TorchRec, for real: its model, topology and constraints to an Instance, and plans back.
+"""The TorchRec library: its model, topology and constraints to an Instance, and plans back.
 
 ``MilpShardingPlanner`` replaces TorchRec's ``EmbeddingShardingPlanner``. Importing this loads
 TorchRec, or says what to install.

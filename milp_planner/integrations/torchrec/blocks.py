@@ -1,7 +1,7 @@
 """A TorchRec ShardingOption as the blocks of an Instance's option.
 
 The positions of an option's blocks, one block after another, are its shards in TorchRec's order.
-Where each kind may go follows TorchRec 1.8.0's ``GreedyPerfPartitioner``.
+The places allowed for each kind follow TorchRec 1.8.0's ``GreedyPerfPartitioner``.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def groups_of(together: Together, tables: Mapping[str, Sequence[ShardingOption]]
                 raise BadInput(f"together: table {name!r} is named twice")
             if any(option.dependency for option in tables[name]):
                 raise BadInput(
-                    f"together: table {name!r} is a tower's, which shares a host already"
+                    f"together: table {name!r} is in a tower, which already shares a host"
                 )
             found[name] = index
     return found
 
 
 def whole(table: str, options: Sequence[ShardingOption]) -> list[ShardingOption]:
-    """Options that put the whole table on one rank; BadInput when it has none."""
+    """Options that put the whole table on one rank; BadInput if it has none."""
     kept = [o for o in options if o.partition_by == "device" and len(o.shards) == 1]
     if not kept:
         raise BadInput(f"together: table {table!r} has no option on a single rank (table_wise)")
@@ -70,18 +70,18 @@ USABLE = "usable"
 
 @dataclass(frozen=True)
 class Places:
-    """Where shards may sit and what is there."""
+    """Where shards may be placed, and the capacities there."""
 
     machines: tuple[tuple[int, ...], ...]
-    """Partition of the ranks. Hosts (``local_world_size`` ranks) when DDR is pooled by machine,
-    else the groups that TorchRec places machine-bound shards on."""
+    """Partition of the ranks. Hosts (``local_world_size`` ranks) if DDR is pooled by machine, else
+    the groups on which TorchRec places machine-bound shards."""
     groups: tuple[tuple[int, ...], ...]
     """Runs of ``intra_group_size`` ranks (a host, or a pod of hosts): where table_row_wise and
     table_column_wise shards go. A remainder shorter than a group takes none."""
     resources: tuple[Capacity, ...]
     usable: bool
     """Whether every rank can hold something; if not, each shard takes one unit of :data:`USABLE`,
-    which ranks overbooked by reservations have none of."""
+    and ranks overbooked by reservations have none."""
 
     @property
     def ranks(self) -> int:
@@ -98,7 +98,7 @@ def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -
     """Read machines and capacities from a Topology (after reservations), device by device.
 
     DDR counts by ``rank``, which is TorchRec's own rule, or by ``machine``, which pools the DDR of
-    a host's ranks; SSD only where some shard uses it.
+    a host's ranks; SSD is read only if some shard uses it.
     """
     group, host = topology.intra_group_size, topology.local_world_size
     world = topology.world_size
@@ -136,7 +136,7 @@ Group = tuple[int, ...]
 def blocks(
     option: ShardingOption, where: Places, rating: Phased, group: Group | None = None
 ) -> list[Block]:
-    """Blocks of one option with storage and perf estimated.
+    """Blocks of one option whose storage and perf are estimated.
 
     ``group`` confines a machine-placed option to these ranks (for tables that must share a machine,
     or groups that are not the Instance's machines), or a single shard to one rank. BadInput, naming
@@ -163,7 +163,7 @@ def _uniform(option: ShardingOption, where: Places, rating: Phased) -> Block:
 
 
 def _any_rank(option: ShardingOption, where: Places, rating: Phased) -> Block:
-    # A key-value table has one store a rank, so its column shards sit on different ranks.
+    # A key-value table has one store per rank, so its column shards are on different ranks.
     distinct = option.sharding_type == "column_wise" and option.compute_kernel == "key_value"
     entries = _entries(option, option.shards, where, rating)
     return Block(Where.ANY_RANK, entries, count=len(option.shards), distinct=distinct)
@@ -187,9 +187,9 @@ def _host(option: ShardingOption, where: Places, rating: Phased, group: Group | 
 
 
 def _grid(option: ShardingOption, where: Places, rating: Phased) -> list[Block]:
-    """Column slices, each over a whole machine: different machines, or whole rounds of them all.
+    """Column slices, each over a whole machine: different machines, or whole rounds over all.
 
-    TorchRec walks its machines in circles when there are more slices than machines.
+    TorchRec goes round its machines if there are more slices than machines.
     """
     if not set(where.groups) <= set(where.machines):
         raise _refuse(option, "pods of several hosts with DDR pooled by machine", "ddr='rank'")
@@ -217,7 +217,7 @@ def _among(where: Places) -> list[int] | None:
 def _entries(
     option: ShardingOption, shards: Sequence[TorchShard], where: Places, rating: Phased
 ) -> list[Shard]:
-    """One entry all shards share, or runs of equal ones."""
+    """One entry for all shards, or runs of equal ones."""
     parts = [_entry(option, shard, where, rating) for shard in shards]
     runs = [(part, len(list(same))) for part, same in groupby(parts)]
     if len(runs) == 1:
@@ -246,7 +246,7 @@ def _entry(
 
 def _count(option: ShardingOption, expected: int) -> None:
     if len(option.shards) != expected:
-        raise _refuse(option, f"{len(option.shards)} shards", f"{expected}, one a rank")
+        raise _refuse(option, f"{len(option.shards)} shards", f"{expected}, one per rank")
 
 
 def _refuse(option: ShardingOption, found: str, allowed: str) -> BadInput:

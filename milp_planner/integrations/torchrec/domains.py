@@ -1,8 +1,8 @@
-"""NVLink domains for TorchRec's estimator, whose two default bandwidths cannot say them.
+"""NVLink domains for TorchRec's estimator, whose two default bandwidths cannot express them.
 
 TorchRec counts the hosts of a domain in ``Topology(pod_size=…)`` and cuts table-row-wise and grid
-shards over them, but prices every exchange of more than a host's ranks at the network's speed. Its
-``GeneralizedCommsBandwidth`` is where that can be put right.
+shards over them, but prices every exchange of more than a host's ranks at the network's speed. A
+``GeneralizedCommsBandwidth`` can correct that.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class DomainBandwidths(GeneralizedCommsBandwidth):
     Parameters
     ----------
     intra, inter : float
-        Of one rank inside its domain and between domains.
+        Bandwidth of one rank inside its domain and between domains.
     domain_ranks : int
         Ranks of a domain.
 
     Notes
     -----
-    TorchRec asks with the ranks on a host and the ranks of the collective. The second leg of
-    table-row-wise, between groups, comes as one rank a host, so hosts of a single GPU cannot be
-    told from it. An all-reduce keeps TorchRec's rule: all network cards of a host.
+    TorchRec passes the ranks on a host and the ranks of the collective. For the second leg of
+    table-row-wise, between groups, it passes one rank per host, which looks the same as hosts of a
+    single GPU. An all-reduce keeps TorchRec's rule: all network cards of a host.
     """
 
     def __init__(self, intra: float, inter: float, domain_ranks: int) -> None:
@@ -63,9 +63,8 @@ class DomainBandwidths(GeneralizedCommsBandwidth):
 def topology_of(cluster: Cluster) -> Topology:
     """TorchRec's topology of a cluster, with its domains.
 
-    Capacities are taken as they are (reservations are TorchRec's to make), DDR in equal shares a
-    rank. BadInput where ranks, machines or domains differ, or where machines of one rank are in a
-    domain.
+    Capacities are taken as they are (TorchRec makes the reservations), DDR in equal shares per
+    rank. BadInput if ranks, machines or domains differ, or if machines of one rank are in a domain.
     """
     first, links = cluster.machines[0], cluster.interconnect
     size = len(first.ranks)

@@ -1,8 +1,8 @@
-"""TorchRec's ``PlannerError``, carrying what our mathematics knows about the failure.
+"""TorchRec's ``PlannerError``, with what we proved about the failure.
 
-How much memory is missing, tier by tier: sums come from the options themselves; the least capacity
-that would do is the answer of a solved Instance (:mod:`formulations.diagnose`), with the bound that
-was proved for it.
+It says how much memory is missing, tier by tier: sums come from the options themselves; the least
+sufficient capacity comes from solving an Instance (:mod:`formulations.diagnose`), with its proved
+bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TIERS = ("hbm", "ddr", "ssd")
 
 @dataclass(frozen=True)
 class Shortfall:
-    """How much one tier is short of."""
+    """How much memory one tier is short of."""
 
     tier: str
     """``hbm``, ``ddr`` or ``ssd``."""
@@ -35,17 +35,17 @@ class Shortfall:
     needed: int
     """Bytes that the leanest options of all tables take, over all places together."""
     least: Least | None = None
-    """The least uniform capacity at which a plan exists, the other tiers as they are; None when it
-    was not asked for."""
+    """The least uniform capacity at which a plan exists, with the other tiers as they are; None if
+    not computed."""
 
     @property
     def short_by(self) -> int:
-        """Bytes missing over all places together (0 when the sum suffices and packing fails)."""
+        """Bytes missing over all places together (0 if the sum suffices and packing fails)."""
         return max(0, self.needed - self.capacity)
 
     @property
     def short_per_place(self) -> int | None:
-        """Bytes the smallest place is short of at least, as proved; None when not known."""
+        """Bytes that the smallest place is short of, at least, as proved; None if not known."""
         if self.least is None or self.least.bound is None:
             return None
         return max(0, self.least.bound - min(self.least.capacity))
@@ -56,7 +56,7 @@ class Shortfall:
         return bool(self.short_by or self.short_per_place)
 
     def sentence(self) -> str:
-        """One line for people: what is there, what is needed, what is missing."""
+        """One line for users: available, needed and missing memory."""
         total = (
             f"{_gib(self.capacity)} in total, the leanest options of all tables take "
             f"{_gib(self.needed)}"
@@ -89,8 +89,8 @@ class Shortfall:
 def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Shortfall, ...]:
     """Capacity, need and missing bytes of every memory tier.
 
-    The settings' time limit covers the questions about least capacities; without settings only sums
-    are compared.
+    The settings' time limit applies to computing least capacities; without settings only sums are
+    compared.
     """
     use = option_facts(instance).use
     use[~instance.allowed] = np.iinfo(np.int64).max // max(1, instance.num_tables)
@@ -119,11 +119,11 @@ class NoPlan(PlannerError):
     Attributes
     ----------
     error_type : PlannerErrorType
-        ``INSUFFICIENT_STORAGE`` when proved and memory is what is missing, ``STRICT_CONSTRAINTS``
-        when proved otherwise, ``OTHER`` when nothing was found and nothing was proved.
+        ``INSUFFICIENT_STORAGE`` if it is proved that memory is missing, ``STRICT_CONSTRAINTS`` if
+        infeasibility is proved otherwise, ``OTHER`` if nothing was found or proved.
     outcome : Outcome or None
     shortfalls : tuple of Shortfall
-        One a memory tier.
+        One per memory tier.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ def no_plan(problem: Problem, outcome: Outcome, settings: Settings | None) -> No
     else:
         head = (
             f"No plan was found within the limits ({outcome.stopped_by.value} after "
-            f"{outcome.seconds:.1f} s), and none is ruled out; give it more time."
+            f"{outcome.seconds:.1f} s), but one may exist; allow more time."
         )
         kind = PlannerErrorType.OTHER
     lines = [head, *("  " + shortfall.sentence() for shortfall in found)]

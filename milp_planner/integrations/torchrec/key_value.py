@@ -1,7 +1,7 @@
-"""What TorchRec's key-value and virtual tables really take, in place of its planner's count.
+"""Real memory of TorchRec's key-value and virtual tables, in place of its planner's count.
 
-TorchRec 1.9.2 charges a shard with min(max_l1_cache_size, a fifth of the whole table) of HBM, with
-nothing where no L1 is given (meta-pytorch/torchrec issue 3783), with no host memory, and virtual
+TorchRec 1.9.2 charges a shard with min(max_l1_cache_size, a fifth of the whole table) of HBM, or
+nothing if no L1 is given (meta-pytorch/torchrec issue 3783), with no host memory, and virtual
 tables with nothing else. The bytes here are those of :mod:`milp_planner.pricing.key_value`.
 """
 
@@ -31,18 +31,18 @@ from milp_planner.pricing.options import STORES
 StoreBytes = Literal["runtime", "torchrec"]
 COMPOSITE = "dram_ssd_virtual_table"
 WRITE_BUFFER = 2 * 2**30
-"""``ssd_rocksdb_write_buffer_size`` where none is given."""
+"""``ssd_rocksdb_write_buffer_size`` if none is given."""
 _DEFAULT_FACTOR = 0.2
 
 
 def as_the_runtime(
     options: Sequence[ShardingOption], sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> list[ShardingOption]:
-    """The options, those in a key-value store as copies with the bytes that the kernel takes.
+    """The options; those in a key-value store are copies with the kernel's real bytes.
 
     Ids, outputs and times stay TorchRec's. A virtual table is charged for all rows of its tensor.
-    Optimizer state is that of the sharder's ``optimizer`` in ``fused_params``, row-wise Adagrad
-    where it names none.
+    Optimizer state is that of the sharder's ``optimizer`` in ``fused_params``, by default row-wise
+    Adagrad.
     """
     return [
         _charged(option, _fused(option, sharders))
@@ -83,7 +83,7 @@ def _shard(
     theirs: int,
     fused: Mapping[str, Any],
 ) -> Shard:
-    """The same shard; ``theirs`` is what TorchRec counted for its cache."""
+    """The same shard; ``theirs`` is TorchRec's count for its cache."""
     made = copy.copy(shard)
     if shard.storage is None:
         return made

@@ -1,4 +1,4 @@
-"""Lift two limits of TorchRec's search space: one column width and one load factor a table.
+"""Lift two limits of TorchRec's search space: one column width and one load factor per table.
 
 The extra options are copies of enumerated ones with other shards or cache parameters, estimated
 by the same enumerator, so its estimators and constraints count for them too.
@@ -26,7 +26,8 @@ from milp_planner.pricing.options import BY_COLUMN
 
 _CACHING = ("fused_uvm_caching", "quant_uvm_caching")
 SMALLEST_WIDTH = 32
-"""Narrowest column shard tried by default; TorchRec prices shards below 64 columns 1.75× dearer."""
+"""Narrowest column shard tried by default; TorchRec prices shards below 64 columns 1.75 times as
+high."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Lift:
     """Cache load factors, each strictly between 0 and 1, tried for caching kernels besides the one
     TorchRec would use. Empty: only that one."""
     cache_bytes: Sequence[int] = ()
-    """The same as bytes of a table's weights in its caches over all ranks, for those who cap a
+    """The same in bytes of a table's weights in its caches over all ranks, for users who cap a
     cache in bytes; skipped for tables that are no larger."""
 
     def __post_init__(self) -> None:
@@ -60,7 +61,7 @@ class Lift:
             raise BadInput(f"cache_bytes: found {list(self.cache_bytes)}; allowed: from 1")
 
     def factors(self, table_bytes: int) -> list[float]:
-        """Load factors for a table of so many bytes."""
+        """Load factors for a table of ``table_bytes`` bytes."""
         capped = [cap / table_bytes for cap in self.cache_bytes if cap < table_bytes]
         return [*self.load_factors, *capped]
 
@@ -80,7 +81,7 @@ def lift(
     enumerator: Enumerator,
     constraints: Mapping[str, ParameterConstraints] | None = None,
 ) -> list[ShardingOption]:
-    """The search space with further column widths and cache load factors behind the given options.
+    """The search space, followed by options with further column widths and cache load factors.
 
     The enumerator is the one that made the search space; it prices the extra options in one call.
     ``min_partition`` of a constraint is respected as the narrowest width of its table.
@@ -124,7 +125,7 @@ def _shapes(
 
 
 def _cached(option: ShardingOption, limits: Lift) -> Iterator[ShardingOption]:
-    """The option itself and, where it caches, its other load factors."""
+    """The option itself and, if it caches, its other load factors."""
     yield option
     if option.compute_kernel not in _CACHING:
         return

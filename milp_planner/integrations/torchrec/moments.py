@@ -1,7 +1,7 @@
-"""Where a step takes more than TorchRec's estimate: the ledger of a TorchRec plan, rank by rank.
+"""Where a step takes more memory than TorchRec's estimate: a TorchRec plan's ledger, rank by rank.
 
-TorchRec counts rows, optimizer state and ids. What is sent and received, encoded and put in order
-is in the ledger of :mod:`milp_planner.pricing.ledger`, moment by moment.
+TorchRec counts rows, optimizer state and ids. The ledger of :mod:`milp_planner.pricing.ledger` also
+counts, moment by moment, the buffers for sending, receiving, encoding and reordering.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from milp_planner.pricing.shards import Batch, exchanged_by, shard_bytes, worst_
 from milp_planner.pricing.units import FloatArray, IntArray
 
 TOLD_ABOVE = 0.10
-"""Ranks are named on which the ledger is above TorchRec's estimate by more than this share."""
+"""Ranks are reported if the ledger exceeds TorchRec's estimate by more than this share."""
 _MODES = {
     "dense": "HBM_ONLY", "fused": "HBM_ONLY",
     "fused_uvm": "HOST_ONLY", "fused_uvm_caching": "CACHING",
 }  # fmt: skip
-"""Kernels whose rows the ledger counts; of others TorchRec's bytes stand."""
+"""Kernels whose rows the ledger counts; for others TorchRec's bytes are used."""
 _DTYPES = {
     torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
     torch.int8: "int8", torch.uint8: "int8",
@@ -44,13 +44,13 @@ _OPTIMIZERS = {
     "SGD": "sgd", "Adam": "adam", "Adagrad": "adagrad", "RowWiseAdagrad": "rowwise_adagrad"
 }  # fmt: skip
 _UVM_RATIO = Fraction(1, 5)
-"""Share of rows in a cache where nothing else is said (TorchRec's UVM_CACHING_RATIO)."""
+"""Default share of rows in a cache (TorchRec's UVM_CACHING_RATIO)."""
 _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Fullest:
-    """The fullest moment of one rank, as the ledger has it, beside TorchRec's estimate."""
+    """The fullest moment of one rank by the ledger, and TorchRec's estimate."""
 
     moment: str
     entries: dict[str, int]
@@ -59,7 +59,7 @@ class Fullest:
 
     @property
     def bytes(self) -> int:
-        """All of them."""
+        """Sum of all entries."""
         return sum(self.entries.values())
 
 
@@ -69,8 +69,10 @@ def above_estimate(
     constraints: Mapping[str, ParameterConstraints] | None = None,
     sharders: Sequence[ModuleSharder[nn.Module]] = (),
 ) -> str | None:
-    """The ranks whose fullest moment is over 10% above TorchRec's estimate of a plan, in a
-    sentence; None where there are none."""
+    """A sentence about ranks whose fullest moment is over 10% above TorchRec's estimate.
+
+    None if there are none.
+    """
     found = fullest_moments(options, topology, constraints, sharders)
     above = {
         rank: each
@@ -88,7 +90,7 @@ def above_estimate(
         f"HBM on ranks {show_ranks(list(above), len(found))}: over {TOLD_ABOVE:.0%} above "
         f"TorchRec's estimate at a step's fullest moment, most on rank {rank}: "
         f"{show_bytes(most.bytes)} in {most.moment}, estimated {show_bytes(most.estimate)}; "
-        f"largest beside rows: {named}"
+        f"largest besides rows: {named}"
     )
 
 
@@ -98,10 +100,10 @@ def fullest_moments(
     constraints: Mapping[str, ParameterConstraints] | None = None,
     sharders: Sequence[ModuleSharder[nn.Module]] = (),
 ) -> list[Fullest]:
-    """The fullest moment of every rank of a plan: its options, with the ranks of their shards.
+    """The fullest moment of every rank of a plan, given as options with the ranks of their shards.
 
     Tables in kernels that the ledger does not know (key-value, virtual, dynamicemb) count as
-    TorchRec estimates them, and so do ids that it cannot tell from rows.
+    TorchRec estimates them, and so do ids that its estimate does not separate from rows.
     """
     ranks = topology.world_size
     model = _model(options, constraints, sharders)
@@ -153,7 +155,7 @@ def _model(
     constraints: Mapping[str, ParameterConstraints] | None,
     sharders: Sequence[ModuleSharder[nn.Module]],
 ) -> Model:
-    """The tables of a plan, each as its module looks it up."""
+    """The tables of a plan, each with the lookups of its module."""
     batch = options[0].batch_size
     tables = []
     for number, option in enumerate(options):
@@ -181,10 +183,10 @@ def _model(
 def _wire(
     option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> tuple[str | None, str | None]:
-    """Types on the wire as the module's sharder encodes them, forward and backward."""
+    """Types on the wire in the module's sharder, forward and backward."""
     sharder = _sharder(option, sharders)
     registry = {} if sharder is None else sharder.qcomm_codecs_registry or {}
-    for codecs in registry.values():  # of every collective alike
+    for codecs in registry.values():  # the same for every collective
         types = [
             getattr(each, "_comm_precision", None) for each in (codecs.forward, codecs.backward)
         ]
@@ -206,7 +208,7 @@ def _named(precision: str | None) -> str | None:
 
 
 def _cluster(topology: Topology) -> Cluster:
-    """As many ranks and machines; memories and links do not matter for bytes."""
+    """A cluster with as many ranks and machines; memories and links do not matter for bytes."""
     machines = max(1, topology.world_size // topology.local_world_size)
     return Cluster.from_dict({
         "name": "c", "machines": machines,
@@ -218,8 +220,10 @@ def _cluster(topology: Topology) -> Cluster:
 def _shards(
     job: Job, options: Sequence[ShardingOption], sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> tuple[IntArray, IntArray]:
-    """Rank and ledger of every shard whose kernel the ledger knows; int64 arrays [shards] and
-    [shards, entries]."""
+    """Rank and ledger of every shard whose kernel the ledger knows.
+
+    int64 arrays [shards] and [shards, entries].
+    """
     known = [index for index, option in enumerate(options) if _mode(option)]
     columns = option_columns([_choice(job, options[i], sharders) for i in known], job.ranks, known)
     rows = [
@@ -239,7 +243,7 @@ def _shards(
 
 
 def _worst(job: Job, table: int, group: int) -> float:
-    """Load of a row part over the mean in the worst batch: ids are taken to fall evenly."""
+    """Load of a row part over the mean in the worst batch: ids are assumed to fall evenly."""
     ids = float(job.traffic.ids[table])
     batch = Batch(0.0, ids * job.ranks, ids / job.workload.batch_per_rank)
     loads: FloatArray = worst_batch(np.ones(1), int(group), batch)
@@ -249,7 +253,7 @@ def _worst(job: Job, table: int, group: int) -> float:
 def _choice(
     job: Job, option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> Choice:
-    """An option as ours, as far as bytes depend on it."""
+    """The choice that has an option's bytes."""
     mode = _mode(option)
     assert mode is not None
     by_machine = option.sharding_type in ("table_row_wise", "grid_shard")

@@ -57,23 +57,23 @@ Callback = Callable[[list[ShardingOption]], list[ShardingOption]]
 
 
 class RequestCache(Protocol):
-    """Plans kept by somebody else's key, each with the outcome that proves it."""
+    """Plans under keys of another system, each with the outcome that proves it."""
 
     def get(self, question: Question) -> Outcome | None:
-        """The outcome kept, where it answers the question."""
+        """The stored outcome, if it answers the question."""
 
     def put(self, question: Question, outcome: Outcome, plan: ShardingPlan) -> None:
-        """Keep a plan with its outcome."""
+        """Store a plan with its outcome."""
 
 
 class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     """Drop-in for TorchRec's ``EmbeddingShardingPlanner`` that returns a plan with a bound.
 
-    TorchRec's own enumerator, estimators, storage reservation and constraints make the options;
-    all options and all ranks are then chosen in one exact model under TorchRec's own rating, the
-    busiest rank, or under the critical path that its statistics report. What it knew is kept in
-    :attr:`problem` and :attr:`outcome`, TorchRec's figure for the plan (ms) in :attr:`rating`, its
-    options with ranks in :attr:`best_plan`.
+    TorchRec's own enumerator, estimators, storage reservation and constraints make the options; one
+    exact model then chooses all options and all ranks under TorchRec's own rating, the busiest
+    rank, or under the critical path that its statistics report. :attr:`problem` and :attr:`outcome`
+    hold the solve, :attr:`rating` holds TorchRec's figure for the plan (ms), :attr:`best_plan` its
+    options with ranks.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Time limit of the solve; overrides the one in ``settings``.
     plan_loader : PlanLoader, optional
         As in TorchRec: a stored plan that matches the context is returned as it is, unless it
-        breaks a constraint of today's: TorchRec's context rounds memory to 100 GiB.
+        breaks a current constraint: TorchRec's context rounds memory to 100 GiB.
     formulation : str
         Name in :data:`formulations.registry.FORMULATIONS`.
     settings : formulations.Settings, optional
@@ -95,19 +95,21 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     lift : Lift, optional
         Further column widths and cache load factors for every table.
     objective : {"busiest_rank", "critical_path"}
-        What is minimised, see :mod:`milp_planner.integrations.torchrec.rating`.
+        The objective to minimise, see :mod:`milp_planner.integrations.torchrec.rating`.
     fusion : {"honoured", "free"}
-        Whether dynamicemb tables that the runtime fuses share one cache ratio, as it makes them.
+        Whether dynamicemb tables that the runtime fuses must share one cache ratio, as they do
+        there.
     together : sequence of sequences of str
-        Names of tables that share a rank, whichever; each is then placed whole.
+        Names of tables that must share a rank, any rank; each is then placed whole.
     key_value : {"runtime", "torchrec"}
-        Bytes of key-value and virtual tables as their kernel takes them, or as TorchRec counts
+        Bytes of key-value and virtual tables as their kernel allocates them, or as TorchRec counts
         them, see :mod:`milp_planner.integrations.torchrec.key_value`.
     cache : PlanCache or path of a folder, optional
-        Where answers are kept, as in :func:`milp_planner.plan`. The question is TorchRec's search
-        space with today's capacities.
+        Where answers are stored, as in :func:`milp_planner.plan`. The key is TorchRec's search
+        space with the current capacities.
     by_request : RequestCache, optional
-        A plan kept by TorchRec's request, which :class:`MilpPlannerProvider` looks up; asked first.
+        A plan stored under TorchRec's request, which :class:`MilpPlannerProvider` looks up; tried
+        first.
     replicas : Replicas, optional
         Other sharding groups that use the same plan, see
         :mod:`milp_planner.integrations.torchrec.two_d`; ``topology`` is that of one group.
@@ -115,7 +117,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     Raises
     ------
     BadInput
-        For a proposer, a partitioner or another performance model, which would be ignored.
+        If given a proposer, a partitioner or another performance model, which would be ignored.
     """
 
     def __init__(  # noqa: PLR0913 (TorchRec's signature)
@@ -191,13 +193,13 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Returns
         -------
         ShardingPlan
-            One that TorchRec's own validators accept; empty when nothing can be sharded.
+            One that TorchRec's own validators accept; empty if nothing can be sharded.
 
         Raises
         ------
         NoPlan
             TorchRec's ``PlannerError`` with the proof or the limit that was hit, and how much
-            each memory tier is short of.
+            memory each tier lacks.
         """
         start = perf_counter()
         problem = self.prepare(module, sharders)
@@ -207,7 +209,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         for callback in self._callbacks:
             best = callback(best)
         self.best_plan = best
-        # by its module: TorchEasyRec puts a function of its own there
+        # called through its module, where TorchEasyRec puts a function of its own
         plan = planners.to_sharding_plan(best, self._topology)
         self.rating = torchrec_rating(self._objective, best, self._topology)
         self._log(plan, best, sharders, perf_counter() - start)
@@ -226,7 +228,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Returns
         -------
         Problem or None
-            Also kept as :attr:`problem`; None when there is nothing to shard.
+            Also stored as :attr:`problem`; None if there is nothing to shard.
         """
         self.problem, self.outcome, self.rating, self.best_plan = None, None, None, []
         reserved = self._storage_reservation.reserve(
@@ -256,7 +258,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         return self.best_plan
 
     def get_search_space(self) -> list[ShardingOption] | None:
-        """All options of the last plan, those of ``lift`` among them; None before the first."""
+        """All options of the last plan, including those of ``lift``; None before the first."""
         return None if self.problem is None else self.problem.search_space
 
     def collective_plan(
@@ -265,16 +267,16 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         sharders: list[ModuleSharder[nn.Module]] | None = None,
         pg: dist.ProcessGroup | None = None,
     ) -> ShardingPlan:
-        """Plan on rank 0 of a process group and hand the plan to all its ranks.
+        """Plan on rank 0 of a process group and send the plan to all its ranks.
 
         Unlike TorchRec's, a failure reaches every rank too, instead of leaving them waiting.
 
         Raises
         ------
         NoPlan
-            On every rank, when rank 0 finds no plan.
+            On every rank, if rank 0 finds no plan.
         PlannerError
-            On the other ranks, naming what else went wrong on rank 0 (where it is raised itself).
+            On the other ranks, naming any other error of rank 0 (which rank 0 raises itself).
         """
         group = pg if pg is not None else dist.group.WORLD
         if group is None:
@@ -312,7 +314,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         return Question(problem.instance, self._formulation, self._settings, inputs)
 
     def _loaded(self, problem: Problem) -> list[ShardingOption] | None:
-        """A stored plan, where a loader has one for exactly this context that keeps all limits."""
+        """A stored plan, if a loader has one for exactly this context that keeps all limits."""
         if self._plan_loader is None:
             return None
         stored = self._plan_loader.plan_context_hash()
@@ -382,7 +384,7 @@ def _refuse_parts(proposer: object, partitioner: object, performance_model: obje
             )
     if performance_model is not None and type(performance_model) is not NoopPerfModel:
         raise BadInput(
-            "MilpShardingPlanner minimises its objective and takes no performance model but "
+            "MilpShardingPlanner minimises its objective and accepts no performance model but "
             f"NoopPerfModel, found {type(performance_model).__name__}"
         )
 

@@ -37,7 +37,8 @@ class Problem:
     ----------
     instance : Instance
     choices : tuple of ShardingOption
-        By the instance's global option index (several may share one, see :func:`compile_problem`).
+        By the instance's global option index (several options may share one, see
+        :func:`compile_problem`).
     """
 
     instance: Instance
@@ -49,9 +50,9 @@ class Problem:
         return list({id(option): option for option in self.choices}.values())
 
     def apply(self, placement: Placement) -> list[ShardingOption]:
-        """Copies of the sharding options that an accepted placement chose, every shard's rank set.
+        """Copies of the sharding options of an accepted placement, with every shard's rank set.
 
-        One a table, in the instance's order: what a TorchRec partitioner returns.
+        One per table, in the instance's order, as a TorchRec partitioner returns them.
         """
         plan = []
         for table, option in enumerate(placement.options):
@@ -65,12 +66,12 @@ class Problem:
     def placement_of(self, plan: Sequence[ShardingOption]) -> Placement:
         """The Placement of TorchRec's own plan (options with ranks), for auditing or as a hint.
 
-        BadInput when the plan misses a table, knows another, or holds an option not enumerated.
+        BadInput if the plan lacks a table, has an unknown one, or holds an option not enumerated.
         """
         by_fqn = {option.fqn: option for option in plan}
         if len(by_fqn) != self.instance.num_tables:
             raise BadInput(
-                f"the plan holds {len(by_fqn)} tables, the model {self.instance.num_tables}"
+                f"the plan has {len(by_fqn)} tables, the model {self.instance.num_tables}"
             )
         picked = [self._find(table, by_fqn) for table in range(self.instance.num_tables)]
         return Placement(
@@ -82,7 +83,7 @@ class Problem:
         options = self.instance.options_of(table)
         fqn = self.choices[options[0]].fqn
         if fqn not in by_fqn:
-            raise BadInput(f"the plan does not hold table {fqn!r}")
+            raise BadInput(f"the plan does not have table {fqn!r}")
         wanted = by_fqn[fqn]
         for option in options:
             ranks = self._split(option, [int(s.rank or 0) for s in wanted.shards])
@@ -90,7 +91,7 @@ class Problem:
                 return option, ranks
         raise BadInput(
             f"table {fqn!r}: the plan's {option_name(wanted)} on ranks "
-            f"{[s.rank for s in wanted.shards]} is none of the options enumerated for it"
+            f"{[s.rank for s in wanted.shards]} is not among the options enumerated for it"
         )
 
     def _sits(self, option: int, ranks: list[np.ndarray]) -> bool:
@@ -125,32 +126,33 @@ def compile_problem(
 
     The objective is TorchRec's own rating, ``busiest_rank``, or the critical path that it reports
     (:mod:`milp_planner.integrations.torchrec.rating`). Tables that carry the same ``dependency``
-    (towers) share a machine: their options are copied once a machine and tied by a fusion group
-    whose level is the machine. They are copied the same way where machine-bound shards span a pod
-    of hosts while DDR is pooled by host. dynamicemb tables that the runtime fuses share one ratio,
-    by fusion groups too.
+    (towers) share a machine: their options are copied once per machine and tied by a fusion group
+    whose level is the machine. They are copied the same way if machine-bound shards span a pod of
+    hosts while DDR is pooled by host. dynamicemb tables that the runtime fuses also share one ratio
+    by fusion groups.
 
     Parameters
     ----------
     search_space : sequence of ShardingOption
         From an enumerator, estimates populated.
     topology : Topology
-        What reservations leave (``StorageReservation.reserve``).
+        Capacities after reservations (``StorageReservation.reserve``).
     ddr : {"rank", "machine"}
         Whether DDR is a capacity of each rank, as in TorchRec, or of the host.
     fusion : {"honoured", "free"}
-        Whether dynamicemb tables that fuse must share one cache ratio, as the runtime makes them.
+        Whether dynamicemb tables that fuse must share one cache ratio, as in the runtime.
     together : sequence of sequences of str
-        Tables that share a rank, whichever; each whole.
+        Tables that must share a rank, any rank; each is placed whole.
     sync : callable, optional
-        Picoseconds a step of averaging a shard of an option with its replicas, a phase of its own.
+        Picoseconds per step of averaging a shard of an option with its replicas, a phase of its
+        own.
 
     Raises
     ------
     BadInput
-        When an option cannot be expressed, naming its table.
+        If an option cannot be expressed, naming its table.
     InstanceError
-        When a figure leaves an Instance's range.
+        If a number is outside an Instance's range.
     """
     with_ssd = any(
         shard.storage is not None and shard.storage.ssd > 0
@@ -183,9 +185,9 @@ def compile_problem(
 def option_name(option: ShardingOption, columns: bool = True) -> str:
     """``sharding_type:column shards/kernel/load factor``; the middle part only where columns split.
 
-    Within a table the Instance leaves the number of column shards out where it tells nothing
-    apart, as the project's instance files do. The load factor is written where the option sets one.
-    dynamicemb tables: ``row_wise/mode/ratio``.
+    The Instance omits the number of column shards if a table's names are unique without it, as in
+    the project's instance files. The load factor is written if the option sets one. dynamicemb
+    tables: ``row_wise/mode/ratio``.
     """
     if marks.is_dynamic(option):
         return marks.label(option)
@@ -198,7 +200,7 @@ def option_name(option: ShardingOption, columns: bool = True) -> str:
 
 
 def identity(option: ShardingOption) -> tuple[object, ...]:
-    """What tells the options of a table apart, ranks aside."""
+    """The values that distinguish the options of a table, ranks aside."""
     return (
         option.fqn,
         option.sharding_type,
@@ -210,7 +212,7 @@ def identity(option: ShardingOption) -> tuple[object, ...]:
 
 
 def _by_table(search_space: Sequence[ShardingOption]) -> Iterator[tuple[str, list[ShardingOption]]]:
-    """Options of each table under its name, or its full path where names repeat."""
+    """Options of each table under its name, or under its full path if names repeat."""
     tables: dict[str, list[ShardingOption]] = {}
     for option in search_space:
         tables.setdefault(option.fqn, []).append(option)
@@ -221,7 +223,7 @@ def _by_table(search_space: Sequence[ShardingOption]) -> Iterator[tuple[str, lis
 
 
 def _named(options: Sequence[ShardingOption]) -> list[tuple[str, ShardingOption]]:
-    """Options under unique names, in an order of their own: TorchRec's comes from hashed sets."""
+    """Options under unique names, in a fixed order: TorchRec's order comes from hashed sets."""
     ordered = sorted(options, key=_order)
     short = [option_name(option, columns=False) for option in ordered]
     repeats = Counter(short)
@@ -248,7 +250,7 @@ def _order(option: ShardingOption) -> tuple[int, int, str, bool, float]:
 def _copies(
     option: ShardingOption, name: str, where: Places, own_group: int | None
 ) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, int] | None]]:
-    """Name, ranks and fusion of an option, once, or once for every place it could be bound to."""
+    """Name, ranks and fusion of an option: once, or once for every place it can be bound to."""
     if own_group is not None:
         yield from copies(name, own_group, where.ranks)
         return

@@ -1,10 +1,10 @@
-"""What makes a plan good, as the phases of an Instance: TorchRec's rating, or its critical path.
+"""The objective as the phases of an Instance: TorchRec's rating, or its critical path.
 
 ``busiest_rank`` is what TorchRec's planner minimises (``NoopPerfModel``): the largest sum of
-``Perf.total`` over a rank's shards. ``critical_path`` is what its statistics report and nothing
-in it minimises (``stats._calculate_critical_path``): ranks wait for each other after forward and
-after backward compute, and after each collective, of which every pair of module and sharding type
-has one forward and one backward. Prefetch and input distribution are no part of the latter.
+``Perf.total`` over a rank's shards. ``critical_path`` is reported by its statistics but not
+minimised by its planner (``stats._calculate_critical_path``): ranks wait for each other after
+forward and after backward compute, and after each collective; every pair of module and sharding
+type has one forward and one backward. It does not include prefetch and input distribution.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PICOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Phased:
-    """How shards cost what an objective counts."""
+    """Phases of an objective, and the cost of a shard in each."""
 
     phases: tuple[str, ...]
     objective: Objective
@@ -60,7 +60,7 @@ class Phased:
     """Picoseconds of a last phase, which TorchRec does not estimate."""
 
     def of(self, option: ShardingOption, shard: Shard) -> Cost:
-        """Picoseconds of a shard in every phase; ValueError where an estimate is not finite."""
+        """Picoseconds of a shard in every phase; ValueError if an estimate is not finite."""
         more = () if self.beside is None else self.beside(option, shard)
         return (*self.cost(option, shard.perf), *more)
 
@@ -73,7 +73,7 @@ def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
 
 
 def with_sync(rating: Phased, sync: Callable[[ShardingOption, Shard], int]) -> Phased:
-    """The rating with a phase more: picoseconds of averaging a shard with its replicas."""
+    """The rating with one more phase: picoseconds of averaging a shard with its replicas."""
     return replace(
         rating, phases=(*rating.phases, SYNC), beside=lambda option, shard: (sync(option, shard),)
     )
@@ -105,7 +105,7 @@ def _critical_path(search_space: Sequence[ShardingOption]) -> Phased:
 
 
 def _collective(option: ShardingOption) -> tuple[str, int, str]:
-    """What TorchRec tells collectives apart by: the module, its path, and the sharding type."""
+    """What distinguishes collectives in TorchRec: the module, its path, and the sharding type."""
     path, module = option.module
     return path, id(module), option.sharding_type
 
@@ -115,7 +115,7 @@ def picoseconds(perf: Perf) -> tuple[int, ...]:
 
     Each phase is rounded to the nearest picosecond (half to even), so a shard's sum is off by at
     most 2.5 ps. ``input_dist_comms`` is left out, as in TorchRec's own ``Perf.total``. ValueError
-    when an estimate is not a finite number.
+    if an estimate is not a finite number.
     """
     values = [float(getattr(perf, name)) for name in _FIELDS]
     if not all(math.isfinite(value) for value in values):
@@ -129,7 +129,7 @@ def milliseconds(picos: int) -> float:
 
 
 def whole_bytes(storage: Storage) -> dict[str, int]:
-    """What a shard uses of ``hbm``, ``ddr`` and ``ssd`` in whole bytes, rounded up."""
+    """A shard's use of ``hbm``, ``ddr`` and ``ssd`` in whole bytes, rounded up."""
     return {
         "hbm": math.ceil(storage.hbm),
         "ddr": math.ceil(storage.ddr),
@@ -139,24 +139,25 @@ def whole_bytes(storage: Storage) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Guilty:
-    """Whom the others wait for."""
+    """The rank that the others wait for."""
 
     rank: int
     """Under ``busiest_rank`` the busiest one; under ``critical_path`` the one whose peaks make up
     most of the path. The lowest of those that tie."""
     milliseconds: float
-    """What it holds up: its sum, or the sum of the phases in which it is slowest."""
+    """The time for which it holds up the others: its sum, or the sum of the phases in which it is
+    slowest."""
     tables: tuple[tuple[str, float], ...]
-    """Tables with what they cost in those phases on this rank, ms, dearest first."""
+    """Tables with their cost in those phases on this rank, ms, highest first."""
 
     def sentence(self, most: int = 3) -> str:
-        """One line: rank, time, and the tables that weigh most."""
+        """One line: rank, time, and the tables that cost most."""
         named = listed([f"{name} {cost:.6f}" for name, cost in self.tables], most)
         return f"rank {self.rank} holds it up: {self.milliseconds:.6f} ms ({named})"
 
 
 def guilty(objective: RatingName, plan: Sequence[ShardingOption]) -> Guilty | None:
-    """Who holds up a plan whose shards are estimated and have ranks; None for an empty one."""
+    """The slowest rank of a plan whose shards have estimates and ranks; None for an empty plan."""
     entries = [(option, shard) for option in plan for shard in option.shards]
     if not entries:
         return None
@@ -187,13 +188,13 @@ def summary(
     objective: RatingName = "busiest_rank",
     held_up_by: Guilty | None = None,
 ) -> str:
-    """A few lines: how good the plan is, how good any plan could be, and who says so.
+    """A few lines: the plan's objective, the bound for any plan, and its source.
 
     The outcome is of an Instance written from TorchRec (picoseconds); ``rating`` is TorchRec's own
     figure for the same plan in milliseconds.
     """
-    told = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
-    lines = [f"--- milp-planner: {told} ---"]
+    verdict_line = f"{standing(outcome)} ({outcome.formulation}, {outcome.seconds:.2f} s)"
+    lines = [f"--- milp-planner: {verdict_line} ---"]
     if outcome.objective is not None:
         text = f"{objective.replace('_', ' ')} {milliseconds(outcome.objective):.6f} ms"
         if rating is not None:
@@ -206,7 +207,7 @@ def summary(
 
 
 def _bound(outcome: Outcome) -> str:
-    """The certified bound, then what a solver proved beyond that."""
+    """The certified bound, then the better bound that a solver proved."""
     if outcome.bound is None:
         return "bound: not known"
     gap = f", gap {outcome.gap:.4%}" if outcome.gap is not None else ""
@@ -220,7 +221,7 @@ def _bound(outcome: Outcome) -> str:
 
 
 class OncePerSize(ShardEstimator):
-    """Hand an estimator one shard of every size an option has, and copy its answers.
+    """Let an estimator price one shard of every size of an option, and copy its results.
 
     ``inner`` must estimate a shard's performance from option and shard size only.
     """
@@ -251,7 +252,7 @@ def _representatives(option: ShardingOption) -> ShardingOption:
 
 
 _DEFAULTS = (EmbeddingPerfEstimator, DelegatingPerfEstimator)
-"""TorchRec's default estimator, and the class by which its provider (1.9) asks for it."""
+"""TorchRec's default estimator, and the class that its provider (1.9) uses for it."""
 
 
 def speed_up(enumerator: Enumerator) -> None:

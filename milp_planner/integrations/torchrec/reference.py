@@ -1,4 +1,4 @@
-"""Where a TorchRec model comes from on the command line: ``module:function``."""
+"""A TorchRec model given on the command line as ``module:function``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 
 @dataclass(frozen=True)
 class TorchRecInputs:
-    """Everything TorchRec's planner is given, as the user's own function returns it."""
+    """All inputs of TorchRec's planner, as the user's own function returns them."""
 
     module: nn.Module
     """May be on the meta device."""
@@ -61,7 +61,7 @@ class TorchRecInputs:
 
 
 def load_inputs(reference: str) -> TorchRecInputs:
-    """Call ``module:function`` or ``path/to/file.py:function`` and take what it returns.
+    """Call ``module:function`` or ``path/to/file.py:function`` and read what it returns.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def load_inputs(reference: str) -> TorchRecInputs:
     Raises
     ------
     BadInput
-        When the reference is malformed, names nothing, or the function returns something else.
+        If the reference is malformed or names nothing, or the function returns something else.
     """
     place, _, name = reference.rpartition(":")
     if not place or not name.isidentifier():
@@ -88,7 +88,7 @@ def load_inputs(reference: str) -> TorchRecInputs:
 
 
 def _guarded(call: Callable[[], Any], what: str) -> Any:
-    """Run the user's own code; whatever it raises is reported in one sentence with its line."""
+    """Run the user's own code; any exception is reported in one sentence with its line."""
     try:
         return call()
     except BadInput:
@@ -117,7 +117,7 @@ def _import(place: str) -> Any:
     if "" not in sys.path and "." not in sys.path:
         sys.path.insert(0, "")
     if _absent(place):
-        raise BadInput(f"there is no Python module {place!r} here")
+        raise BadInput(f"there is no Python module {place!r}")
     return _guarded(lambda: importlib.import_module(place), place)
 
 
@@ -154,11 +154,11 @@ def measured_pooling(
     tables: Iterable[Any],
     constraints: Mapping[str, ParameterConstraints] | None = None,
 ) -> dict[str, ParameterConstraints]:
-    """Constraints with the pooling factors that some batches show.
+    """Constraints with the pooling factors measured in some batches.
 
     A pooling factor is the mean number of ids that a sample has in a feature (for sequence tables
-    its mean length). TorchRec wants one for each feature of a table, in the order of its
-    ``feature_names``, and plans with 1 where it gets none.
+    its mean length). TorchRec needs one for each feature of a table, in the order of its
+    ``feature_names``, and assumes 1 if there is none.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def measured_pooling(
     tables : iterable of EmbeddingBagConfig or EmbeddingConfig
         As ``embedding_bag_configs()`` or ``embedding_configs()`` of a collection lists them.
     constraints : mapping of table name to ParameterConstraints, optional
-        Kept, in copies; only their ``pooling_factors`` are replaced.
+        Copied; only their ``pooling_factors`` are replaced.
 
     Raises
     ------
     BadInput
-        Without samples, and for a feature that no batch has.
+        If there are no samples, or no batch has a feature.
     """
     ids: dict[str, int] = {}
     samples: dict[str, int] = {}

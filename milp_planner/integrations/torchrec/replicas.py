@@ -1,6 +1,6 @@
-"""Averaging the replicas of TorchRec's shards, in picoseconds.
+"""Time of averaging the replicas of TorchRec's shards, in picoseconds.
 
-As :mod:`milp_planner.pricing.replicas` prices it, for shards that TorchRec enumerates.
+Priced as in :mod:`milp_planner.pricing.replicas`, for shards that TorchRec enumerates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from milp_planner.pricing.replicas import STATE_BYTES
 ON_DEVICE, ON_HOST = ("fused",), ("fused_uvm",)
 """Kernels whose rows ``DMPCollection`` averages."""
 REPLICATED = ("dense", "data_parallel")
-"""Those that average gradients over all ranks instead."""
+"""Kernels that average gradients over all ranks instead."""
 PER_SECOND = 1e12
 
 
@@ -44,7 +44,7 @@ class Replicas:
         Raises
         ------
         BadInput
-            Naming a table that has none, or whose optimizer keeps a state that is not averaged.
+            Naming a table that has none, or whose optimizer keeps state that is not averaged.
         """
         kept = [o for o in space if o.compute_kernel in (*ON_DEVICE, *ON_HOST, *REPLICATED)]
         left = {option.fqn for option in kept}
@@ -59,7 +59,7 @@ class Replicas:
         return kept
 
     def sync(self, option: ShardingOption, shard: Shard) -> int:
-        """Picoseconds a step of averaging a shard; 0 for replicated tables."""
+        """Picoseconds per step of averaging a shard; 0 for replicated tables."""
         if option.compute_kernel in REPLICATED:
             return 0
         rows, columns = shard.size
@@ -70,7 +70,7 @@ class Replicas:
 
 
 def _state(option: ShardingOption, rows: int, columns: int) -> int:
-    """Bytes of averaged optimizer state: row-wise Adagrad where the table names no optimizer.
+    """Bytes of averaged optimizer state: row-wise Adagrad if the table names no optimizer.
 
     BadInput for an optimizer whose state is not averaged.
     """

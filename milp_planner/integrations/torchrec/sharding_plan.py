@@ -1,8 +1,9 @@
 """TorchRec's ShardingPlan object and its JSON document, both ways.
 
-The document is that of :mod:`milp_planner.integrations.exports.torchrec`; it holds what decides a
-sharding: type, kernel, ranks, shards, cache load factor, sizes of a key-value store. Other fields
-of ``ParameterSharding`` (stochastic rounding, bounds checks, …) are left at TorchRec's defaults.
+The document is that of :mod:`milp_planner.integrations.exports.torchrec`; it holds the fields that
+decide a sharding: type, kernel, ranks, shards, cache load factor, sizes of a key-value store. Other
+fields of ``ParameterSharding`` (stochastic rounding, bounds checks, …) are left at TorchRec's
+defaults.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def from_document(document: dict[str, Any] | str) -> ShardingPlan:
     Raises
     ------
     BadInput
-        When it is no such document, or a table's entry is incomplete.
+        If it is no such document, or a table's entry is incomplete.
     """
     text = document if isinstance(document, str) else json.dumps(document)
     plan: dict[str, EmbeddingModuleShardingPlan] = {}

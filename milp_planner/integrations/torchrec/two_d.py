@@ -1,8 +1,8 @@
 """TorchRec's 2D: the sharding group chosen with its plan, and the arguments of ``DMPCollection``.
 
-TorchRec's planner knows no sharding groups: its user gives it the topology of one, of a size that
-he picked. Here every size is planned, on TorchRec's own estimates, with the averaging of replicas
-as one more phase; a size whose bound is above the best plan is left early.
+TorchRec's planner has no notion of sharding groups: users choose a size and pass the topology of
+one group. Here every size is planned, on TorchRec's own estimates, with the averaging of replicas
+as one more phase; a size whose bound is above the best plan is abandoned early.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from milp_planner.plans.divisions import groups_of, words_of
 from milp_planner.pricing.exchange import links_of
 
 PER_SECOND = 1000
-"""Milliseconds, in which TorchRec gives bandwidths."""
+"""Milliseconds per second; TorchRec's bandwidths are per millisecond."""
 
 
 def collection_arguments(document: dict[str, Any]) -> dict[str, Any]:
@@ -34,13 +34,13 @@ def collection_arguments(document: dict[str, Any]) -> dict[str, Any]:
 
     ``world_size``, ``sharding_group_size``, ``sharding_strategy``, ``use_inter_host_allreduce`` and
     ``node_group_size``; the plan comes from
-    :func:`milp_planner.integrations.torchrec.sharding_plan.from_document`. How often to average is
-    the train pipeline's: ``dmp_collection_sync_interval_batches`` of the document.
+    :func:`milp_planner.integrations.torchrec.sharding_plan.from_document`. The train pipeline takes
+    the averaging interval, ``dmp_collection_sync_interval_batches`` of the document.
 
     Raises
     ------
     BadInput
-        Where the document is of a plan without sharding groups.
+        If the document is of a plan without sharding groups.
     """
     found = document.get("dmp_collection")
     if found is None:
@@ -54,14 +54,14 @@ class TwoDShardingPlanner:
     Parameters
     ----------
     topology : callable
-        ``topology(world_size, local_world_size)`` is the Topology of so many ranks, so many of
-        them on a host: called for all ranks, and for the groups that are tried.
+        ``topology(world_size, local_world_size)`` is the Topology of ``world_size`` ranks,
+        ``local_world_size`` on each host: called for all ranks, and for the groups that are tried.
     world_size, local_world_size : int
         Ranks of the job, and of a host.
     two_d : TwoD, optional
-        What of size and layout is settled, and the interval of averaging; all are tried by
-        default. TorchRec counts no moments, so its memory is no smaller fully sharded: the strategy
-        is always the default.
+        Fixed size and layout, if any, and the averaging interval; by default all sizes and layouts
+        are tried. TorchRec does not count memory by moments, so full sharding saves none in its
+        estimate: the strategy is always the default.
     settings : Settings, optional
         Limits for all groups together.
     formulation : str
@@ -71,11 +71,11 @@ class TwoDShardingPlanner:
     Attributes
     ----------
     planner : MilpShardingPlanner or None
-        That made the last plan.
+        The planner of the last plan.
     arguments : dict
-        Of ``DMPCollection``, for the last plan; empty where one group is best.
+        Arguments of ``DMPCollection`` for the last plan; empty if a single group is best.
     tries : list of Try
-        Every group that was looked at, with the best bound and plan known of it.
+        Every group tried, with its best known bound and plan.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class TwoDShardingPlanner:
         Raises
         ------
         NoPlan
-            Where no group has one, as :class:`MilpShardingPlanner` tells it.
+            If no group has a plan, as in :class:`MilpShardingPlanner`.
         BadInput
-            Where no group can be planned.
+            If no group can be planned.
         """
         groups = [*groups_of(self._job)] if self._job.two_d else [self._job]
         self.tries = [self._try(group, module, sharders) for group in groups]
@@ -141,8 +141,8 @@ class TwoDShardingPlanner:
         try:
             plan = self.plan(module, sharders)
         except Exception as error:
-            told = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
-            received(pg, told)
+            sent = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
+            received(pg, sent)
             raise
         plan, self.arguments = received(pg, (plan, self.arguments))
         return plan
@@ -170,7 +170,7 @@ class TwoDShardingPlanner:
 
 
 def _job(whole: Topology, two_d: TwoD) -> Cluster:
-    """Ranks, hosts and links of a topology; no more of it is read."""
+    """Ranks, hosts and links of a topology; nothing else is read."""
     speed, size = whole.comms_bandwidths, whole.local_world_size
     links = {
         "intra_machine": f"{round(speed.intra_host_bw * PER_SECOND)}B/s",
@@ -185,7 +185,7 @@ def _job(whole: Topology, two_d: TwoD) -> Cluster:
 
 
 def _arguments(group: Cluster) -> dict[str, Any]:
-    """Of ``DMPCollection``; none where all ranks are one group."""
+    """Arguments of ``DMPCollection``; none if all ranks are one group."""
     two_d = group.two_d
     if two_d is None or group.replicas == 1:
         return {}

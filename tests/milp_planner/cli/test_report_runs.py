@@ -57,7 +57,7 @@ def test_bad_input_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for wrong, sentence in (
         (("report", "empty"), "milp-planner batch"),
-        (("report", "empty", "--ask", "why"), "go with a plan.json"),
+        (("report", "empty", "--ask", "why"), "need a plan.json"),
     ):
         done = cli(*wrong)
         assert done.code == 2 and sentence in done.err

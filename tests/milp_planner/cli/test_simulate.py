@@ -71,7 +71,7 @@ def test_lost_rows_have_a_table_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
         (tmp_path / "lost.yaml").write_text(text.replace("BUCKET", bucket))
         assert cli("plan", "lost.yaml", "cluster.yaml", "-f", "greedy", "-o", "l.json").code == 0
         shown = " ".join(cli("simulate", "l.json", "--batches", 4).out.split())
-        told = "pushed out of full buckets and lost: hashed "
+        told = "evicted from full buckets and lost: hashed "
         assert told in shown and "larger bucket_capacity" in shown
         assert "array" not in shown[shown.index(told) :]
         tables = cli("simulate", "l.json", "--batches", 4, "--json").json["tables"]

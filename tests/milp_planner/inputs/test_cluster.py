@@ -144,7 +144,7 @@ def without(name: str, **fields: Any) -> dict[str, Any]:
         ),
         (cluster(machines=0), r"machines: found 0; allowed: a whole number from 1"),
         (cluster(machines=True), r"machines: found True; allowed: a whole number from 1"),
-        (cluster(machines=[]), r"ranks_per_machine: goes with a number of machines"),
+        (cluster(machines=[]), r"ranks_per_machine: needs a number of machines"),
         (
             {"name": "c", "machines": [{"ddr": 0, "ranks": []}]},
             r"machines\[0\]\.ranks: found 0 entries; allowed: at least 1",

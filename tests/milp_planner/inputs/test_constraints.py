@@ -66,7 +66,7 @@ def test_single_names_stand_for_lists() -> None:
         ),
         (
             {"pin": {"mode": "HBM_ONLY", "cache_ratio": 0.5}},
-            r"pin\.cache_ratio: goes with CACHING, HYBRID or SSD, not with HBM_ONLY",
+            r"pin\.cache_ratio: needs CACHING, HYBRID or SSD, found HBM_ONLY",
         ),
         ({"pin": {"dist_type": "round"}}, r"pin\.dist_type: .*did you mean roundrobin\?"),
     ],

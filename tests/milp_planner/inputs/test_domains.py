@@ -71,9 +71,9 @@ def test_a_single_domain_spans_one_machine() -> None:
 @pytest.mark.parametrize(
     ("domains", "sentence"),
     [
-        ({"machines": 18}, "domains of 18 machines, which do not make up the 24 machines there "
-         "are; allowed: 1, 2, 3, 4, 6, 8, 12 or 24 for all domains, or a list"),
-        ({"machines": [8, 8]}, "domains of 8 and 8 machines, which do not make up the 24"),
+        ({"machines": 18}, "domains of 18 machines, which do not add up to the 24 machines; "
+         "allowed: 1, 2, 3, 4, 6, 8, 12 or 24 for all domains, or a list"),
+        ({"machines": [8, 8]}, "domains of 8 and 8 machines, which do not add up to the 24"),
         ({"machines": [8, 16], "span": 16}, "found 16 machines, which do not divide domains of 8 "
          "and 16 machines; allowed: 1, 2, 4 or 8"),
     ],

@@ -87,7 +87,7 @@ MISTAKES = [
     ("cluster", "450GB/s", "450Gb/s", 6, r"interconnect\.intra_machine: .*mean the unit GB/s\?"),
     ("cluster", "hbm: 80GiB\n", "", 1, r"hbm: is missing; machines: 4 needs it$"),
     ("cluster", "machines: 4", "machines: four", 2, r"machines: found 'four'; allowed: a whole"),
-    ("cluster", "machines: 4", "machines: []", 3, r"ranks_per_machine: goes with a number of mach"),
+    ("cluster", "machines: 4", "machines: []", 3, r"ranks_per_machine: needs a number of mach"),
     ("cluster", "interconnect", "interconect", 6, r"interconect: unknown field; .*interconnect\?$"),
     ("cluster", ", inter_machine: 50GB/s", "", 6, r"interconnect\.inter_machine: is missing; need"),
     ("cluster", "name: c", "name: c d", 1, r"name: found 'c d'; allowed: a name without blanks"),

@@ -109,7 +109,7 @@ def test_everything_follows_the_curve() -> None:
     ("text", "wrong"),
     [
         ("rank,part\n1,0.5\n", "allowed: the header rank,share"),
-        ("rank,share\n", "holds no rank"),
+        ("rank,share\n", "has no ranks"),
         ("rank,share\n1,0.5\n1,0.6\n", r"curve\.csv:3: allowed: rising ranks"),
         ("rank,share\n1,0.5\n2,1.6\n", "shares rising up to 1"),
         ("rank,share\n1,0.1\n2,0.4\n", "shares of a row that fall with the rank"),

@@ -43,7 +43,7 @@ def test_patterns_fill_before_defaults() -> None:
 @pytest.mark.parametrize(
     ("patterns", "words"),
     [
-        ({"user": {"dim": 4}}, r"patterns\.user: there are no tables to take them"),
+        ({"user": {"dim": 4}}, r"patterns\.user: there are no tables to apply them to"),
         ({"t*": {"dime": 4}}, r"patterns\.t\*\.dime: unknown field; did you mean dim"),
         ({"t*": {"rows": 0}}, r"patterns\.t\*\.rows: "),
         ({"t*": 4}, r"patterns\.t\*: allowed: a mapping of table fields"),
@@ -105,7 +105,7 @@ def test_repeated_name() -> None:
     [
         ({"dmi": 4}, r"^defaults\.dmi: unknown field; did you mean dim\?"),
         ({"name": "x"}, r"^defaults\.name: unknown field"),
-        ({"rows": 9}, r"^defaults: there are no tables to take them"),
+        ({"rows": 9}, r"^defaults: there are no tables to apply them to"),
         ([1], r"^defaults: allowed: a mapping of table fields"),
     ],
 )

@@ -59,7 +59,7 @@ def test_what_is_no_range(text: str) -> None:
 @pytest.mark.parametrize(("other", "value"), [("name", "t"), ("features", ["f"])])
 def test_what_goes_not_beside(other: str, value: object) -> None:
     """One name and many contradict each other, and so do names of features."""
-    with pytest.raises(BadInput, match=f"does not go with {other}"):
+    with pytest.raises(BadInput, match=f"excludes {other}"):
         model({"names": "t1..t2", other: value, "rows": 5, "dim": 8})
 
 

@@ -78,7 +78,7 @@ def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
     """Only how many are different counts."""
     keys = [-5, 2**62, 2**62]
     assert read(tmp_path, keys, kind="dynamicemb", rows=2).access.kind == "histogram"
-    with pytest.raises(BadInput, match="more than 1 different keys; allowed: one a row"):
+    with pytest.raises(BadInput, match="more than 1 different keys; allowed: one per row"):
         read(tmp_path, keys, kind="dynamicemb", rows=1)
 
 
@@ -86,7 +86,7 @@ def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
     ("keys", "sentence"),
     [
         (None, r"keys\.npy is not a file of keys"),
-        ([], r"keys\.npy: holds no key; allowed: at least one"),
+        ([], r"keys\.npy: has no keys; allowed: at least one"),
         ([3, 100], r"found the key 100; allowed: rows 0 to 99"),
         ([3, -1], r"found the key -1; allowed: rows 0 to 99"),
     ],

@@ -155,7 +155,7 @@ def test_ssd_is_offered_where_there_is_some() -> None:
     [
         ({"dtype": "bf16"}, "fp32 and fp16, not bf16"),
         ({"optimizer": "sgd"}, "rowwise_adagrad and adam, not sgd"),
-        ({"constraints": {"cache_ratios": ["1/2"]}}, "none of its cache ratios is at most 1/5"),
+        ({"constraints": {"cache_ratios": ["1/2"]}}, "all its cache ratios exceed 1/5"),
     ],
 )
 def test_what_no_store_holds_is_refused(table: dict[str, Any], why: str) -> None:

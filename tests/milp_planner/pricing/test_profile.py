@@ -73,7 +73,7 @@ def test_a_profile_may_be_a_file(tmp_path: Path) -> None:
 
 def test_points_must_rise() -> None:
     """A curve with two values at one argument is refused."""
-    with pytest.raises(BadInput, match="points must come by rising argument"):
+    with pytest.raises(BadInput, match="points must be sorted by rising argument"):
         EfficiencyCurve.from_dict({"points": [[0.5, 0.1], [0.5, 0.2]], "origin": "here"})
 
 

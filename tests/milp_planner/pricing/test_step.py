@@ -184,5 +184,5 @@ def test_a_batch_costs_its_terms() -> None:
 
 def test_knees_come_by_rising_size() -> None:
     """A size twice, or a smaller one after a larger, is refused."""
-    with pytest.raises(ValueError, match="missed must come by rising size"):
+    with pytest.raises(ValueError, match="missed must be sorted by rising size"):
         TableTerms(missed=((2.0, 1.0), (2.0, 1.0)))

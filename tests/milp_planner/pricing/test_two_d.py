@@ -136,8 +136,8 @@ def test_inference_has_nothing_to_average() -> None:
         ({"optimizer": "adam"}, "found adam, whose state DMPCollection cannot average"),
         ({"kind": "dynamicemb"}, "found a table of dynamicemb, which sync() does not average"),
         ({"key_value": {"virtual": True}}, "found a virtual table, which sync() does not average"),
-        ({"constraints": {"modes": ["CACHING"]}}, "CACHING: sync() of 2D averages rows in host"),
-        ({"constraints": {"modes": ["SSD"]}}, "SSD: sync() of 2D averages no rows on SSD"),
+        ({"constraints": {"modes": ["CACHING"]}}, "CACHING: 2D's sync() averages rows in host"),
+        ({"constraints": {"modes": ["SSD"]}}, "SSD: 2D's sync() averages no rows on SSD"),
     ],
 )
 def test_what_sync_would_not_keep_equal(table: dict[str, Any], why: str) -> None:

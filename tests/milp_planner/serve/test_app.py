@@ -89,7 +89,7 @@ def test_what_if_moves_few_tables(client: Client) -> None:
         (t["option"], t["ranks"]) for t in tables[1]
     ]
     assert client.post({**changed, "moves_from": "nobody"}).code == 404
-    assert "go together" in client.post({**JOB, "most_moves": 1}).json["error"]
+    assert "given together" in client.post({**JOB, "most_moves": 1}).json["error"]
 
 
 def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> None:
@@ -109,7 +109,7 @@ def test_a_cancelled_job_keeps_its_best_plan_and_the_queue_is_bounded(client: Cl
     client.until(running, "running")
     waiting = [client.post(JOB).json["id"] for _ in range(2)]
     refused = client.post(JOB)
-    assert refused.code == 429 and "waiting already" in refused.json["error"]
+    assert refused.code == 429 and "already waiting" in refused.json["error"]
     assert client.get(f"/v1/jobs/{waiting[0]}/plan.json").code == 409
     assert client.ask("DELETE", f"/v1/jobs/{waiting[1]}").json["state"] == "cancelled"
     for _ in range(600):

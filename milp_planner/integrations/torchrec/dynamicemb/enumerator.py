@@ -1,6 +1,6 @@
-"""TorchRec's enumerator with the options of dynamicemb tables, and what was chosen among them.
+"""TorchRec's enumerator with the options of dynamicemb tables, and the decisions among them.
 
-Options are mode × cache ratio, row-wise; what was chosen is said in the words of the runtime.
+Options are mode × cache ratio, row-wise; decisions are expressed in the runtime's own terms.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from milp_planner.pricing.units import round_up
 
 @dataclass(frozen=True)
 class Rows:
-    """What one rank holds of a table."""
+    """The part of a table on one rank."""
 
     rows: int
     dim: int
@@ -73,8 +73,8 @@ def table_bytes(
 ) -> tuple[int, int]:
     """HBM and DDR of one rank's rows, keys, scores and admission counter; no buffers.
 
-    ``ratio`` is the share of the values in HBM, 0 to 1; the ``model`` is what the runtime
-    allocates, or what TorchEasyRec's planner counts.
+    ``ratio`` is the share of the values in HBM, 0 to 1; ``model`` selects the runtime's allocation
+    or TorchEasyRec's count.
     """
     value, tiers = {
         "runtime": (runtime_value_bytes, runtime_tiers),
@@ -106,8 +106,9 @@ def _published() -> Profile:
 def efficiency(ratio: Fraction, caching: bool, stats: CacheStatistics | None = None) -> float:
     """Share x_eff of HBM's bandwidth that a lookup reaches, by profile ``torchrec-default``.
 
-    1 at ratio 1, where the runtime uses another kernel; else the law of the tiers at the hit ratio,
-    which is 1 − ``stats.expected_miss_rate(ratio)``, or the ratio itself without statistics.
+    It is 1 at ratio 1, where the runtime uses another kernel; otherwise it follows the law of the
+    tiers at the hit ratio, which is 1 − ``stats.expected_miss_rate(ratio)``, or the ratio itself
+    without statistics.
     """
     if ratio >= 1:
         return 1.0
@@ -120,7 +121,7 @@ def efficiency(ratio: Fraction, caching: bool, stats: CacheStatistics | None = N
 def torcheasyrec_efficiency(
     ratio: Fraction, caching: bool, stats: CacheStatistics | None = None
 ) -> float:
-    """The same by the rules of TorchEasyRec's planner, which its statistics override."""
+    """The same by the rules of TorchEasyRec's planner; given statistics override them."""
     x = np.array(float(ratio))
     if stats is not None:
         return float(torcheasyrec.measured(x, np.array(miss(ratio, stats)), "torcheasyrec"))
@@ -128,7 +129,7 @@ def torcheasyrec_efficiency(
 
 
 def miss(ratio: Fraction, stats: CacheStatistics | None) -> float:
-    """Share of the lookups that a cache of the ratio misses, within 0 to 1."""
+    """Share of the lookups that a cache of this ratio misses, from 0 to 1."""
     expected = 1.0 - float(ratio) if stats is None else stats.expected_miss_rate(float(ratio))
     return min(max(expected, 0.0), 1.0)
 
@@ -151,12 +152,13 @@ TENTHS = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
 class DynamicEmbEnumerator(EmbeddingEnumerator):
     """TorchRec's search space, with every dynamicemb table as mode × cache ratio.
 
-    A table whose constraint says ``use_dynamicemb`` gets, in place of TorchRec's, one option for
-    ``caching`` off and on at every ratio: row-wise over all ranks, kernel ``customized_kernel``,
-    ``cache_params.load_factor`` the ratio, and a copy of its ``dynamicemb_options`` with
-    ``caching`` set, as TorchEasyRec's enumerator yields them. ``cache_params`` of the constraint
-    are kept in every option, statistics included; a ``load_factor`` there fixes the ratio. A tuple
-    of one, as TorchEasyRec makes it, is read as its element.
+    A table whose constraint says ``use_dynamicemb`` gets, in place of TorchRec's options, one with
+    ``caching`` off and one with it on at every ratio: row-wise over all ranks, kernel
+    ``customized_kernel``, ``cache_params.load_factor`` the ratio, and a copy of its
+    ``dynamicemb_options`` with ``caching`` set, as TorchEasyRec's enumerator yields them.
+    ``cache_params`` of the constraint are kept in every option, including statistics; a
+    ``load_factor`` in them fixes the ratio. A tuple of one element, which TorchEasyRec makes, is
+    read as the element.
 
     HBM and DDR are those of the runtime (or TorchEasyRec's count) with TorchRec's own input and
     output buffers; times are TorchRec's own row-wise formula at the bandwidth of the mode.
@@ -166,15 +168,15 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     topology, batch_size, constraints, estimator
         As in TorchRec; ``estimator`` prices ordinary tables, and buffers of all.
     ratios : sequence of Fraction
-        Default tenths, as TorchEasyRec tries; 0 adds HOST_ONLY, which it cannot express.
+        By default tenths, as in TorchEasyRec; 0 adds HOST_ONLY, which TorchEasyRec cannot express.
     effective : callable
-        From ratio, caching and statistics (or None) to the share of HBM's bandwidth a lookup
+        From ratio, caching and statistics (or None) to the share of HBM's bandwidth that a lookup
         reaches: :func:`efficiency`, or :func:`torcheasyrec_efficiency`.
 
     Raises
     ------
     BadInput
-        For ratios outside 0 to 1, and ``cache_params`` that are none.
+        For ratios outside 0 to 1, and ``cache_params`` of another type.
     """
 
     def __init__(
@@ -204,7 +206,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     ) -> list[ShardingOption]:
         """All options, estimates populated; ordinary tables first.
 
-        BadInput when a sharder of a dynamicemb table offers no row-wise sharding.
+        BadInput if a sharder of a dynamicemb table offers no row-wise sharding.
         """
         space = super().enumerate(module, sharders)
         bases = [option for option in space if option.name in self._dynamic]
@@ -225,10 +227,10 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
         return found + variants
 
     def _buffers(self, bases: Sequence[ShardingOption]) -> list[int]:
-        """HBM of input and output of one rank's shard: what is left when it holds no rows.
+        """HBM for input and output of one rank's shard, without its rows.
 
-        TorchRec counts no buffers for an empty shard; its HBM is linear in the rows, so what one
-        row and two rows need gives what none would.
+        TorchRec counts no buffers for an empty shard; its HBM is linear in the rows, so the value
+        for no rows is extrapolated from one and two rows.
         """
         one, two = ([_with_rows(base, rows) for base in bases] for rows in (1, 2))
         if bases:
@@ -258,7 +260,7 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
                 yield option
 
     def _price(self, variants: Sequence[Any]) -> None:
-        """TorchRec's own estimate of a fused row-wise table in memory as fast as the mode's."""
+        """Set TorchRec's estimate of a fused row-wise table in memory as fast as the mode's."""
         at: dict[float, list[Any]] = {}
         for option in variants:
             share = self._effective(
@@ -280,13 +282,13 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
 
 
 def rows_of(option: ShardingOption) -> Rows:
-    """What every rank holds: the rows of the first shard, the fullest."""
+    """The part on every rank: the rows of the first shard, the fullest."""
     rows, dim = option.shards[0].size
     return Rows(int(rows), int(dim), option.tensor.element_size(), optimizer_of(option))
 
 
 def _as_fused(option: ShardingOption) -> ShardingOption:
-    """The option as TorchRec's estimator knows it; shards of its own."""
+    """The option in a form that TorchRec's estimator knows, with shards of its own."""
     fused = copy.copy(option)
     fused.compute_kernel, fused.cache_params = "fused", None
     fused.shards = [copy.copy(shard) for shard in option.shards]
@@ -294,10 +296,10 @@ def _as_fused(option: ShardingOption) -> ShardingOption:
 
 
 def _cache_params(name: str, given: Any) -> CacheParams:
-    """Those of a constraint; BadInput for anything but ``CacheParams``, alone or in a tuple of one.
+    """A constraint's; BadInput for anything but ``CacheParams``, alone or in a tuple of one.
 
-    TorchEasyRec's ``build_dynamicemb_constraints`` makes a tuple of them by a stray comma, which
-    without unwrapping would turn a fixed ratio into a sweep.
+    A stray comma in TorchEasyRec's ``build_dynamicemb_constraints`` makes a tuple of them. Without
+    unwrapping, that would turn a fixed ratio into a sweep.
     """
     found = given[0] if isinstance(given, tuple) and len(given) == 1 else given
     if found is None:
@@ -310,14 +312,14 @@ def _cache_params(name: str, given: Any) -> CacheParams:
 
 
 def _plain(constraint: Any) -> ParameterConstraints:
-    """TorchRec's part of a constraint, such that TorchRec enumerates one row-wise option."""
+    """TorchRec's part of a constraint, changed so that TorchRec enumerates one row-wise option."""
     kept = {field.name: getattr(constraint, field.name) for field in fields(ParameterConstraints)}
     kept |= {"sharding_types": ["row_wise"], "compute_kernels": ["fused"], "cache_params": None}
     return ParameterConstraints(**kept)
 
 
 def _with_rows(base: ShardingOption, rows: int) -> ShardingOption:
-    """A copy with one shard of so many rows."""
+    """A copy with one shard of ``rows`` rows."""
     option = copy.deepcopy(base)
     del option.shards[1:]
     option.shards[0].size = [rows, option.shards[0].size[1]]
@@ -349,8 +351,8 @@ class Decision:
 def decisions(plan: Sequence[ShardingOption]) -> dict[str, Decision]:
     """Mode and ratio of every dynamicemb table of a plan, by table name.
 
-    The bytes are the ratio of the values of all slots a rank has (rows rounded up to buckets), so
-    that tables that fuse, which share one ratio, get that share from the runtime.
+    The bytes are the ratio times the values of all slots of a rank (rows rounded up to buckets), so
+    the runtime gives that share to tables that fuse, which have one ratio.
 
     Parameters
     ----------
@@ -364,12 +366,12 @@ def write_options(constraints: Mapping[str, Any], chosen: Mapping[str, Decision]
     """Set ``caching`` and both ``…_hbm_for_values`` in the constraints' table options, in place.
 
     For trainers that place the tables with dynamicemb's own ``DynamicEmbeddingShardingPlanner``,
-    which reads ``global_hbm_for_values`` as what the user asks for.
+    which reads ``global_hbm_for_values`` as the user's request.
 
     Raises
     ------
     BadInput
-        For a table without a constraint of dynamicemb's.
+        For a table without a dynamicemb constraint.
     """
     for name, decision in chosen.items():
         options = getattr(constraints.get(name), "dynamicemb_options", None)
@@ -384,12 +386,12 @@ def with_dynamicemb(
     sharding: Callable[..., ParameterSharding],
     **more: Any,
 ) -> ShardingPlan:
-    """A copy of a plan, its dynamicemb tables as dynamicemb's own class of ``ParameterSharding``.
+    """A copy of a plan with dynamicemb tables in dynamicemb's own class of ``ParameterSharding``.
 
     Parameters
     ----------
     plan : ShardingPlan
-        What ``MilpShardingPlanner.plan`` returned.
+        The result of ``MilpShardingPlanner.plan``.
     chosen : sequence of ShardingOption
         Its ``best_plan``.
     sharding : callable
@@ -426,7 +428,7 @@ def with_dynamicemb(
 
 
 def _set(options: Any, decision: Decision) -> None:
-    """Set what a decision says in one ``DynamicEmbTableOptions``, in place."""
+    """Write a decision into one ``DynamicEmbTableOptions``, in place."""
     options.caching = decision.caching
     options.local_hbm_for_values = decision.local_hbm_for_values
     options.global_hbm_for_values = decision.global_hbm_for_values

@@ -1,6 +1,6 @@
 """How an option of a dynamicemb table is recognised, named, and fused with others.
 
-What is relied upon of dynamicemb and TorchEasyRec, attribute by attribute, is in the protocols.
+The protocols list the attributes of dynamicemb and TorchEasyRec that are used.
 
 References
 ----------
@@ -18,14 +18,14 @@ from typing import Any, Protocol
 from torchrec.distributed.planner.types import ShardingOption
 
 KERNEL = "customized_kernel"
-"""TorchRec's ``EmbeddingComputeKernel.CUSTOMIZED_KERNEL``, under which dynamicemb tables go."""
+"""TorchRec's ``EmbeddingComputeKernel.CUSTOMIZED_KERNEL``, the kernel of dynamicemb tables."""
 
 
 class TableOptions(Protocol):
     """dynamicemb's ``DynamicEmbTableOptions``, as far as a plan reads or sets it.
 
-    Read as well, where there: ``index_type``, ``score_strategy``, ``admit_strategy``,
-    ``external_storage``, ``dist_type``, ``training`` (what the runtime fuses by), and of
+    If present, these are read too: ``index_type``, ``score_strategy``, ``admit_strategy``,
+    ``external_storage``, ``dist_type``, ``training`` (the runtime's fusion key), and from
     ``admission_counter``, a ``KVCounter``, the slots ``capacity`` and ``bucket_capacity``.
     """
 
@@ -40,7 +40,7 @@ class TableOptions(Protocol):
 
 
 class DynamicConstraint(Protocol):
-    """dynamicemb's ``DynamicEmbParameterConstraints``: a TorchRec ``ParameterConstraints`` with."""
+    """dynamicemb's ``DynamicEmbParameterConstraints``, with TorchRec's fields and these."""
 
     use_dynamicemb: bool
     """Whether the table is dynamicemb's."""
@@ -52,7 +52,7 @@ class DynamicConstraint(Protocol):
 
 _KEY = ("training", "external_storage", "index_type", "dist_type", "score_strategy")
 _FINEST = 1000
-"""Cache ratios are told apart down to one part in so many."""
+"""Cache ratios are distinguished to one part in this many."""
 
 
 def is_dynamic(option: ShardingOption) -> bool:
@@ -61,12 +61,12 @@ def is_dynamic(option: ShardingOption) -> bool:
 
 
 def caches(option: ShardingOption) -> bool:
-    """Whether it is a dynamicemb table's with a cache over a host store of all rows."""
+    """Whether an option is a dynamicemb table's, with a cache over a host store of all rows."""
     return is_dynamic(option) and bool(option.dynamicemb_options.caching)
 
 
 def ratio_of(option: ShardingOption) -> Fraction:
-    """Share of the rows whose values are in HBM; none set means all, as in TorchEasyRec."""
+    """Share of the rows whose values are in HBM; if not set, all, as in TorchEasyRec."""
     factor = option.cache_load_factor
     return Fraction(1) if factor is None else Fraction(factor).limit_denominator(_FINEST)
 
@@ -82,7 +82,7 @@ def mode_of(option: ShardingOption) -> str:
 
 
 def label(option: ShardingOption) -> str:
-    """``row_wise/MODE/ratio``; HBM_ONLY in the group that caches is told apart."""
+    """``row_wise/MODE/ratio``, with a suffix for HBM_ONLY in the group that caches."""
     mode = mode_of(option)
     if mode == "HBM_ONLY":
         more = "/caching" if option.dynamicemb_options.caching else ""
@@ -94,7 +94,7 @@ def fusion(option: ShardingOption) -> tuple[str, int]:
     """Group and level: tables whose grouped keys agree get one share of HBM from the runtime.
 
     Source: NVIDIA/recsys-examples, ``corelib/dynamicemb``, grouped key of batched tables. Tables of
-    different modules, or pooled and weighted otherwise, never meet in one.
+    different modules, or with different pooling or weighting, are never in one group.
     """
     options = option.dynamicemb_options
     fields: dict[str, object] = {name: getattr(options, name, None) for name in _KEY}

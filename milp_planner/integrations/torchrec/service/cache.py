@@ -1,9 +1,9 @@
-"""TorchRec's ``PlanCache``: one in a folder, and what makes plans of any safe to use again.
+"""TorchRec's ``PlanCache``: one in a folder, and checks that make plans from any of them safe.
 
 TorchRec keys plans by the request's fingerprint, which knows neither the model nor the sharders, a
-reservation object or a home SKU. So a plan is kept together with the outcome that proves it, and
-that outcome must answer today's question: the same instance, certified to the gap asked for, all
-of it verified.
+reservation object or a home SKU. So a plan is stored with the outcome that proves it, and that
+outcome must answer the current question: the same instance, certified to the requested gap, all of
+it verified.
 
 References
 ----------
@@ -33,7 +33,7 @@ from milp_planner.integrations.torchrec.sharding_plan import from_document, to_d
 
 logger = logging.getLogger(__name__)
 
-#: Where the metadata of a plan holds its outcome.
+#: Key of a plan's outcome in its metadata.
 OUTCOME = "milp_planner_outcome"
 _AUTHOR = "milp-planner"
 
@@ -45,14 +45,14 @@ class FolderPlans:
     ----------
     folder : str or Path
     most : int
-        Bytes of all entries; those not used for longest go first.
+        Most bytes of all entries; the least recently used are dropped first.
     """
 
     def __init__(self, folder: str | Path, most: int = MOST) -> None:
         self._entries = Entries(folder, ".sharding", most)
 
     def get(self, request_fingerprint: str) -> tuple[ShardingPlan, CacheMetadata] | None:
-        """The plan and metadata last kept under a fingerprint."""
+        """The plan and metadata last stored under a fingerprint."""
         name = fingerprint_of(request_fingerprint)
         data = self._entries.read(name)
         if data is None:
@@ -62,7 +62,7 @@ class FolderPlans:
         return from_document(document["plan"]), CacheMetadata(**document["metadata"])
 
     def put(self, request_fingerprint: str, plan: ShardingPlan, metadata: CacheMetadata) -> None:
-        """Keep a plan; one that is there under the fingerprint goes."""
+        """Store a plan; it replaces any plan under the same fingerprint."""
         ranks = max(1, metadata.world_size)
         document = {"plan": to_document(plan, ranks, ranks, "cuda"), "metadata": asdict(metadata)}
         self._entries.write(fingerprint_of(request_fingerprint), json.dumps(document).encode())
@@ -84,22 +84,22 @@ class ByRequest:
         self._key = f"{request.request_hash}-{sku}" if name is None else name(sku)
 
     def get(self, question: Question) -> Outcome | None:
-        """The outcome kept with the plan, if it answers the question; the log says why not."""
+        """The outcome stored with the plan, if it answers the question; else the log says why."""
         found = self._plans.get(self._key)
         if found is None:
             return None
         outcome = _outcome(question, found[1].extra.get(OUTCOME))
         if outcome is None:
-            reason = "it is of another model, cluster or version, or has no proof with it"
+            reason = "it is for another model, cluster or version, or has no proof"
         elif not question.answered_by(outcome):
-            reason = "it is not certified as near to the best as is asked for, or not as it claims"
+            reason = "it is not certified to the requested gap, or not as it claims"
         else:
             return outcome
-        logger.warning("the plan kept for request %s is not used: %s", self._key, reason)
+        logger.warning("the plan stored for request %s is not used: %s", self._key, reason)
         return None
 
     def put(self, question: Question, outcome: Outcome, plan: ShardingPlan) -> None:
-        """Keep a plan that is certified to some gap."""
+        """Store a plan that is certified to some gap."""
         if certified_gap(outcome) is None:
             return
         extra = {OUTCOME: b64encode(question.written(outcome)).decode()}
@@ -107,7 +107,7 @@ class ByRequest:
 
 
 def _outcome(question: Question, text: str | None) -> Outcome | None:
-    """The outcome in a metadata's text, of this question's instance."""
+    """The outcome in a metadata's text, if it is of this question's instance."""
     if text is None:
         return None
     try:

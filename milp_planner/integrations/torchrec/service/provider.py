@@ -1,4 +1,4 @@
-"""``MilpPlannerProvider``, which builds the variant and the reservation TorchRec's own refuses."""
+"""``MilpPlannerProvider`` builds the variant and reservation that TorchRec's provider refuses."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _UNREAD = (
     "bwd_compute_multiplier", "use_hardware_based_compute",
     "use_batch_inputs_for_expected_cache_fetches", "use_linear_regression_prefetch_estimate",
 )  # fmt: skip
-"""Fields of ``PlannerConfig`` that steer what this planner does not have."""
+"""Fields of ``PlannerConfig`` that steer parts which this planner does not have."""
 
 
 class MilpPlannerProvider(DefaultPlannerProvider):
-    """Builds :class:`MilpShardingPlanner` for ``LINEAR_PROGRAMMING``; else TorchRec's default.
+    """Builds :class:`MilpShardingPlanner` for ``LINEAR_PROGRAMMING``, otherwise TorchRec's default.
 
     Give it to TorchRec's ``DefaultPlannerExecutor``; the orchestrators need no change.
     Enumerator, estimators, reservation and (without ``hardware``) topology are those that
@@ -53,15 +53,16 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     Parameters
     ----------
     hardware : mapping of SKU to HardwareConfig, optional
-        What every SKU is, for planners of all variants. The request's ``per_sku_overrides`` come
-        before it and ``hbm_gb``/``ddr_gb`` before both. None: TorchRec's topology, which is the
-        same for all SKUs; overrides are read then too, where TorchRec 1.9.2 reads none.
+        Hardware of every SKU, for planners of all variants. The request's ``per_sku_overrides``
+        override it, and ``hbm_gb``/``ddr_gb`` override both. None: TorchRec's topology, which is
+        the same for all SKUs; overrides apply then too, although TorchRec 1.9.2 ignores them.
     overhead : mapping of SKU to bytes, optional
-        What the runtime takes of a rank's HBM, for ``StorageReservationPolicy.SKU_AWARE``; else 0.
+        HBM of a rank that the runtime uses, for ``StorageReservationPolicy.SKU_AWARE``; otherwise
+        0.
     plans : PlanCache, optional
         TorchRec's protocol: plans by request, such as
-        :class:`~milp_planner.integrations.torchrec.service.FolderPlans`. One that is there is used
-        if it is certified to the gap of ``settings`` and verified on today's instance.
+        :class:`~milp_planner.integrations.torchrec.service.FolderPlans`. A stored plan is used if
+        it is certified to the gap of ``settings`` and verified on today's instance.
     **planner
         ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``,
         ``key_value`` and ``cache`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the
@@ -110,9 +111,9 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     def build_storage_reservation(
         self, sku: str, request: ShardingPlanRequest
     ) -> StorageReservation:
-        """The request's own reservation or that of its policy, ``SKU_AWARE`` among them.
+        """The request's own reservation, or that of its policy, including ``SKU_AWARE``.
 
-        BadInput when that policy lacks what it needs; see
+        BadInput if that policy lacks inputs; see
         :func:`milp_planner.integrations.torchrec.service.reservation.sku_aware`.
         """
         config = request.planner_config
@@ -136,7 +137,7 @@ class MilpPlannerProvider(DefaultPlannerProvider):
     ) -> EmbeddingPlannerBase:
         """The planner of the request's variant.
 
-        BadInput when the request's configuration steers a part that this planner does not have;
+        BadInput if the request's configuration steers a part that this planner does not have;
         NotImplementedError from TorchRec, for variants that neither builds.
         """
         request, config = ctx.request, ctx.request.planner_config
@@ -182,18 +183,18 @@ def hardware_of(cluster: Cluster) -> HardwareConfig:
     Parameters
     ----------
     cluster : Cluster
-        Its ranks and machines must be equal. Capacities are taken as they are (reservations are
-        TorchRec's to make), DDR in equal shares a rank.
+        Its ranks and machines must be equal. Capacities are taken as they are (TorchRec makes the
+        reservations), DDR in equal shares per rank.
 
     Returns
     -------
     HardwareConfig
-        Bytes, and bytes a millisecond.
+        Capacities in bytes, bandwidths in bytes per millisecond.
 
     Raises
     ------
     BadInput
-        When ranks or machines differ.
+        If ranks or machines differ.
     """
     first = cluster.machines[0]
     if any(machine != first for machine in cluster.machines) or len(set(first.ranks)) > 1:
@@ -219,13 +220,13 @@ def hardware_of(cluster: Cluster) -> HardwareConfig:
 def _hardware(
     sku: str, known: Mapping[str, HardwareConfig] | None, override: SkuOverride | None
 ) -> HardwareConfig:
-    """Hardware of one SKU with what the request overrides; BadInput names the nearest known SKU."""
+    """Hardware of one SKU with the request's overrides; BadInput names the nearest known SKU."""
     if known is not None and sku not in known:
         raise BadInput(f"SKU {sku!r}: {choice(sku, known)}")
     found = HardwareConfig() if known is None else known[sku]
     if override is None:
         return found
-    # TorchRec writes bandwidths of n GB/s as n GiB a thousand milliseconds.
+    # TorchRec writes bandwidths of n GB/s as n GiB per thousand milliseconds.
     changes = {
         "hbm_cap_bytes": None if override.hbm_gb is None else int(override.hbm_gb * GIB),
         "ddr_cap_bytes": None if override.ddr_gb is None else int(override.ddr_gb * GIB),

@@ -1,4 +1,4 @@
-"""TorchRec's SKU-aware reservation, which its open provider leaves unbuilt.
+"""TorchRec's SKU-aware reservation, which its open-source provider does not build.
 
 References
 ----------
@@ -23,23 +23,23 @@ PERCENTAGE, DENSE_MULTIPLE = 0.15, 6.0
 def sku_aware(
     config: PlannerConfig, hardware: Mapping[str, HardwareConfig], overhead: int
 ) -> SKUAwareStorageReservation:
-    """What every rank keeps, the same bytes on every SKU.
+    """Reservation of every rank, the same bytes on every SKU.
 
-    Base bytes (``model_base_bytes``); or the share of the home SKU's HBM and 6 times the dense
-    parameters. To either, 20 times the ids of a batch and ``overhead``.
+    Base bytes (``model_base_bytes``), or the share of the home SKU's HBM and 6 times the dense
+    parameters. Added to either: 20 times the ids of a batch, and ``overhead``.
 
     Parameters
     ----------
     config : PlannerConfig
     hardware : mapping of SKU to HardwareConfig
-        Of which the home SKU is one.
+        Must include the home SKU.
     overhead : int
-        Bytes that the runtime takes on the SKU planned for.
+        Bytes that the runtime uses on the planned SKU.
 
     Raises
     ------
     BadInput
-        Without base bytes and home SKU, or where the home SKU's HBM is not known.
+        Without base bytes and home SKU, or if the home SKU's HBM is not known.
     """
     margin = 0 if config.model_base_bytes is not None else _margin(config, hardware)
     multiple = config.parameter_multiplier
@@ -58,9 +58,7 @@ def _margin(config: PlannerConfig, hardware: Mapping[str, HardwareConfig]) -> in
     if home is None:
         raise BadInput(f"{where}: found neither; allowed: model_base_bytes, or home_sku")
     if not hardware:
-        raise BadInput(
-            f"{where}: what home_sku {home!r} is, is not known; give the provider hardware"
-        )
+        raise BadInput(f"{where}: home_sku {home!r} is not known; give the provider hardware")
     if home not in hardware:
         raise BadInput(f"{where}: home_sku {home!r}: {choice(home, hardware)}")
     hbm = hardware[home].hbm_cap_bytes

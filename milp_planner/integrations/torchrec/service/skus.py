@@ -57,7 +57,7 @@ class MilpPlanReporter(DefaultPlanReporter):
     Attributes
     ----------
     reports : dict of str to PlanReport
-        Of plans that this project's planner made; other planners know no bound.
+        Reports on this project's plans; other planners have no bound.
     """
 
     def __init__(self, console: bool = True) -> None:
@@ -65,13 +65,13 @@ class MilpPlanReporter(DefaultPlanReporter):
         self.reports: dict[str, PlanReport] = {}
 
     def build_stats(self, ctx: PlannerSessionContext, sku: str) -> list[Stats]:
-        """Sinks for the SKU planned next."""
+        """Sinks for the next SKU."""
         own = super().build_stats(ctx, sku) if self._console else []
         return [*own, BoundStats(self.reports, ctx, sku)]
 
 
 class BoundStats(NoopEmbeddingStats):
-    """Keeps what :class:`~milp_planner.integrations.torchrec.MilpShardingPlanner` tells it."""
+    """Stores the outcome of :class:`~milp_planner.integrations.torchrec.MilpShardingPlanner`."""
 
     def __init__(
         self, reports: dict[str, PlanReport], ctx: PlannerSessionContext, sku: str
@@ -102,15 +102,15 @@ OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class SkuRow:
-    """What the dry run says about one SKU."""
+    """Result of the dry run for one SKU."""
 
     sku: str
     fits: bool | None
-    """None: neither a plan nor a proof that there is none, or an error."""
+    """None: an error, or neither a plan nor a proof that there is none."""
     reason: str | None
     """Why there is no plan."""
     error: bool
-    """Whether planning failed on something else than memory and constraints."""
+    """Whether planning failed for another reason than memory and constraints."""
     hbm_bytes: int
     hbm_capacity: int
     """Tables on the fullest rank, and a rank's HBM before reservations."""
@@ -119,7 +119,7 @@ class SkuRow:
 
     @property
     def exit_code(self) -> int:
-        """What the command line makes of it."""
+        """Exit code of the command line."""
         if self.error:
             return BAD_INPUT
         return {True: OK, False: FALLS_SHORT, None: NO_PLAN}[self.fits]
@@ -133,11 +133,11 @@ class DryRun:
     results: Mapping[str, DryRunResult]
     """Mapping of SKU to DryRunResult."""
     rows: tuple[SkuRow, ...]
-    """In the order asked for."""
+    """In the requested order."""
 
     @property
     def exit_code(self) -> int:
-        """1 when a SKU falls short; else the worst of what was not decided."""
+        """1 if a SKU falls short; otherwise the worst code of undecided SKUs."""
         codes = {row.exit_code for row in self.rows}
         return next((code for code in (FALLS_SHORT, BAD_INPUT, NO_PLAN) if code in codes), OK)
 
@@ -157,14 +157,14 @@ def dry_run(
     Parameters
     ----------
     inputs : TorchRecInputs
-        Their topology gives ranks, ranks per host, pods and the device; the SKU everything else.
+        Their topology gives ranks, ranks per host, pods and the device; the SKU gives the rest.
     world_size, local_world_size : int, optional
-        In place of the topology's.
+        These replace the topology's.
     home_sku : str, optional
         Every SKU reserves what this one would (``SKUAwareStorageReservation``): 15% of its HBM, 6
         times the dense parameters, 20 times the ids of a batch.
     base_bytes : int, optional
-        In place of the first two.
+        These replace the first two.
     **planner
         As in :class:`MilpPlannerProvider`.
 
@@ -191,12 +191,12 @@ def dry_run(
 
 
 def _config(inputs: TorchRecInputs, home: str | None, base: int | None) -> PlannerConfig:
-    """This planner's variant, with the SKU-aware reservation where it is asked for."""
+    """This planner's variant, with the SKU-aware reservation if requested."""
     if home is None and base is None:
         return PlannerConfig(planner_variant=PlannerVariant.LINEAR_PROGRAMMING)
     if inputs.storage_reservation is not None:
         raise BadInput(
-            "dry run: found a storage_reservation beside a home SKU or base bytes; allowed: either"
+            "dry run: found a storage_reservation and a home SKU or base bytes; allowed: either"
         )
     return PlannerConfig(
         planner_variant=PlannerVariant.LINEAR_PROGRAMMING,
@@ -221,7 +221,7 @@ def _request(
             model=inputs.module,
             sharders=inputs.all_sharders(),
             sku_list=skus,
-            training_framework=TrainingFramework.APF,  # asked for, and used by nothing in it
+            training_framework=TrainingFramework.APF,  # required by TorchRec, but unused
             world_size=world,
             local_world_size=local or min(world, topology.local_world_size),
             batch_size=inputs.batch_size or 512,
@@ -240,7 +240,7 @@ def _row(result: DryRunResult, report: PlanReport | None, ctx: PlannerSessionCon
     fits: bool | None = True if result.success else None
     if result.planner_error_type in proved_short:
         fits = False
-    # The executor times every call of a planner, also one that finds no plan.
+    # The executor times every call of a planner, even one that finds no plan.
     error = not result.success and result.solve_time_ms is None
     devices = [
         device.storage.hbm

@@ -152,7 +152,7 @@ def test_every_row_that_does_not_belong_is_named_at_once(tmp_path: Path) -> None
     for line, told in zip(
         lines,
         ("p.csv:2: table user: the model has no such table;",
-         "table clicks: table_wise/HBM_ONLY on 1 ranks is no legal",
+         "table clicks: table_wise/HBM_ONLY on 1 ranks is not a legal",
          "p.csv:5: table users: ", "p.csv:3: table items: rank 9 does not exist"),
         strict=True,
     ):  # fmt: skip

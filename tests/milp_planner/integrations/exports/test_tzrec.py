@@ -44,7 +44,7 @@ def test_what_it_leaves_open_is_said() -> None:
         ("id_feature {", "raw_feature {", "no id_feature"),
         ("dynamicemb {", "dynamicemb", "[0-9]+:[0-9]+ : "),
         ('kernels: "fused"', 'kernels: ["fused", "dense"]', "compute_kernels occurs 2 times"),
-        ('"row_wise"', '"row\\xff"', "no text-format config"),
+        ('"row_wise"', '"row\\xff"', "not a text-format config"),
     ],
 )
 def test_illegal_values(old: str, new: str, sentence: str) -> None:
@@ -85,5 +85,5 @@ def test_what_it_cannot_say() -> None:
 @pytest.mark.parametrize("text", ["a {" * 3000, "feature_configs { x: " + "[" * 3000])
 def test_deep_text_is_refused(text: str) -> None:
     """A sentence, not the interpreter's limit."""
-    with pytest.raises(BadInput, match="no text-format config"):
+    with pytest.raises(BadInput, match="not a text-format config"):
         tzrec.read(text, plans.model(plans.static("a")))

@@ -75,7 +75,7 @@ def test_another_model_under_the_same_fingerprint_is_planned(
     again = dry_run(larger, ROOMY, settings=NEAR, plans=plans)
     one, other = (found.results["wide"].request_fingerprint for found in (first, again))
     assert one == other and solves.call_count == 1
-    assert "is of another model, cluster or version" in caplog.text
+    assert "is for another model, cluster or version" in caplog.text
 
 
 def test_a_plan_without_a_proof_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
