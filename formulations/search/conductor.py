@@ -7,7 +7,8 @@ neighbourhoods in CP-SAT, its own large-neighbourhood search. Bounds: the pooled
 kept apart, the exact model; on small instances that side solves the exact model only.
 What is shared lies in :class:`formulations.search.context.Context`: the best plan (a target, a
 hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
-choice. With several workers the sides run beside each other; with one, turn by turn.
+choice. With several workers the sides run beside each other; with one, turn by turn. Each worker
+after the second makes plans too, from a seed of its own, up to the number of cores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
-from formulations.settings import Settings
+from formulations.settings import Settings, available_cores
 
 #: Share of the time left that a certificate for the gap asked for may take.
 _CLOSING = 0.5
@@ -63,7 +64,8 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     _given(context)
     _priced(context)
     start = _rounded(context, None) if context.best is None else context.best.options
-    sides = [Plans(context, start, seed) for seed in range(2)]
+    workers = min(settings.workers, available_cores()) if context.beside else 2
+    sides = [Plans(context, start, number) for number in range(max(2, workers))]
     # a plan of yesterday may have taken all the time, and its prices are a certificate
     done = context.over() and context.best is not None and context.certificate is not None
     try:
@@ -182,12 +184,22 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
             _pack_early(context, makers[0])
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
             return _stopped(context)  # asked here, as what is held back is not left for a search
+    others = [partial(_improve, context, bounds, each) for each in plans[2:]]
     if small:  # solved in a moment, and the options that it leaves are proved sooner
         solved = relax()
-        _beside(context, partial(after_lp, lambda: solved, seek), prove, *closing)
+        _beside(context, partial(after_lp, lambda: solved, seek), prove, *others, *closing)
     else:
-        _beside(context, seek, partial(after_lp, relax, prove), *closing)
+        _beside(context, seek, partial(after_lp, relax, prove), *others, *closing)
     return _stopped(context)
+
+
+def _improve(context: Context, bounds: Bounds, plans: Plans) -> None:
+    """What every worker after the first two does: make plans; at low priority where the exact model
+    has all cores."""
+    context.loops.prepare()
+    if bounds.exact_first() and sys.platform == "linux":
+        os.nice(context.parameters.niceness)
+    take_turns(context, _makers(context, plans), context.over)
 
 
 def _in_turn(
@@ -248,31 +260,15 @@ def _parts(
         improve_whole(context, amount, context.settings.seed + plans[0].passes)
         return True
 
-    def better_plan(maker: Plans) -> float:
-        return -maker.reached() / _size(context)
-
     def better_bound() -> float:
         return -1e3 if context.bound is None else context.bound / _size(context)
-
-    def makers(of: Plans) -> list[Part]:
-        weight, better = chosen.annealing_weight, partial(better_plan, of)
-        waits = context.loops.compiling
-        parts = [
-            part(f"annealing {way}", partial(of.anneal, *way), better, least=weight, waits=waits)
-            for way in of.ways()
-        ]
-        few = min(1.0, chosen.replicas_up_to / max(1, context.instance.num_tables))
-        weight = chosen.replicas_weight * few
-        replicas = part("replicas", of.temper, better, least=weight, waits=waits)
-        first = part("first plan", of.first, better, waits=waits)
-        return [first, *parts, replicas, part("mending", of.mend, better, waits=of.idle)]
 
     def pack(amount: float) -> bool:
         plans[0].pack()
         return False
 
     packing = part(
-        "packing", pack, partial(better_plan, plans[0]),
+        "packing", pack, partial(_better_plan, context, plans[0]),
         waits=context.loops.compiling, urgent=lambda: True,
     )  # fmt: skip
     pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
@@ -299,13 +295,34 @@ def _parts(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
             urgent=lambda: bounds.may_close(prover.spent),
         )  # fmt: skip
-        better = partial(better_plan, plans[0])
+        better = partial(_better_plan, context, plans[0])
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [packing, pooled, patterns, prover, *makers(plans[0]), *machines, improving]
+        first = [packing, pooled, patterns, prover, *_makers(context, plans[0])]
+        first += [*machines, improving]
         first += start if several else []
-        return first, [alone], [*makers(plans[1]), whole]
-    second = [pooled, patterns, *start, *machines, *makers(plans[1]), whole]
-    return [packing, *makers(plans[0])], [], second
+        return first, [alone], [*_makers(context, plans[1]), whole]
+    second = [pooled, patterns, *start, *machines, *_makers(context, plans[1]), whole]
+    return [packing, *_makers(context, plans[0])], [], second
+
+
+def _makers(context: Context, plans: Plans) -> list[Part]:
+    """The parts by which one worker makes plans."""
+    chosen, better = context.parameters, partial(_better_plan, context, plans)
+    waits, weight = context.loops.compiling, chosen.annealing_weight
+    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
+    passes = [
+        part(f"annealing {way}", partial(plans.anneal, *way), better, least=weight, waits=waits)
+        for way in plans.ways()
+    ]
+    few = min(1.0, chosen.replicas_up_to / max(1, context.instance.num_tables))
+    weight = chosen.replicas_weight * few
+    replicas = part("replicas", plans.temper, better, least=weight, waits=waits)
+    first = part("first plan", plans.first, better, waits=waits)
+    return [first, *passes, replicas, part("mending", plans.mend, better, waits=plans.idle)]
+
+
+def _better_plan(context: Context, plans: Plans) -> float:
+    return -plans.reached() / _size(context)
 
 
 def _pack_early(context: Context, packing: Part) -> None:

@@ -53,7 +53,7 @@ class Plans:
     options : int64 array [tables]
         A choice to start from: the pooled program's.
     seed : int
-        Others of the same context have another one.
+        Number of the worker; every worker of a context has its own.
 
     Attributes
     ----------
@@ -66,7 +66,8 @@ class Plans:
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
         self._context, self._options = context, options
         self._parameters = context.parameters
-        self._seed = 2 * context.settings.seed + seed
+        # workers after the second must not repeat what the first two draw when they begin anew
+        self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
         self._mine: Placement | None = None

@@ -86,6 +86,33 @@ def test_the_exact_model_is_left_alone_first() -> None:
     assert began[0] - start >= 0.1 * (10.0 - start) - 0.06
 
 
+@pytest.mark.parametrize(("cores", "workers", "makers"), [(4, 4, 4), (2, 8, 2), (64, 3, 3)])
+@pytest.mark.parametrize("small", [1, 6000])
+def test_every_core_that_was_asked_for_makes_plans(
+    monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, makers: int, small: int
+) -> None:
+    """Each worker has makers with a seed of their own; there are no more of them than cores."""
+    seeds, begun, improve = list[int](), list[Plans](), conductor._improve
+
+    def noted(context: Context, bounds: Bounds, plans: Plans) -> None:
+        begun.append(plans)
+        improve(context, bounds, plans)
+
+    of = Plans.__init__
+
+    def made(plans: Plans, context: Context, options: np.ndarray, seed: int = 0) -> None:
+        of(plans, context, options, seed)
+        seeds.append(plans._seed)
+
+    monkeypatch.setattr(conductor, "_improve", noted)
+    monkeypatch.setattr(Plans, "__init__", made)
+    monkeypatch.setattr(conductor, "available_cores", lambda: cores)
+    settings = Settings(time_limit=30.0, workers=workers, options={"small_columns": small})
+    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
+    assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 6)
+    assert len(set(seeds)) == len(seeds) == makers and len(begun) == makers - 2
+
+
 @pytest.mark.parametrize(("dearer", "stale"), [(1, False), (2, True)])
 def test_the_exact_model_starts_anew_where_few_options_are_left(
     monkeypatch: pytest.MonkeyPatch, dearer: int, stale: bool
