@@ -55,7 +55,8 @@ def field_table(cls: type[Spec]) -> str:
     """A Markdown table of a class's fields: name, default, allowed names, meaning and unit."""
     rows = ["| field | default | meaning |", "|---|---|---|"]
     for name, info in cls.model_fields.items():
-        meaning = f"{info.description or ''}{_choices(info)}".replace("|", "\\|")
+        text = " ".join((info.description or "").split())  # a table's row is one line
+        meaning = f"{text}{_choices(info)}".replace("|", "\\|")
         rows.append(f"| `{info.alias or name}` | {_default(info)} | {meaning} |")
     return "\n".join(rows) + "\n"
 

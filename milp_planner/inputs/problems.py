@@ -95,7 +95,7 @@ def explain(cls: type[BaseModel], finding: Any) -> str:
     if kind in ("literal_error", "union_tag_invalid"):
         return _unknown_choice(found, context, finding)
     if kind == "union_tag_not_found":
-        kinds = "unknown, zipf, histogram, top_ids, miss_rate, sample"
+        kinds = "unknown, zipf, histogram, frequency, top_ids, miss_rate, sample"
         return f"the field kind is missing; allowed: {kinds}"
     if kind in _BOUNDS:
         key, word = _BOUNDS[kind]

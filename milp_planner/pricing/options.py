@@ -166,7 +166,7 @@ class Entries:
     """Of each shard; int64 array [entries]."""
     ledger: IntArray
     """Bytes of HBM by entry, see :data:`milp_planner.pricing.ledger.SHARD_ENTRIES`; int64 array
-    [entries, 9]."""
+    [entries, len(SHARD_ENTRIES)]."""
     ddr: IntArray
     ssd: IntArray
     """Bytes of DDR and of SSD; int64 arrays [entries]."""
