@@ -66,7 +66,7 @@ BASE = load_profile("torchrec-default")
     [
         (
             FakeMachine(wild=("HBM_ONLY",)),
-            "the memory tiers: without HBM_ONLY 1.0 256",
+            "the memory tiers: the other times are useless without HBM_ONLY 1.0 256",
             (),
             ("hbm", "ddr", "caching", "hybrid"),
         ),

@@ -67,7 +67,7 @@ def test_what_may_not_move_enough_is_refused(before: Plan) -> None:
 
 def test_contradictions(before: Plan) -> None:
     """Two plans to start from, or limits without one."""
-    with pytest.raises(BadInput, match="give one"):
+    with pytest.raises(BadInput, match="give only one"):
         plan(MODEL, cluster(), before=before, today=before)
     with pytest.raises(BadInput, match="go with before"):
         plan(MODEL, cluster(), max_moved=3)

@@ -62,7 +62,7 @@ def test_plan_says_how_many_machines_would_do() -> None:
     assert info is not None and (info.machines, info.machines_too_few) == (5, 4)
     said = "or 5 machines like this one would do (proved: one less is too few)"
     assert said in list(advice(info, "ps"))
-    assert "each tier after reservations, the others" in drawn(draw_shortage(info))
+    assert "each tier after reservations, with the others" in drawn(draw_shortage(info))
     assert plan(read, with_machines(site, 5), formulation="cpsat", settings=LIMITS).tables
     assert not plan(read, with_machines(site, 4), formulation="cpsat", settings=LIMITS).tables
     assert verify(none).ok
