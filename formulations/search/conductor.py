@@ -1,14 +1,14 @@
-"""One search: a side that improves plans and a side that also improves the bound, telling each
-other.
+"""One search: a primal side that improves plans, and a dual side that also raises the bound.
 
-Each side has parts that take turns by what they delivered on this very instance
-(:mod:`formulations.search.turns`). Plans: annealing towards targets, replica exchange,
-neighbourhoods in CP-SAT, its own large-neighbourhood search. Bounds: the pooled program, machines
-kept apart, the exact model; on small instances that side solves the exact model only.
-What is shared lies in :class:`formulations.search.context.Context`: the best plan (a target, a
-hint, a limit), the best bound (where targets start), options ruled out, the pooled program's
-choice. With several workers the sides run beside each other; with one, turn by turn. Each worker
-after the second makes plans too, from a seed of its own, up to the number of cores.
+The parts of each side take turns according to what they delivered on the instance at hand
+(:mod:`formulations.search.turns`). Plans come from annealing towards targets, replica exchange,
+neighbourhoods in CP-SAT and CP-SAT's own large-neighbourhood search; bounds come from the program
+over pooled places, the one with separate machines, and the exact model. On small instances the dual
+side solves the exact model only.
+:class:`formulations.search.context.Context` holds what both sides share: the best plan (a target, a
+hint, a limit), the best bound (where targets start) and the options ruled out. With several workers
+the sides run at the same time, with one worker turn by turn. Each worker after the second makes
+plans too, from its own seed, up to the number of cores.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings, available_cores
 
-#: Share of the time left that a certificate for the gap asked for may take.
+#: Share of the time left that certifying the caller's gap may take.
 _CLOSING = 0.5
 
 
@@ -52,8 +52,11 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
 
     Parameters
     ----------
+    instance : Instance
+    settings : Settings
+    clock : Clock
     name : str
-        Formulation to answer as.
+        The formulation that the outcome names.
     """
     presolved = presolve(instance)
     stuck = presolved.empty_table(instance)
@@ -66,7 +69,7 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     start = _rounded(context, None) if context.best is None else context.best.options
     workers = min(settings.workers, available_cores()) if context.beside else 2
     sides = [Plans(context, start, number) for number in range(max(2, workers))]
-    # a plan of yesterday may have taken all the time, and its prices are a certificate
+    # repairing yesterday's plan may have taken all the time; its multipliers are a certificate
     done = context.over() and context.best is not None and context.certificate is not None
     try:
         stopped = _stopped(context) if done else _search(context, sides)
@@ -77,7 +80,7 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
 
 
 def _given(context: Context) -> None:
-    """Offer the caller's hint, the plan in production, and greedy's where it is quick."""
+    """Offer the caller's hint, the plan in production and, where it is quick, a greedy plan."""
     instance = context.instance
     if context.settings.hint is not None:
         context.offer(context.settings.hint, "hint")
@@ -91,13 +94,11 @@ def _given(context: Context) -> None:
 
 
 def _priced(context: Context) -> None:
-    """A first bound from the multipliers that the caller has."""
+    """Take a first bound from the caller's multipliers."""
     prices, instance = context.settings.prices, context.instance
     if prices is not None and instance.num_tables:
         bound = bounds_at(instance, context.keep, prices).bound
-        if (
-            bound == NEVER
-        ):  # presolve knows of tables without an option; others are found on the way
+        if bound == NEVER:  # some table has no option left; the linear program will find it
             return
         context.certificate = replace(prices, target=bound)
         context.lift(bound, CERTIFICATE)
@@ -105,8 +106,8 @@ def _priced(context: Context) -> None:
 
 
 def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
-    """The linear program with its certificate: the first bound, the prices and a choice of options;
-    whether it has a solution that was found in time."""
+    """Solve the linear program: it gives a bound with a certificate, prices and a choice of
+    options. Returns whether a solution was found in time."""
     clock, instance, stop = context.clock, context.instance, context.settings.stop
     seconds = None if clock.counts else clock.share(0.15)
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
@@ -121,7 +122,7 @@ def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
 
 
 def _refute(context: Context) -> None:
-    """Perhaps a proof that there is no plan, where the linear program has no solution."""
+    """Try to prove that there is no plan, after the linear program found no solution."""
     clock, stop = context.clock, context.settings.stop
     if context.best is None and not clock.over():
         seconds = None if clock.counts else clock.share(0.3)
@@ -147,16 +148,16 @@ def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
 
 
 def _search(context: Context, plans: list[Plans]) -> StoppedBy:
-    """Both sides, beside each other or turn by turn; why they ended."""
+    """Run both sides, at the same time or turn by turn; returns why they ended."""
 
     def choose(choice: Choice) -> None:
         for each in plans:
             each.choose(choice)
 
     def tell(choice: Choice) -> None:
-        """A choice over pooled places is for the first side: the second begins from the linear
-        program's, until machines are told apart. Which leads further, nobody knows before."""
-        for each in plans if choice.machines is not None else plans[:1]:
+        """A choice with machines is for all workers. One over pooled places is for every other
+        worker: the rest keep the linear program's choice, since either may lead further."""
+        for each in plans if choice.machines is not None else plans[::2]:
             each.choose(choice)
 
     bounds, settings = Bounds(context, tell, plans[1].choose), context.settings
@@ -165,7 +166,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     if settings.gap_asked and not context.beside:
         makers.append(_closing(bounds))
 
-    # where the prover has its turns, nothing need be kept for it
+    # on small instances the prover takes turns, so that no time need be reserved for it
     kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
     relax = partial(_relax, context, choose)
     seek = partial(_seek, context, bounds, makers)
@@ -183,9 +184,9 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
         with context.clock.holding_back(kept):
             _pack_early(context, makers[0])
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
-            return _stopped(context)  # asked here, as what is held back is not left for a search
+            return _stopped(context)  # while time is still held back, which ends the search
     others = [partial(_improve, context, bounds, each) for each in plans[2:]]
-    if small:  # solved in a moment, and the options that it leaves are proved sooner
+    if small:  # the linear program takes a moment and leaves fewer options to the exact model
         solved = relax()
         _beside(context, partial(after_lp, lambda: solved, seek), prove, *others, *closing)
     else:
@@ -194,8 +195,8 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
 
 
 def _improve(context: Context, bounds: Bounds, plans: Plans) -> None:
-    """What every worker after the first two does: make plans; at low priority where the exact model
-    has all cores."""
+    """Make plans, as every worker after the second does; at low priority while the exact model uses
+    all cores."""
     context.loops.prepare()
     if bounds.exact_first() and sys.platform == "linux":
         os.nice(context.parameters.niceness)
@@ -205,7 +206,7 @@ def _improve(context: Context, bounds: Bounds, plans: Plans) -> None:
 def _in_turn(
     context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
 ) -> None:
-    """One worker: a turn of one side, then of the other."""
+    """One worker: the sides take turns."""
     exact, second = parts
     for turn in itertools.count(0 if bounds.exact_first() else 1):
         sides = [exact if bounds.exact_first() else second, makers]
@@ -217,7 +218,7 @@ def _in_turn(
 def _prove(
     context: Context, bounds: Bounds, parts: tuple[list[Part], list[Part]], kept: float
 ) -> None:
-    """The second side: the exact model by itself while it has the side, then everything else."""
+    """The dual side: the exact model alone while it may have the side, then everything else."""
     exact, second = parts
     take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
     take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
@@ -226,7 +227,7 @@ def _prove(
 
 
 def _closing(bounds: Bounds) -> Part:
-    """Certify what is near enough to end with, in turns."""
+    """A part that certifies the bound as soon as it is close enough to the plan to stop."""
 
     def waits() -> bool:
         return not bounds.may_end()
@@ -235,7 +236,7 @@ def _closing(bounds: Bounds) -> Part:
 
 
 def _close(context: Context, bounds: Bounds) -> None:
-    """The same in a thread of its own, as soon as it is: turns of others are long."""
+    """The same in its own thread, because other parts' turns are long."""
     while not context.over():
         if bounds.may_end():
             bounds.close(context.clock.share(_CLOSING))
@@ -246,13 +247,12 @@ def _close(context: Context, bounds: Bounds) -> None:
 def _parts(
     context: Context, plans: list[Plans], bounds: Bounds
 ) -> tuple[list[Part], list[Part], list[Part]]:
-    """Parts of the first side, and of the second while the exact model has it and after that; what
-    comes first begins.
+    """Parts of the primal side, and of the dual side while the exact model has it and after that;
+    the first part of a list begins.
 
-    On small instances the exact model has a side of its own from the first second, and all else
-    the other. Else both sides make plans, and the second bounds as well.
+    On small instances the exact model has the dual side from the first second, and all other parts
+    are on the primal side. On others both sides make plans, and the dual side raises the bound.
     """
-
     chosen = context.parameters
     part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
 
@@ -306,7 +306,7 @@ def _parts(
 
 
 def _makers(context: Context, plans: Plans) -> list[Part]:
-    """The parts by which one worker makes plans."""
+    """The parts with which one worker makes plans."""
     chosen, better = context.parameters, partial(_better_plan, context, plans)
     waits, weight = context.loops.compiling, chosen.annealing_weight
     part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
@@ -322,27 +322,29 @@ def _makers(context: Context, plans: Plans) -> list[Part]:
 
 
 def _better_plan(context: Context, plans: Plans) -> float:
+    """Progress of the primal parts."""
     return -plans.reached() / _size(context)
 
 
 def _pack_early(context: Context, packing: Part) -> None:
-    """Have a plan before the linear program where greedy was not asked and that takes long."""
+    """Make a first plan before a long linear program, where greedy made none."""
     if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
         step(context, [packing])
 
 
 def _size(context: Context) -> float:
+    """Progress is measured in this unit."""
     return float(max(1, abs(context.bound or 0)))
 
 
 def _beside(context: Context, *sides: Callable[[], object]) -> None:
-    """A thread a side. When it is over, one that still compiles its loops is left behind."""
+    """One thread per side. At the end, a thread that still compiles its loops is abandoned."""
     errors: list[BaseException] = []
 
     def run(side: Callable[[], object]) -> None:
         try:
             side()
-        except BaseException as error:  # handed to the caller's thread below
+        except BaseException as error:  # raised in the caller's thread below
             errors.append(error)
             context.failed = True
 
@@ -358,28 +360,28 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
 
 
 def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
-    """Improve plans, on small instances bounds too: there the exact model has the cores to itself
-    at first, and most of them later."""
+    """The primal side. On small instances it also raises the bound; there the exact model has the
+    cores to itself at first, and most of their time later."""
     small = bounds.exact_first()
     if small:
         chosen = context.parameters
         _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
     context.loops.prepare()
-    if small:  # in a thread of its own, as priorities only go down
+    if small:  # in its own thread, because a thread's priority cannot be raised again
         _beside(context, lambda: _gently(context, bounds, makers))
     take_turns(context, makers, context.over)
 
 
 def _gently(context: Context, bounds: Bounds, makers: list[Part]) -> None:
-    """The same at low priority, as long as the exact model has the other side; only Linux has
-    priorities of threads."""
+    """The primal side at low priority while the exact model has the dual side; only Linux gives
+    threads priorities of their own."""
     if sys.platform == "linux":
         os.nice(context.parameters.niceness)
     take_turns(context, makers, lambda: context.over() or not bounds.exact_first())
 
 
 def _wait(context: Context, seconds: float) -> None:
-    """Leave the cores to the other side for a while."""
+    """Leave the cores to the dual side for a while."""
     end = context.clock.now() + seconds
     while context.clock.now() < end and not context.over():
         context.settings.stop.wait(POLL)

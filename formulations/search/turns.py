@@ -1,4 +1,9 @@
-"""Scheduling: parts of the search get time according to what they delivered on this instance."""
+"""Scheduling: parts of the search get time according to what they delivered on this instance.
+
+The next turn goes to the part that has used the least time for its weight. A part's weight is a
+fixed one and its share of the recent progress of its side. Urgent parts go before all others; parts
+with nothing to do wait. A turn without progress doubles the part's next one.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +14,13 @@ from formulations.clock import OutOfTime
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
 
-#: Replaces weights of 0.
+#: Stands in for a weight of 0.
 _TINY = 1e-9
 
 
 @dataclass
 class Part:
-    """A part of the search that can be given time.
+    """A part of the search that takes turns.
 
     Attributes
     ----------
@@ -27,16 +32,16 @@ class Part:
     amount : float
         Length of its next turn.
     waits : callable
-        Whether it has nothing to do now; such a part gets a turn only if no other is left.
+        Whether it has nothing to do now; it then gets a turn only if no other part is left.
     urgent : callable
         Whether it takes precedence now.
     least : float
-        Weight that it keeps however little it delivers.
+        Its weight without progress.
     anew : bool
-        Whether it starts from scratch in every turn; then its turns only grow, and may take all
-        remaining time.
+        Whether it starts from scratch in every turn; its turns then only grow, and may take all the
+        time left.
     spent, gained : float
-        Units used so far; recent deliveries, discounted at each later turn.
+        Units used so far; recent progress, discounted at each later turn.
     """
 
     name: str
