@@ -1,9 +1,10 @@
-"""A plan near a wish: what a plan of yesterday becomes where it no longer fits, or lacks tables.
+"""Repair: a plan close to yesterday's, where that no longer fits or lacks tables.
 
-Tables that the wish does not place are packed, the largest shards first. Where that exceeds a
-capacity, compiled annealing looks for a plan within limits on the tables and bytes that move from
-the plan in production, and the limits grow until there is one; then tables go home as long as that
-breaks nothing. The fewest bytes come first, the objective after that, from there.
+The *wish* is yesterday's placement on today's instance. Tables that it does not place are packed,
+the largest shards first. If some capacity is then exceeded, compiled annealing looks for a plan
+within limits on the tables and bytes that move, and the limits grow until it finds one; then tables
+return to where they were as long as every capacity holds. Few moved bytes come first, the objective
+second.
 """
 
 from __future__ import annotations
@@ -29,32 +30,34 @@ from formulations.search.loops import waited_for
 #: Seconds left, where there is a clock.
 Left = Callable[[], float] | None
 
-#: Moves a table of one try within limits; what a plan may cost above the wish in it, as a share of
-#: that, and the heats of its first and last move: cold ones leave most tables where they are.
+#: Annealing moves per table of one try within limits. For each try: the share by which a plan may
+#: cost more than the wish, and the temperatures of the first and the last move (cold ones leave
+#: most tables where they are).
 _MOVES = 100
 _TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
-#: The first limits: so many tables, or one in so many, and so many times what is too much
-#: somewhere. By how much limits grow that met no plan, and how often.
+#: The first limits: this many tables, or one table in this many, whichever is more; and this
+#: multiple of the largest overflow in bytes. Limits without a plan grow by this factor, this often.
 _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
-#: Heats of the first and last move of passes that improve a plan; the passes in a row without
-#: success that end it.
+#: Temperatures of the first and the last move of passes that improve a plan, and the number of
+#: passes in a row without success that ends the search.
 _HEATS, _PATIENCE = (2e-4, 2e-6), 6
-#: The first aim of these passes, as a share of the way from the plan to the bound, and the factor
-#: of it after a failure (and its inverse after a success).
+#: First target of these passes, as a share of the way from the plan to the bound; a failure
+#: multiplies that share by the second number, a success divides it.
 _STEP, _LESS = 0.2, 0.6
-#: Moves a table of the shortest and of the longest pass, and the share of the time left that one
-#: may take.
+#: Annealing moves per table of the shortest and the longest pass, and the share of the time left
+#: that one pass may take.
 _LEAST, _LONGEST, _SHARE = 25, 300, 0.4
-#: Shares of moves that mostly change an option, looking at many places.
+#: Percentages of moves that mostly change an option and compare many places.
 _OPTIONS = (90, 97, 64, 8, 100, 40, 80)
-#: Multipliers that prove less than this share of what ranks carry on average say nothing.
+#: Multipliers whose bound is below this share of an average rank's cost are not used.
 _WEAK = 0.5
-#: Options that moves may choose: no dearer at the multipliers than the bound and this share of it.
+#: Moves may choose options whose bound, at the multipliers, is at most this share above the best
+#: bound.
 _WORTH = 0.005
 
 
 def complete(instance: Instance, wish: Placement) -> bool:
-    """Whether a wish says where every table is, in its option's blocks."""
+    """Whether a wish places every table, in its option's blocks."""
     return bool((wish.options >= 0).all()) and bool(check(instance, wish).objectives)
 
 
@@ -67,9 +70,9 @@ def settled(
     left: Left = None,
     seed: int = 0,
 ) -> Placement | None:
-    """A plan in which few bytes have moved; None where none was found.
+    """A plan for which few bytes move; None if none was found.
 
-    Where the instance limits what moves, the plan is improved within these limits until the time is
+    If the instance limits moves, the plan is then improved within these limits until the time is
     over.
 
     Parameters
@@ -77,18 +80,18 @@ def settled(
     instance : Instance
         Moves are counted from its ``current``.
     wish : Placement
-        Option −1, or ranks that do not suit its option: the table may be anywhere.
+        A table with option −1, or with ranks that do not suit its option, may be anywhere.
     prices : Certificate, optional
-        Multipliers that say which options are worth a look; else a table without an option gets the
-        cheapest by itself.
+        Multipliers that tell which options are promising; without them a table without an option
+        gets its own cheapest one.
     over : callable
-        Whether the time is over: some plan is looked for all the same, as without one to start from
-        all that was known would be lost.
+        Whether the time is over. The repair itself goes on, since without any plan to start from
+        all that yesterday's solve knew would be lost.
     stop : callable
         Whether to stop at once.
     left : callable, optional
-        Seconds left, by which passes are cut to length; without it their length is fixed, so that
-        the same question has the same answer.
+        Seconds left, to which the length of passes is fitted; without it their length is fixed, so
+        that equal calls give equal plans.
     seed : int
     """
     fits = complete(instance, wish) and check(instance, wish).feasible
@@ -110,8 +113,8 @@ def settled(
 def _choices(
     instance: Instance, wish: Placement, prices: Certificate | None, able: NDArray[np.bool_]
 ) -> tuple[Placement, NDArray[np.bool_], int]:
-    """The wish with an option for every table, the options that moves may choose, and what a plan
-    costs at least, as far as the multipliers tell."""
+    """The wish with an option for every table, the options that moves may choose, and a lower
+    bound, from the multipliers if there are any."""
     known = (wish.options >= 0) & able[wish.options]
     bounds = None if prices is None else bounds_at(instance, able, prices)
     if bounds is not None and bounds.bound < _WEAK * _mean(instance, wish.options[known]):
@@ -123,14 +126,14 @@ def _choices(
 
 
 def _mean(instance: Instance, options: IntArray) -> float:
-    """What a rank carries on average with these options; under ``total`` all of it."""
+    """Average cost of a rank with these options; under ``total`` the sum of all costs."""
     cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
     ranks = 1 if instance.objective == Objective.TOTAL else instance.num_ranks
     return float(cost[options].sum()) / ranks
 
 
 def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntArray:
-    """Of every table the kept option that is worth least."""
+    """The kept option of every table with the least ``worth``."""
     order = np.lexsort((worth, ~keep, instance.table_of))
     return np.asarray(order[instance.table_options[:-1]], dtype=np.int64)
 
@@ -138,14 +141,14 @@ def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntA
 def _worthwhile(
     bounds: OptionBounds, able: NDArray[np.bool_], options: IntArray
 ) -> NDArray[np.bool_]:
-    """Options that may be worth a look, and those of the wish."""
+    """Promising options, and those of the wish."""
     keep = bounds.below(bounds.bound + int(_WORTH * abs(bounds.bound)) + 1)
     keep[options] = True
     return keep & able
 
 
 class _Search:
-    """Tries within limits on what moves, each from the wish."""
+    """Tries within limits on moves, each from the wish."""
 
     def __init__(
         self, instance: Instance, wish: Placement, keep: NDArray[np.bool_], bound: int, seed: int
@@ -165,13 +168,13 @@ class _Search:
         self._home = _preferences(instance)
 
     def packed(self) -> Placement | None:
-        """The wish with the other tables packed, where that is a plan."""
+        """The wish with all other tables packed, if that is a plan."""
         return self._start if check(self._instance, self._start).feasible else None
 
     def mended(self, over: Callable[[], bool], stop: Callable[[], bool]) -> Placement | None:
-        """The plan found within the least limits that held one; None where none did.
+        """A plan within the smallest limits that allow one; None if no limits do.
 
-        Once the time is over, whatever the caller lets move may, at any price.
+        Once the time is over, only the caller's own limits count, and the plan may cost anything.
         """
         tables = len(self._moved) + max(_TABLES, self._instance.num_tables // _TABLES)
         size = moved_bytes(self._instance, self._start, self._moved) + _ROOM * self._short()
@@ -210,8 +213,8 @@ class _Search:
         return best
 
     def _better(self, value: int) -> Placement | None:
-        """Of the best plan that the last pass met and the state it ended in, the cheaper one below
-        a value; None where neither is."""
+        """The cheaper of the best plan that the last pass met and the state it ended in; None if
+        neither is a plan below ``value``."""
         annealer = self._annealer
         states = [annealer.placement()]
         if annealer.value is not None:
@@ -221,14 +224,14 @@ class _Search:
         return min(plans, key=self._value, default=None)
 
     def _run(self, moves: int, heats: tuple[float, float], over: Callable[[], bool]) -> None:
-        """One pass, which also tells how long a move takes."""
+        """Run one pass, and measure how long a move takes."""
         begin = perf_counter()
         made = self._annealer.run(moves, heats, over, least=0)
         self._seconds = (perf_counter() - begin) / max(1, made)
 
     def _length(self, left: Left) -> int:
-        """Moves of the next pass: as many as a pass needs to cool well, or the share of the time
-        left that lets a second one follow."""
+        """Number of moves of the next pass: enough to cool well, but at most its share of the time
+        left."""
         most = _LONGEST * self._instance.num_tables
         if left is None:
             return most
@@ -236,7 +239,7 @@ class _Search:
         return max(_LEAST * self._instance.num_tables, int(min(most, afford)))
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
-        """The plan with better options and places of tables that may be anywhere alone."""
+        """The plan after improving only the tables that may be anywhere."""
         instance, annealer = self._instance, self._annealer
         free = ~np.isin(instance.table_of, [now.table for now in instance.current])
         if not free.any() or not instance.current:
@@ -262,7 +265,8 @@ class _Search:
         return found if self._value(found) <= self._value(plan) else plan
 
     def _homed(self, plan: Placement, target: list[int]) -> Placement:
-        """The plan with every table at home that can be, at no higher cost than the target."""
+        """The plan after returning every table to its old place that can, at no higher cost than
+        the target."""
         annealer, most = self._annealer, sum(target)
         annealer.load(plan, self._cost(plan))
         annealer.tidy(self._home, most)
@@ -274,7 +278,7 @@ class _Search:
         return check(self._instance, plan).objectives[self._instance.objective.value]
 
     def _cost(self, plan: Placement, total: int | None = None) -> list[int]:
-        """What a plan costs, phase by phase where there are peaks; scaled to a total, if given."""
+        """Cost of a plan, by phase if the objective has peaks; scaled to ``total`` if given."""
         if len(self._tops) == 1:
             return [self._value(plan) if total is None else total]
         tops = compute_loads(self._instance, plan).cost.max(axis=0).tolist()
@@ -282,13 +286,13 @@ class _Search:
         return [max(1, top * scale[0] // scale[1]) for top in tops]
 
     def _target(self, dearer: float | None) -> list[int]:
-        """What every phase may cost."""
+        """Target of every phase."""
         if dearer is None:
             return [MAX_VALUE] * len(self._tops)
         return [top + int(dearer * abs(top)) + 1 for top in self._tops]
 
     def _short(self) -> int:
-        """Use beyond capacity, where most is missing."""
+        """The largest sum of overflow over the places of one resource."""
         pairs = zip(self._loads.use, self._instance.resources, strict=True)
         return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
 
@@ -296,7 +300,8 @@ class _Search:
         self, tables: int, size: int, dearer: float | None, heats: tuple[float, float],
         stop: Callable[[], bool],
     ) -> Placement | None:  # fmt: skip
-        """A plan within limits on what moves and on what it costs above the wish, from that."""
+        """A plan within limits on moves, and at most this share dearer than the wish; from the
+        wish."""
         annealer, held, target = self._annealer, self._instance, self._target(dearer)
         annealer.load(self._start, target)
         if held.current:
@@ -319,8 +324,8 @@ def _or_most(limit: int | None) -> int:
 
 
 def _preferences(instance: Instance) -> IntArray:
-    """Bytes that move with every option anywhere, then with every option as in production (none);
-    int64 array [2 × options]."""
+    """Bytes that move if a table takes an option anywhere, then if it keeps its option and ranks
+    (none); int64 array [2 × options]."""
     size = per_option(instance, instance.shard_move * shard_counts(instance))
     known = np.isin(instance.table_of, [now.table for now in instance.current])
     return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)

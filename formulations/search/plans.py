@@ -1,7 +1,7 @@
-"""The side that improves plans: annealing towards targets, and neighbourhoods in CP-SAT.
+"""The makers of plans: annealing towards targets, replica exchange, and neighbourhoods in CP-SAT.
 
-Annealing leaves what it reached, also with a little penalty left; neighbourhoods mend that, or
-improve the best plan.
+Annealing may end in a state that exceeds some capacity a little. Neighbourhoods repair such a
+state, or improve the best plan.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 from formulations.search.neighbourhoods import Descent
 
-#: No turn takes longer than this times what it was given.
+#: No turn takes longer than this multiple of its length.
 _OVERDUE = 3.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What plans may start from.
+    """Options, and perhaps machines, that plans start from.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Choice:
     machines : int64 array [tables] or None
         Machine of each table, −1: any.
     value : int or None
-        What it costs where shards need not fit into single ranks.
+        Its cost when shards need not fit into single ranks.
     """
 
     options: IntArray
@@ -45,13 +45,13 @@ class Choice:
 
 
 class Plans:
-    """Makers of plans that share what they reached.
+    """The makers of plans of one worker, which share what they have reached.
 
     Parameters
     ----------
     context : Context
     options : int64 array [tables]
-        A choice to start from: the pooled program's.
+        A choice to start from.
     seed : int
         Number of the worker; every worker of a context has its own.
 
@@ -60,13 +60,13 @@ class Plans:
     annealer : Annealer or None
         Made on first use.
     passes : int
-        Of annealing, so far.
+        Passes of annealing so far.
     """
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
         self._context, self._options = context, options
         self._parameters = context.parameters
-        # workers after the second must not repeat what the first two draw when they begin anew
+        # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
@@ -85,19 +85,21 @@ class Plans:
         self._facts = measures(context.instance)
 
     def choose(self, choice: Choice) -> None:
-        """Start from another choice of options, and of machines where these are known; replicas as
-        well that have met no plan, or only far dearer ones."""
+        """Start from another choice of options, and of machines where these are known. Replicas
+        that have met no plan, or only far dearer ones, restart from it as well."""
         self._options, self._machines = choice.options, choice.machines
         self._value = choice.value
         if not self._reached or self._cheaper():
             self._replicas, self._stuck = None, False
 
     def pack(self) -> None:
-        """Place choices of options, the largest shards first, settle them, offer the plans; once.
+        """Place choices of options, the largest shards first, improve them and offer the plans;
+        once.
 
-        Besides the choice at hand: the cheapest in total of those whose shards are small enough,
-        for several sizes, the most promising first; who meets the target tries again a little
-        above what it costs at least. With memory to spare one of these is near the best already.
+        Besides the choice at hand these are, for several widths, the cheapest options in total
+        whose shards are no wider, the most promising choice first. A choice that meets the target
+        tries again with a target a little above its lower bound. With memory to spare, one of these
+        plans is close to the best already.
         """
         if self._packed:
             return
@@ -114,7 +116,7 @@ class Plans:
                 best, self._options = excess, options
 
     def _settle(self, options: IntArray, target: int) -> float:
-        """One packing of a choice; how far it stays above the target, below 0 where it meets it."""
+        """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
         context, annealer = self._context, self._ready()
         moves = self._parameters.settling_moves * self._tables
         heat = self._parameters.settling_heat
@@ -130,8 +132,8 @@ class Plans:
         return excess
 
     def _choices(self) -> list[tuple[int, IntArray]]:
-        """The choice of options at hand, and the cheapest ones with shards up to several sizes;
-        each with what it costs at least, in that order."""
+        """The choice of options at hand, and the cheapest ones with shards up to several widths;
+        each with its lower bound, in ascending order."""
         context, instance = self._context, self._context.instance
         own = own_cost(instance)
         total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
@@ -145,7 +147,7 @@ class Plans:
         return sorted(priced, key=lambda pair: pair[0])
 
     def _top(self, options: IntArray) -> int:
-        """What the rank carries that has the largest shard, on top of what all ranks have."""
+        """Cost of the rank with the largest shard, with the cost that all ranks have."""
         facts = self._facts
         costs = len(facts.costs)
         if not costs:
@@ -154,18 +156,20 @@ class Plans:
         return int((floor.sum(axis=0) + excess.max(axis=0, initial=0)).sum())
 
     def ways(self) -> list[tuple[bool, float]]:
-        """Ways to anneal: whether from what was reached, and how hot."""
+        """Ways to anneal: whether from an earlier result, and the first temperature."""
         cold, warm = self._parameters.cold_starts, self._parameters.warm_starts
         return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
 
     def reached(self) -> float:
-        """The best plan's objective; without a plan, what annealing is near to, made far worse."""
+        """The best plan's objective; without a plan, the estimated cost of the best infeasible
+        state, made far worse."""
         if self._context.objective is not None:
             return float(self._context.objective)
         return self._near + self._parameters.far * abs(self._context.bound or 0)
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
-        """One pass towards a target: from the choice of options, or from what was reached."""
+        """One pass towards a target: from the choice of options, or (``warm``) from the best plan
+        or the best infeasible state."""
         context, annealer = self._context, self._ready()
         self.pack()
         self.passes += 1
@@ -191,8 +195,9 @@ class Plans:
         return True
 
     def first(self, amount: float) -> bool:
-        """Any plan, where memory is so tight that passes near the bound meet none: towards what no
-        plan exceeds, so that only capacities matter. The target follows plans that are met down."""
+        """Look for any plan, where memory is so tight that passes near the bound meet none: the
+        first target is a cost that no plan exceeds, so that only capacities matter; each plan
+        lowers it."""
         context = self._context
         if context.objective is not None:
             return False
@@ -213,7 +218,7 @@ class Plans:
         return context.objective is None
 
     def temper(self, amount: float) -> bool:
-        """Replica exchange, turn after turn from where it was."""
+        """Replica exchange, which continues where its last turn ended."""
         context, begin = self._context, self._context.clock.now()
         if self._replicas is None:
             self._replicas = self._replicated()
@@ -243,22 +248,22 @@ class Plans:
             self._misses += 1
             far = context.above(self._parameters.stuck_above)
             if self._misses == self._parameters.stuck_after and far:
-                self._replicas, self._stuck = None, True  # begin anew, from another seed
+                self._replicas, self._stuck = None, True  # restart, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
             self._misses, self._reached = 0, True
         return True
 
     def _dearest(self) -> int:
-        """What no plan exceeds: every table at its dearest, all on one rank."""
+        """A cost that no plan exceeds: every table's dearest option, all on one rank."""
         instance = self._context.instance
         cost = abs(instance.shard_cost).sum(axis=1) * shard_counts(instance)
         dearest = np.maximum.reduceat(per_option(instance, cost), instance.table_options[:-1])
         return max(1, int(dearest.sum()))
 
     def _replicated(self) -> Annealer:
-        """Replicas of what the choice of options gives, aiming far enough above the bound to meet
-        plans soon."""
+        """Replicas of the state that the choice of options gives, with a target far enough above
+        the bound to be met soon."""
         self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
@@ -271,13 +276,13 @@ class Plans:
         return annealer
 
     def _first_aim(self) -> int:
-        """What replicas that begin aim at: they should meet a plan soon."""
+        """First target of replicas, which should be met soon."""
         low = self._least()
         known, chosen = self._value is not None and self._machines is not None, self._parameters
         return low + int((chosen.told_aim if known else chosen.first_aim) * abs(low)) + 1
 
     def _cheaper(self) -> bool:
-        """Whether the best plan is far above what the choice at hand costs at least."""
+        """Whether the best plan is far above the cost of the choice at hand."""
         best, value = self._context.objective, self._value
         far = self._parameters.stuck_above
         return value is not None and best is not None and best - value > far * abs(value)
@@ -289,25 +294,25 @@ class Plans:
         return [float(heat) for heat in np.geomspace(hottest, coldest, int(count))]
 
     def _mix(self) -> tuple[int, ...]:
-        """Shares of moves; what looks at all tables is rare where many are."""
+        """Percentages of moves; with many tables, moves that visit all of them are rare."""
         mix = self._parameters.mix
         few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
 
     def _overdue(self, begin: float, amount: float) -> Callable[[], bool]:
-        """Whether a turn that began then is over: moves may be far slower than was believed."""
+        """Whether a turn with that beginning is over: moves may be far slower than expected."""
         clock = self._context.clock
         end = inf if clock.counts else begin + _OVERDUE * amount
         return lambda: self._context.over() or clock.now() > end
 
     def _clocked(self, made: int, begin: float) -> None:
-        """Learn how many moves a unit of the clock are."""
+        """Learn how many moves a unit of the clock allows."""
         if not self._context.clock.counts:
             rate = made / max(1e-2, self._context.clock.now() - begin)
             self._rate = 0.5 * self._rate + 0.5 * rate
 
     def _warm(self) -> tuple[Placement | None, int]:
-        """The best plan, or what annealing left where that promises more; and what to aim at."""
+        """The best plan, or an infeasible state that promises more; and a target for it."""
         context, objective = self._context, self._context.objective
         self._mine = None
         if self._left is not None and (objective is None or self._left[1] < objective):
@@ -320,12 +325,12 @@ class Plans:
         return context.best, objective - max(1, int(self._step * gap))
 
     def _learned(self, share: float, met: bool) -> float:
-        """A share of the way, less of it after success and more after failure."""
+        """A share of the way: smaller if the target was met, larger if it was missed."""
         share *= self._parameters.nearer if met else self._parameters.farther
         return min(max(share, self._parameters.least_share), self._parameters.most_share)
 
     def _closer(self, above: float, met: bool) -> float:
-        """An aim above the bound that was missed goes up some of the way to the best plan."""
+        """A missed target rises some of the way to the best plan."""
         context = self._context
         if met or context.objective is None or not context.bound:
             return above
@@ -333,17 +338,17 @@ class Plans:
         return max(above, self._above + self._parameters.closer * (gap - self._above))
 
     def _fewest(self) -> int:
-        """Moves below which a pass is too short to cool, as long as there is time for them."""
+        """The fewest moves in which a pass can cool, if there is time for them."""
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
         tables = self._context.instance.num_tables
         return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
 
     def idle(self) -> bool:
-        """Whether there is nothing to mend."""
+        """Whether there is nothing to repair or improve."""
         return self._context.best is None and self._left is None and self._descent is None
 
     def mend(self, amount: float) -> bool:
-        """Neighbourhoods from what annealing left, else from the best plan."""
+        """Repair an infeasible state by neighbourhoods, else improve the best plan."""
         context = self._context
         end = context.clock.now() + amount
         while context.clock.now() < end and not context.over():
@@ -355,7 +360,8 @@ class Plans:
         return True
 
     def _done(self, descent: Descent) -> bool:
-        """Whether one is stuck, has reached its aim, or descends from what is not the best."""
+        """Whether a descent is stuck, has reached its target, or works on a plan that is no longer
+        the best."""
         if descent.failures > self._parameters.patience:
             return True
         if descent.target is not None:
@@ -373,7 +379,7 @@ class Plans:
             if context.instance.objective == Objective.TOTAL:
                 return Descent(context, start, seed, sizes=context.opened)
             cap = target + int((self._parameters.no_dearer - 1) * abs(target)) + 1
-            if context.objective is None or cap < context.objective:  # any such plan is news
+            if context.objective is None or cap < context.objective:  # any such plan is better
                 return Descent(context, start, seed, cap=cap, sizes=context.opened)
             return Descent(context, start, seed, target, sizes=context.opened)
         if context.best is None:
@@ -381,27 +387,27 @@ class Plans:
         return Descent(context, context.best, seed, sizes=context.opened)
 
     def _target(self) -> int:
-        """A share above the bound, learned from what was met; below the best plan."""
+        """A share above the bound that follows what earlier passes met; below the best plan."""
         context = self._context
         low = self._least()
         target = low + int(self._above * abs(low)) + 1
         return target if context.objective is None else min(context.objective - 1, target)
 
     def _least(self) -> int:
-        """What plans from the choice at hand cost at least, as far as is known."""
+        """A lower bound on plans from the choice at hand, as far as one is known."""
         known = [v for v in (self._context.bound, self._value) if v is not None]
         return max(known, default=self._mean(self._options))
 
     def _mean(self, options: IntArray) -> int:
-        """What a rank carries on average at a choice of options; under ``total`` all of it."""
+        """Average cost of a rank at a choice of options; under ``total`` the sum of all costs."""
         instance = self._context.instance
         cost = instance.shard_cost.sum(axis=1) * shard_counts(instance)
         total = int(per_option(instance, cost)[options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
     def _targets(self, target: int) -> list[int]:
-        """The target of each phase at first: in the shares of the best plan, else of the choice of
-        options; moves shift them."""
+        """First target of each phase, in the proportions of the best plan, or else of the choice
+        of options; moves shift it between phases."""
         context, instance = self._context, self._context.instance
         if context.peaks == 1:
             return [target]
@@ -415,7 +421,7 @@ class Plans:
         return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]
 
     def _restrict(self, annealer: Annealer, target: int) -> None:
-        """Let moves choose among the options that a plan of the target may use."""
+        """Let moves choose only options that a plan at the target may use."""
         context = self._context
         keep = context.keep & (own_cost(context.instance) <= target)
         bare = ~np.logical_or.reduceat(keep, context.instance.table_options[:-1])
@@ -434,7 +440,8 @@ class Plans:
         return self.annealer
 
     def _take(self, annealer: Annealer, target: int) -> bool:
-        """Offer what annealing met; what is no plan yet is left for mending. Whether it met one."""
+        """Offer the plan that annealing met, or keep its infeasible state for repair; returns
+        whether it met a better plan."""
         context = self._context
         if annealer.value is not None:
             return context.offer(annealer.placement(best=True), "annealing")
@@ -451,7 +458,7 @@ class Plans:
         return False
 
     def _weigh(self, annealer: Annealer) -> None:
-        """Let capacities weigh more where a pass ended above them, else less."""
+        """Raise the penalty on capacities if the pass ended above them, else lower it."""
         cost, use = annealer.over
         factor = self._parameters.heavier if use > cost else self._parameters.lighter
         least, most = self._parameters.capacity_weights
