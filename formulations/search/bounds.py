@@ -1,4 +1,4 @@
-"""The worker that improves the bound: programs over pooled places, and the exact model."""
+"""The parts that raise the bound: programs over pooled places, and the exact model."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
     return replace(instance, shard_use=use, resources=tuple(resources))
 
 
-#: Solves for choices of options; their results are not used as bounds.
+#: For solves that only choose options; their results are not used as bounds.
 _PLANS = Asked(Use.PLANS)
 
 
 class Bounds:
-    """Parts that improve the bound; each first drops the options that the best plan rules out.
+    """Parts that raise the bound; each first drops the options that the best plan rules out.
 
     Parameters
     ----------
     context : Context
     choose, choose_second : callable
-        Called with the options that a program chooses; the latter with those for the second worker.
+        Called with the options that a program chooses, for all workers or for the second one only.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class Bounds:
         return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
 
     def exact_first(self) -> bool:
-        """Whether the exact model has a worker of its own: on small instances, unless the plan is
-        still far above the bound after a while."""
+        """Whether the exact model has the dual side to itself: on small instances, unless the plan
+        is still far above the bound after a while."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
             self._hopeless = self._context.above(self._parameters.hopeless)
         return self._small and not self._hopeless
@@ -104,7 +104,7 @@ class Bounds:
         return self._apart(amount) if self._tries else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """For small instances with several machines: the cheapest options and machines."""
+        """On small instances with several machines: choose the cheapest options and machines."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         amount = max(amount, clock.share(chosen.apart_share))
         end = clock.now() + amount
@@ -126,9 +126,9 @@ class Bounds:
         return bool(self._tries)
 
     def _pooled_with_room(self) -> bool:
-        """For other instances: options only, for the second worker. The first turn leaves much room
-        for packing, so that a plan is found soon; later turns leave less, if a choice may then
-        still cost less than the best plan."""
+        """On other instances: choose options only, for the second worker. The first turn leaves
+        much room for packing, so that a plan is found soon; later turns leave less, as long as a
+        choice may still cost less than the best plan."""
         context, chosen = self._context, self._parameters
         while self._rooms and context.bound is not None and not context.over():
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
@@ -152,12 +152,12 @@ class Bounds:
         return early and bool(self._tries)
 
     def machines(self, amount: float) -> bool:
-        """The program that distinguishes machines; the second worker starts from its choices.
+        """The program with separate machines; the second worker starts from its choices.
 
         It only has to find a choice below a limit between the bound and the best known choice, or
-        prove that there is none, which takes much less time than optimising. Without a result it is
-        solved once more with CP-SAT's presolve, which helps to find a choice but whose proofs are
-        not used, and then with a limit closer to the bound.
+        to prove that none exists, which takes much less time than optimising. Without a result it
+        is solved once more with CP-SAT's presolve, which helps to find a choice but whose proofs
+        are not used, and then with a limit closer to the bound.
         """
         context, chosen = self._context, self._parameters
         context.drop()
@@ -184,8 +184,7 @@ class Bounds:
         return more or first
 
     def _limit(self) -> tuple[int | None, bool]:
-        """The limit for that program's next solve, and whether the first choice below it will
-        do."""
+        """The limit for that program's next solve, and whether any choice below it is enough."""
         context, chosen = self._context, self._parameters
         known = [v for v in (self._apart_value, context.objective) if v is not None]
         limit, low = min(known, default=None), context.bound
@@ -194,8 +193,8 @@ class Bounds:
         return low + 1 + int(self._way * (limit - low)), True
 
     def answers(self, spent: float) -> bool:
-        """Whether that program, after the time that it has used, takes precedence over other parts:
-        as long as it gives results, on small instances that are not solved soon, and if the plan is
+        """Whether that program, having used this much time, goes before the other parts: while it
+        gives results, on small instances that are not solved soon, and elsewhere while the plan is
         far above the bound."""
         context, chosen = self._context, self._parameters
         if context.objective is None or self._silent >= chosen.silence or not self.askable:
@@ -215,7 +214,7 @@ class Bounds:
         return int(keep.sum()) * len(self._context.instance.machines) <= most
 
     def certified(self, amount: float, least: int | None = None) -> bool:
-        """A certificate of the best plan, or of a bound near it, by the prover; or of ``least``."""
+        """Have the prover certify the best plan or a bound close to it, or the bound ``least``."""
         context, start = self._context, self._context.clock.now()
         upper = context.objective if least is None else least
         self._asked = upper if least is None else self._asked
@@ -232,8 +231,8 @@ class Bounds:
         return True
 
     def close(self, amount: float) -> bool:
-        """A certificate within the gap of the best plan: that of the linear program, if it suffices
-        and the checker accepts it, else one made for the bound that suffices."""
+        """Certify the caller's gap: by the linear program's certificate, if that suffices and is
+        accepted, else by one made for the bound that suffices."""
         context, first = self._context, self._context.certificate
         value, gap = context.objective, context.settings.gap_asked
         unchecked = first if first is not None and not context.checked(first) else None
@@ -253,7 +252,7 @@ class Bounds:
         return near and self._near != (value, bound)
 
     def last_word(self) -> None:
-        """Have the linear program's certificate checked, and prove more in the remaining time."""
+        """Have the linear program's certificate judged, and prove more in the time left."""
         context = self._context
         if context.certificate is not None and not context.over():
             context.accepts(context.instance, context.certificate)
@@ -261,12 +260,12 @@ class Bounds:
             self.certified(FINDING * context.clock.remaining())
 
     def nothing_to_certify(self) -> bool:
-        """Whether the prover has nothing to do: there is no plan, or it ended early with this
+        """Whether the prover has nothing to do: there is no plan, or it has finished with this
         one."""
         return self._context.objective in (None, self._exhausted)
 
     def may_close(self, spent: float) -> bool:
-        """Whether the prover, after the time that it has used, has not tried the best plan yet."""
+        """Whether the prover, having used this much time, should try the best plan now."""
         context = self._context
         few = spent <= self._parameters.urgent_share * context.clock.now()
         return few and self.exact_first() and context.objective not in (None, self._asked)
@@ -277,7 +276,7 @@ class Bounds:
         return columns_of_whole(context, context.keep) > self._parameters.whole_columns
 
     def whole_is_news(self) -> bool:
-        """Whether so many options were dropped since its last run that a proof may come at once."""
+        """Whether enough options were dropped since the last run that a proof may come at once."""
         context, chosen = self._context, self._parameters
         value = context.objective
         keep = context.keep if value is None else context.left_below(value)
@@ -285,8 +284,8 @@ class Bounds:
         return few and int(keep.sum()) < chosen.news_left * self._whole_of
 
     def whole(self, amount: float) -> bool:
-        """The exact model over the options left. It is restarted when a better plan leaves far
-        fewer options, or when a notably better plan appears while it is young."""
+        """The exact model over the options left. It restarts when a better plan leaves far fewer
+        options, or when a notably better plan appears while it is young."""
         context, chosen = self._context, self._parameters
         context.drop()
         if context.proved or self.whole_is_large():
@@ -351,7 +350,7 @@ class Bounds:
         return not (result.infeasible or met)
 
     def _tell_second(self, result: PooledBound) -> None:
-        """Hand on a choice that is cheaper than all before, and place it."""
+        """Pass on a choice that is cheaper than all before, and place it."""
         value = self._apart_value = result.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value

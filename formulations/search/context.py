@@ -36,8 +36,8 @@ class Context:
     parameters : Parameters
         Numbers that steer the search, as the caller's options set them.
     peaks : int
-        Number of targets whose sum is the objective's: one for each phase under ``step_time``, else
-        one.
+        Number of targets whose sum is the objective's target: one per phase under ``step_time``,
+        else one.
     keep : bool array [options]
         Options that a better plan may still use.
     best : Placement or None
@@ -58,7 +58,7 @@ class Context:
         Certificate that there is no plan.
     opened : Sizes
         Sizes of neighbourhoods, kept from turn to turn.
-    walks : int
+    descents : int
         Descents started so far.
     loops : Loops
         The compiled loops, or the process that compiles them.
