@@ -31,8 +31,8 @@ def table(result: dict[str, Any]) -> str:
     good = sum(row["plan_exit"] == row["verify_exit"] == 0 for row in rows)
     text = (
         f"Run of {result['date']}, {result['cores']} cores, "
-        f"`--time-limit {result['time_limit']:g}`: {good} of {len(rows)} models end in a plan that `verify` accepts; the slowest takes "
-        f"{slowest:.1f} s from start to end."
+        f"`--time-limit {result['time_limit']:g}`: {good} of {len(rows)} models end in a plan that "
+        f"`verify` accepts; the slowest takes {slowest:.1f} s from start to end."
     )
     return "\n".join([HEAD, *map(_row, rows), "", text])
 
