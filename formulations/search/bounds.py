@@ -18,6 +18,7 @@ from formulations.model.parts import Parts
 from formulations.proof.prove import prove
 from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS
 from formulations.result.outcome import within_gap
+from formulations.result.verify import seconds_to_check
 from formulations.search.context import Context
 from formulations.search.exact import columns_of_whole, place, solve_whole
 from formulations.search.plans import Choice
@@ -256,8 +257,9 @@ class Bounds:
         context = self._context
         if context.certificate is not None and not context.over():
             context.accepts(context.instance, context.certificate)
-        if context.clock.remaining() > LEAST_SECONDS and not context.over():
-            self.certified(FINDING * context.clock.remaining())
+        left, check = context.clock.remaining(), seconds_to_check(context.instance)
+        if left > LEAST_SECONDS and not context.over():
+            self.certified(FINDING * (left - (check if 2 * check < left else 0.0)))
 
     def nothing_to_certify(self) -> bool:
         """Whether the prover has nothing to do: there is no plan, or it has finished with this

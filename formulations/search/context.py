@@ -24,7 +24,7 @@ from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
 #: Seconds that the check of a certificate may take even if less time is left.
-_LEAST_CHECK = 1.0
+_LEAST_CHECK = 2.0
 
 
 class Context:
