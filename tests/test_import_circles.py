@@ -26,8 +26,10 @@ def imports(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
             yield node
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             yield from imports(node.orelse)
-        elif isinstance(node, ast.If | ast.Try | ast.With | ast.ClassDef):
-            yield from imports([n for n in ast.walk(node) if isinstance(n, ast.stmt)][1:])
+        elif isinstance(node, ast.If | ast.Try):
+            for part in (node, *getattr(node, "handlers", [])):
+                for name in ("body", "orelse", "finalbody"):
+                    yield from imports(getattr(part, name, []))
 
 
 def graph(known: dict[str, Path]) -> nx.DiGraph:
@@ -57,9 +59,8 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     package = tmp_path / "formulations"
     package.mkdir()
     (package / "one.py").write_text("from formulations import two\n")
-    (package / "two.py").write_text(
-        "try:\n    from formulations.one import x\nfinally:\n    pass\n"
-    )
+    cut = "try:\n    from formulations.one import x\nfinally:\n    pass\n"
+    (package / "two.py").write_text(cut)
     one, two = "formulations.one", "formulations.two"
     assert set(graph(modules(tmp_path)).edges) == {(one, two), (two, one)}
     (package / "two.py").write_text("if TYPE_CHECKING:\n    from formulations.one import x\n")
