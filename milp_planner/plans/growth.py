@@ -11,6 +11,7 @@ from milp_planner.files import Facts
 from milp_planner.plans.ledger import (
     LedgerInfo,
     alive_at,
+    bytes_on,
     collectives_of,
     hbm_of,
     held_of,
@@ -119,10 +120,7 @@ def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, 
 
 def _growing(plan: Plan, mean: IntArray, rank: int) -> tuple[str, ...]:
     """Tables of a rank whose memory grows with its load, the largest first."""
-    sizes = {
-        table.name: int(ranks_of_rows(plan, mean, [index])[rank].sum())
-        for index, table in enumerate(plan.tables)
-    }
+    sizes = dict(zip([t.name for t in plan.tables], bytes_on(plan, mean, rank), strict=True))
     return tuple(name for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from formulations.instance import IntArray
+from formulations.instance import IntArray, Where
 from formulations.result.check import compute_loads, position_entries
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
@@ -295,6 +295,23 @@ def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = 
     cost[_rows(plan)] = columns
     names = tuple(str(i) for i in range(columns.shape[1]))
     return compute_loads(replace(instance, phases=names, shard_cost=cost), placement, tables).cost
+
+
+def bytes_on(plan: Plan, columns: IntArray, rank: int) -> list[int]:
+    """The sum of all columns over each table's shards on one rank; columns as in
+    :func:`ranks_of_rows`."""
+    placement, instance = plan.outcome.placement, plan.instance
+    assert placement is not None
+    entry = np.zeros(len(instance.shard_cost), dtype=np.int64)
+    entry[_rows(plan)] = columns.sum(axis=1)
+    found = [0] * len(plan.tables)
+    for table, option in enumerate(placement.options.tolist()):
+        for index, ranks in zip(instance.blocks_of(option), placement.ranks[table], strict=True):
+            block = instance.block(index)
+            if block.where != Where.CLUSTER:
+                here = position_entries(instance, block, ranks)[np.asarray(ranks) == rank]
+                found[table] += int(entry[here].sum())
+    return found
 
 
 def _rows(plan: Plan) -> IntArray:
