@@ -1,5 +1,5 @@
 # make demo   plan, compare and verify on a fresh machine (no torch)
-# make test   install what the tests need and run them, a process a core; optional parts skip visibly
+# make test   install what the tests need and run them, a process per core; optional parts skip visibly
 # make test-all   the slow ones too, as CI does with every optional part
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/

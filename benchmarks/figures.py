@@ -1,10 +1,10 @@
-"""Measure again every page that states figures: ``make figures``, or this file with Python.
+"""Measure the figures of every page again: ``make figures``, or this file with Python.
 
 ``--list`` only shows what would run, and how long each took last time; ``--only PAGE …`` limits it.
 The commands of a page run in order. One that was done at the same commit is not repeated, so a run
-that was interrupted, or ended at a failing command, goes on where it stopped. When a page is done,
+that was interrupted, or ended at a failing command, resumes where it stopped. When a page is done,
 its date, commit, machine and duration go to benchmarks/figures.json, and to the table of
-docs/measured.md. A page of which a command needs a folder that is not given is left out.
+docs/measured.md. A page is left out if one of its commands needs a folder that is not given.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stored results say, written between the marks of a page.
+"""Write stored results between the marks of a page.
 
 A block of a page begins with ``<!-- NAME -->`` and ends with ``<!-- end -->``, each on a line of
 its own.

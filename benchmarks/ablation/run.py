@@ -1,11 +1,11 @@
 """What does each part of the search buy? Solves of counted work without it, one part at a time.
 
 ``python benchmarks/ablation/run.py FOLDER [--set parts]`` solves every instance file of FOLDER as
-the search is and without each part (:mod:`parts`), with one worker, and appends a row a solve to
-``results/SET.jsonl``; the same command goes on where it stopped. ``table.py`` shows them.
+the search is and without each part (:mod:`parts`), with one worker, and appends a row per solve to
+``results/SET.jsonl``; the same command resumes where it stopped. ``table.py`` shows them.
 
-Counted work repeats exactly on a busy machine, so solves may run beside anything. It is about a
-second a unit; larger instances get more (:func:`work_of`).
+Counted work repeats exactly on a busy machine, so solves may run beside anything. A unit takes
+about a second; larger instances get more units (:func:`work_of`).
 """
 
 from __future__ import annotations

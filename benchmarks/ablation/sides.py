@@ -1,9 +1,9 @@
 """Both sides of the search with one worker, each with half of the work.
 
 With several workers the sides run beside each other, each with half of the time. With one they
-take turns, and on small instances the exact model's grow until nothing is left for the other side:
-what that side has would seem to buy nothing. So whichever side had less work is next here, and the
-exact model never takes more than half of what is left.
+take turns, and on small instances the exact model's turns grow until nothing is left for the other
+side, whose parts would then seem to buy nothing. So here the side that had less work is next, and
+the exact model never takes more than half of what is left.
 """
 
 from __future__ import annotations

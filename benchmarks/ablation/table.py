@@ -1,6 +1,6 @@
 """What each part buys, from the stored solves: tables of README.md.
 
-``python benchmarks/ablation/table.py [--check]``. A difference is *without the part − with it*, of
+``python benchmarks/ablation/table.py [--check]``. A difference is *without the part − with it*, for
 the same instance and seed; it is averaged over the seeds of an instance first, and its noise is the
 standard error of the mean over instances.
 """

@@ -1,4 +1,4 @@
-"""Moves a second of the compiled search, and how long its loops take to compile or to load.
+"""Moves per second of the compiled search, and how long its loops take to compile or to load.
 
 Usage: python benchmarks/anneal/run.py [TABLES RANKS]...   (by default 100 16, 300 32 and 1000 128)
 """

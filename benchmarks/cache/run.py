@@ -1,9 +1,9 @@
 """The same question twice: ``python -m benchmarks.cache.run [-o FILE]``.
 
-For every case a process with an empty cache solves it; another process asks the same twice more,
-so that its first answer is that of a fresh start (pricing included, Python's own start not) and
-its second that of a program that runs on. All answers must be the same bytes and verified; else
-the exit code is 1.
+A process with an empty cache solves every case; another process asks the same twice more, so that
+its first answer is that of a fresh start (with pricing, without Python's own start) and its second
+that of a running program. All answers must be the same bytes and verified; otherwise the exit code
+is 1.
 """
 
 from __future__ import annotations

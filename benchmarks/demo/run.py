@@ -1,6 +1,6 @@
 """Plan the demo's model on both of its clusters with several formulations; store what came out.
 
-``python benchmarks/demo/run.py`` writes ``results/DATE.json``: one entry a cluster and
+``python benchmarks/demo/run.py`` writes ``results/DATE.json``: one entry per cluster and
 formulation, with the verdict, every rank's use and time, and the machine it ran on.
 """
 

@@ -1,7 +1,7 @@
 """Speed and memory of the vectorised DP: ``python benchmarks/dp-speed/run.py``.
 
-First the plain loop of ``loop.py`` against it on few tables, with the same answers asserted cell by
-cell and path by path; then its time and peak memory against bins and tables. Writes
+First runs the plain loop of ``loop.py`` and the DP on few tables and asserts the same answers, cell
+by cell and path by path; then measures time and peak memory against bins and tables. Writes
 ``results/results.json`` and ``results/dp-speed.svg``.
 """
 

@@ -1,7 +1,7 @@
 """Tables and figures of the experiment: ``python benchmarks/dp-vs-exact/figures.py``.
 
 Reads ``results/published.jsonl`` and ``results/sweep.jsonl``; writes ``results/tables.md`` and the
-SVG figures beside them. Nothing here is measured, everything is counted from those rows.
+SVG figures beside them. Nothing is measured here; everything is counted from those rows.
 """
 
 from __future__ import annotations

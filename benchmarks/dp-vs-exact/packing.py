@@ -1,7 +1,7 @@
 """How often a greedy partitioner finds no place although one exists.
 
-Whole tables on two ranks whose memory is the tables' total times 1.05, shared evenly: whether a
-split exists is decided exactly (subset sums), whether the greedy finds one by running it. Writes
+Whole tables on two ranks whose memory is the tables' total times 1.05, shared evenly: subset sums
+decide exactly whether a split exists, and running the greedy shows whether it finds one. Writes
 ``results/packing.json``. ``python benchmarks/dp-vs-exact/packing.py``
 """
 

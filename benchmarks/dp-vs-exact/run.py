@@ -1,7 +1,7 @@
 """DP against exact on the experiment's cases: ``python benchmarks/dp-vs-exact/run.py``.
 
-One JSON line a case is appended to ``results/FILE.jsonl``; cases already there are skipped, so an
-interrupted run goes on where it stopped. ``--prove`` then gives ``auto`` more time for the cases
+One JSON line per case is appended to ``results/FILE.jsonl``; cases already there are skipped, so an
+interrupted run resumes where it stopped. ``--prove`` then gives ``auto`` more time for the cases
 that ``cpsat`` left open. ``figures.py`` draws the figures and tables.
 """
 

@@ -1,4 +1,4 @@
-"""What changes overnight: tables that grow, come and go, a rank that is lost, a machine more."""
+"""What changes overnight: tables grow, come and go, a rank is lost, a machine is added."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.drift.run --folder FOLDER`` solves each subject for a minute (yesterday's
 plan), and then after every change afresh for a minute, and again from yesterday's plan for a few
-seconds. What is in the folder is not done once more, so it can be stopped, and run in parts
-(``--only``, ``--subjects``, ``--changes``). ``results.json`` then holds what the folder says, and
-docs/replan.md its table. Run it on an otherwise idle machine, or say ``--shared``.
+seconds. What is in the folder is not done again, so it can be stopped, and run in parts
+(``--only``, ``--subjects``, ``--changes``). ``results.json`` then sums up the folder, and
+docs/replan.md shows its table. Run it on an otherwise idle machine, or say ``--shared``.
 """
 
 from __future__ import annotations

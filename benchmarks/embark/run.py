@@ -3,7 +3,7 @@
 ``python benchmarks/embark/run.py DATA [--time-limit 5] [--rebalancer PYTHON]`` solves every case
 that is not stored yet, stores it in ``results/DATE.json`` as soon as it is known and writes the
 tables of docs/against-planners.md. DATA holds ``embark`` and ``table-lists``. ``--quick`` takes
-the small cases only, a second each, without storing anything.
+only the small cases, a second each, without storing anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The same question from the YAML side: pricing included, 1,000 generated dynamicemb tables.
 
 ``python benchmarks/exact-scale/priced.py -o results/DATE-priced.json``: ``fusion: free``, twenty
-options a table, tables sized so that the cluster is tight but not too small.
+options per table, tables sized so that the cluster is tight but not too small.
 """
 
 from __future__ import annotations

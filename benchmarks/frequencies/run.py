@@ -2,7 +2,7 @@
 
     python benchmarks/frequencies/run.py          # solves and writes docs/trust/frequencies.md
 
-Plans criteo-terabyte on one H100 with ever less HBM, once with every table's access as the
+Plans criteo-terabyte on one H100 with less and less HBM, once with every table's access as the
 model has it and once with Zipf 1.05 in all tables, and prices each plan under the other's access.
 """
 

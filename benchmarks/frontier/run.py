@@ -1,8 +1,8 @@
 """A frontier against one solve: ``python -m benchmarks.frontier.run [-o FILE] [CASE …]``.
 
 For every case the plan is made as ``plan`` makes it, then the objective over twelve budgets of HBM
-as ``explain --ask frontier`` does. Each point's plan, cost and certificate were re-derived by the
-checker; the exit code is 1 unless all were.
+as ``explain --ask frontier`` does. The checker re-derives each point's plan, cost and
+certificate; the exit code is 1 unless it could for all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Every formulation against enumeration on random small instances; nothing false may be said.
+"""Every formulation against enumeration on random small instances; no answer may be false.
 
-``python benchmarks/fuzz/run.py --count 10000`` goes on where the summary it writes ends; Ctrl-C
+``python benchmarks/fuzz/run.py --count 10000`` resumes where the summary it writes ends; Ctrl-C
 keeps what was done. ``--only 4711`` plays one instance and shows what is false.
 """
 

@@ -1,11 +1,11 @@
-"""What pricing says of the hit ratio, against the simulator at points drawn at random.
+"""Pricing's hit ratio against the simulator at points drawn at random.
 
     python benchmarks/hit-ratio/pricing.py [--points 160] [--edges 40] [--out FILE]
 
-Zipf α 0–3, tiers of 2% to 95% of 51,200 rows, batches of 1/100 to 30 lookups a row, both modes and
-scores: the region of every source but ``unchecked``. Further points lie on HYBRID's edge: distinct
-rows of a batch within 10% of what HBM holds. Each point is simulated twice, with other ids
-and lookups, as long as prices assume; the second run tells how far the simulator repeats itself.
+Zipf α 0–3, tiers of 2% to 95% of 51,200 rows, batches of 1/100 to 30 lookups per row, both modes
+and scores: the region of every source but ``unchecked``. Further points lie on HYBRID's edge:
+distinct rows of a batch within 10% of what HBM holds. Each point is simulated twice, with other ids
+and lookups, as long as prices assume; the second run shows how far the simulator repeats itself.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/hit-ratio/run.py [--quick] [--out results/FILE.json]
 
 A table of 20,480 rows with its ids at random, batches of 1/50 of the rows and of as many lookups as
-rows (``--quick``: fewer points). Hit ratios of the 10th lookup a row on average; the formulas are
-given the same numbers.
+rows (``--quick``: fewer points). Hit ratios of the 10th lookup per row on average; the formulas
+get the same numbers.
 """
 
 from __future__ import annotations

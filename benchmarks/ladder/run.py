@@ -4,7 +4,7 @@
     python benchmarks/ladder/run.py --growth  time to a 1% gap, 100 … 5,000 tables, 8 … 1,024 ranks
 
 Each run is a process of its own with a cap on resident memory; running out of memory or time is a
-result. Rows go to ``results/DATE.json`` as they come; a second call skips what is there, but for
+result. Rows go to ``results/DATE.json`` as they come; a second call skips what is there, except
 what was measured beside other work.
 """
 

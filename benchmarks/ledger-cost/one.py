@@ -1,7 +1,7 @@
 """One scenario with the milp_planner that is imported: sizes and seconds as JSON.
 
 ``python one.py MODEL CLUSTER SECONDS SEED``; works with any version since 55004ff, so that two can
-be compared. Seconds to 1% are until plan and bound were first that near to each other.
+be compared. Seconds to 1% are those until plan and bound were first within 1%.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Solve published MMKP and GAP instances: ``python benchmarks/literature/run.py FOLDER``.
 
-FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/convert.py). One JSON line an
-instance and formulation is appended to ``results/results.jsonl``; what is there is skipped. Then
-``results/table.md`` is written.
+FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/convert.py). One JSON line
+per instance and formulation is appended to ``results/results.jsonl``; what is there is skipped.
+Then ``results/table.md`` is written.
 """
 
 from __future__ import annotations

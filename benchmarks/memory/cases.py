@@ -1,4 +1,4 @@
-"""The configurations, and what the ledger says of each: no TorchRec needed."""
+"""The configurations, and what the ledger predicts for each: no TorchRec needed."""
 
 from __future__ import annotations
 

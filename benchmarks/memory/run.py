@@ -1,4 +1,4 @@
-"""Live bytes of TorchRec's sharded tables on gloo processes, beside what the ledger says.
+"""Live bytes of TorchRec's sharded tables on gloo processes, beside the ledger's entries.
 
 ``python benchmarks/memory/run.py --out benchmarks/memory/results/YYYY-MM-DD.json`` runs all cases.
 """

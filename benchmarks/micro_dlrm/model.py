@@ -1,9 +1,9 @@
 """The micro-DLRM pair of MLPerf EDU as published: same MLPs, tables in cache or in DRAM; own code.
 
 ``Dram``: three logical features in one table of 2,000,000 × 256 floats, reached through a hash with
-a seed a feature. ``Resident``: users and items of MovieLens-100K, 943 and 1,682 rows of 32 floats,
-a table each. Bottom MLP 16-8-8, top MLP 32-16-1 over the joined embeddings, ReLU between, a sigmoid
-at the end.
+one seed per feature. ``Resident``: users and items of MovieLens-100K, 943 and 1,682 rows of 32
+floats, one table each. Bottom MLP 16-8-8, top MLP 32-16-1 over the joined embeddings, ReLU between,
+a sigmoid at the end.
 
 References
 ----------

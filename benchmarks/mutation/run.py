@@ -2,10 +2,10 @@
 
 ``pip install -e '.[test]' mutmut`` and then ``nice -n 19 python benchmarks/mutation/run.py ROOM``.
 `mutmut <https://mutmut.readthedocs.io>`_ changes one operator, constant, argument or text of a copy
-of this checkout at a time and runs those of the room's tests that reach the changed function.
-Stored of every file: how many changes there are, how many were drawn and tried, how many a test
-noticed, and the others as diffs. A change that makes a test run
-out of time (15 times what it takes, and a second) counts as noticed.
+of this checkout at a time and runs the room's tests that reach the changed function. For every
+file it stores how many changes there are, how many were drawn and tried, how many a test noticed,
+and the others as diffs. A change that makes a test run out of time (15 times what it takes, plus a
+second) counts as noticed.
 """
 
 from __future__ import annotations

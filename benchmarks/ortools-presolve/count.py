@@ -2,7 +2,7 @@
 
 ``python benchmarks/ortools-presolve/count.py --count 5000`` asks the exact model and the one that
 keeps machines apart (a relaxation) each way, without the guards of ``formulations.solve``, and
-holds what they claim against enumeration. Ctrl-C keeps what was done; the same command goes on.
+compares their claims with enumeration. Ctrl-C keeps what was done; the same command resumes.
 """
 
 from __future__ import annotations

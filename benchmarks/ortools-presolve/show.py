@@ -1,4 +1,4 @@
-"""Each model as CP-SAT answers it: with presolve, with #5293's advice, and without presolve."""
+"""CP-SAT's answer to each model: with presolve, with #5293's advice, and without presolve."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Steps that no calibration measures, and what a plan with its profile says of them."""
+"""Steps that no calibration measures, and what a plan with its profile predicts for them."""
 
 from __future__ import annotations
 

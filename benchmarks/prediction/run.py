@@ -1,4 +1,4 @@
-"""Training steps of this machine's CPU predicted from calibrate's own file, and measured.
+"""Training steps on this machine's CPU, predicted from calibrate's own file and measured.
 
 python benchmarks/prediction/run.py -o FILE [--profile FILE] [--threads N]
 """

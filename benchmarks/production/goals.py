@@ -1,4 +1,4 @@
-"""What ``--goals`` makes of a plan: fewer moves from today's for a share of the objective.
+"""Plans under ``--goals``: fewer moves from today's plan for a share of the objective.
 
 ``python -m benchmarks.production.goals PLAN TODAY`` prints the table of docs/production.md.
 """

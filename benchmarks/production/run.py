@@ -1,9 +1,9 @@
 """The printed blocks of docs/production.md: every command of the page, run and timed in order.
 
 ``python benchmarks/production/run.py PRINTOUT`` takes TorchRec's published printout (gzipped) and
-runs the chain in ``--folder``; ``--only NAME,…`` repeats some commands there. What each printed and
-took is kept in ``results.json``, from which the page's blocks are written; ``--check`` only says by
-the exit code whether they are up to date. Run it on an otherwise idle machine.
+runs the chain in ``--folder``; ``--only NAME,…`` repeats some commands there. Output and time of
+each are kept in ``results.json``, from which the page's blocks are written; ``--check`` only says
+by the exit code whether they are up to date. Run it on an otherwise idle machine.
 """
 
 from __future__ import annotations

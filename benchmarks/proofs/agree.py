@@ -3,8 +3,8 @@
 Outcomes of random small instances (those of benchmarks/fuzz, by number) with certificates of the
 prover, changed at random in one to three places: keys removed, added, renamed, values replaced by
 others of the file, by numbers nearby or at the edge of what is allowed, and by other types. Where
-the changed instance still is one, half of the outcomes name its fingerprint. Counted is how often
-both end with which exit code. It must be the same.
+the changed instance is still valid, half of the outcomes name its fingerprint. The script counts
+how often the two end with which exit codes, which must be equal.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Certificates changed in what they mean: ``python benchmarks/proofs/corrupt.py -o FILE``.
+"""Certificates whose meaning is changed: ``python benchmarks/proofs/corrupt.py -o FILE``.
 
 Random small instances whose optimum is enumerated (those of benchmarks/fuzz, by number), each
 with a certificate of the prover, changed at random in target, kind, multipliers, rows, splits,
-vectors used and nodes (``tests/formulations/proof/test_checked.py``). Counted is what the checker
-says: unreadable, not checked, open, or accepted. Accepted with a bound above the optimum were a
-false proof.
+vectors used and nodes (``tests/formulations/proof/test_checked.py``). The script counts the
+checker's verdicts: unreadable, not checked, open, or accepted. To accept a bound above the optimum
+would be a false proof.
 """
 
 from __future__ import annotations

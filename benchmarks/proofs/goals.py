@@ -3,8 +3,8 @@
     python benchmarks/proofs/goals.py SOURCE… [--demo] [-o goals.json]
 
 A SOURCE is an instance file, one of the literature's MMKP files (all instances in it), or a folder
-of either; ``--demo`` adds the demo's two cases. Rows are stored one by one and what is there is
-skipped; the table is printed at the end.
+of either; ``--demo`` adds the demo's two cases. Rows are stored one by one, and those already there
+are skipped; the table is printed at the end.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     PYTHON peer.py INSTANCE PLAN PLACED [--setting NAME] [--seconds S] [--seed N]
 
-PYTHON is 3.12 or newer with ``rebalancer==1.0.4``. Of PLAN (what ``milp-planner solve --json``
-prints) only the options are read, never the ranks. PLACED gets the rank of every shard, which
-``place.py`` judges. README.md says what Rebalancer is given.
+PYTHON is 3.12 or newer with ``rebalancer==1.0.4``. Only the options of PLAN (what
+``milp-planner solve --json`` prints) are read, never the ranks. PLACED gets the rank of every
+shard, which ``place.py`` judges. README.md says what Rebalancer is given.
 """
 
 from __future__ import annotations

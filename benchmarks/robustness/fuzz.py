@@ -1,4 +1,4 @@
-"""Damaged YAML and instance files, as many as asked for: a sentence or a sound value, each time.
+"""Any number of damaged YAML and instance files: each gives a sentence or a sound value.
 
 Usage: python benchmarks/robustness/fuzz.py --count 1000000 [--first 0] [-o results/FILE.json]
 """

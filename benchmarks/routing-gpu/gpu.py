@@ -4,7 +4,7 @@
 
 Checks the kernels against the NumPy definition first, and stops at a difference. Then, for each
 cell, prints keys/s, the bytes that must move, and the share of this machine's measured copy
-bandwidth; beside it a row-serial kernel (one thread a row) and torch's stable sort by owner.
+bandwidth; beside it a row-serial kernel (one thread per row) and torch's stable sort by owner.
 """
 
 from __future__ import annotations

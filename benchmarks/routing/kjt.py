@@ -3,7 +3,7 @@
 ``python benchmarks/routing/kjt.py -o benchmarks/routing/results/kjt/DATE.json`` (needs the extras
 ``routing`` and ``torchrec``; half a minute). TorchRec's call is
 ``bucketize_kjt_before_all2all``: FBGEMM's operator, then a KeyedJaggedTensor. Both return one with
-weights, and the unbucketize indices; they are held against each other before anything is timed.
+weights, and the unbucketize indices; both are compared before anything is timed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""200 requests of 20 clients at once, with cancels, killed processes and hostile bodies.
+"""200 requests from 20 clients at once, with cancels, killed processes and hostile bodies.
 
 Run as ``python -m benchmarks.serve.run [-o FILE]`` (needs the extra ``serve``). It starts the
 service as a user would, and ends with exit code 1 when a job is lost, an answer is not what it

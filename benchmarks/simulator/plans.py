@@ -1,11 +1,11 @@
-"""Whole plans of shipped models: what was predicted beside what is simulated.
+"""Whole plans of shipped models: predicted against simulated.
 
     python benchmarks/simulator/plans.py [--out results/DATE-plans.json]      (five minutes)
 
 Each case is planned for step_time, 40 seconds at most, and simulated for five steps, with three
 seeds: each draws the lookups, and which rows are the hot ones. Models without access statistics
 get the published skew of ``simulate --skew``, here before they are planned, so that plan and
-simulation know the same. Nothing here is a timing.
+simulation know the same. Nothing is timed.
 """
 
 from __future__ import annotations

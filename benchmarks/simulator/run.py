@@ -3,13 +3,13 @@
     python benchmarks/simulator/run.py [--out results/FILE.json]      (two minutes)
 
 For each case the tiers are warmed up, then pairs of batches are drawn, one simulated and one
-gathered, by turns the one and the other first: whatever runs first finds what drawing left in the
+gathered, each going first every other time, because the first one finds what drawing left in the
 caches. ``gather`` only reads one number of the row's state. Then batches are touched, on the same
-state, which no simulation uses any more: ``touch`` does what any simulator must do a lookup, and
-nothing else: read the row's slot, count the lookup in the row's state, write the slot's score
-(missing rows have no slot). Both are compiled, take a batch of their own from the same stream, and
-find neither hits nor victims. Processor time of the thread; ratios are those of the whole time: a
-simulated batch may find many queues of victims empty, the next none.
+state, which no simulation uses any more: ``touch`` does only what any simulator must do per
+lookup: read the row's slot, count the lookup in the row's state, write the slot's score (missing
+rows have no slot). Both are compiled, take a batch of their own from the same stream, and find
+neither hits nor victims. Times are the thread's processor time; ratios are those of the whole time,
+because one simulated batch may search for many victims and the next for none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Is ``auto`` ever worse, in bound or plan, than ``cpsat`` alone in 1.5 times less time?
+"""Is ``auto`` ever worse, in bound or plan, than ``cpsat`` alone in two thirds of the time?
 
 ``python benchmarks/small/run.py [--seconds 15]`` solves thirty small priced instances of seeds
 that nobody tuned on, each with three solver seeds, by ``auto`` and then by ``cpsat`` in two thirds
 of the time; ``--folder`` takes instance files instead. Each answer is stored at once: the same
-command goes on where it stopped.
+command resumes where it stopped.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Every shipped suite, with all three objectives, so that each scenario has two neighbours of the same
 inputs, and with all its formulations, at a short limit (``--time-limit``), so that neighbours often
-find what a row did not. Counted are the rows whose own objective some plan of the same inputs is
-below, whatever that plan was made for: of formulations that prove, where there must be none, and of
-baselines, which take no plan of others and whose rows say how far above the best they are.
+find what a row did not. The script counts the rows that some plan of the same inputs beats in the
+row's own objective, whatever that plan was made for: among formulations that prove there must be
+none; baselines take no plan from others, and their rows say how far above the best they are.
 """
 
 from __future__ import annotations

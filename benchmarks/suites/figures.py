@@ -1,6 +1,6 @@
 """Figures and tables of docs/suites from the stored runs: ``python benchmarks/suites/figures.py``.
 
-Of every suite the newest run is drawn and its page's tables are written anew.
+Draws the newest run of every suite and writes the tables of its page anew.
 """
 
 from __future__ import annotations

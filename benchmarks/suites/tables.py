@@ -1,7 +1,7 @@
 """The tables of docs/suites, from the newest stored run of every suite.
 
-``python benchmarks/suites/figures.py`` calls this: each page's part between its two marks is
-written anew; nothing is measured.
+``python benchmarks/suites/figures.py`` calls this: it rewrites each page between its two marks and
+measures nothing.
 """
 
 from __future__ import annotations

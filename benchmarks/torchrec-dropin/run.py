@@ -1,7 +1,7 @@
 """TorchRec's default planner and MilpShardingPlanner on the same models, one after the other.
 
 ``python benchmarks/torchrec-dropin/run.py models`` plans synthetic models with both and stores one
-JSON file a case under ``results/``; finished cases are not run again. ``… packing`` counts how
+JSON file per case under ``results/``; finished cases are not run again. ``… packing`` counts how
 often TorchRec's planner fails on small feasible packing cases. ``… table`` puts what is
 stored into docs/torchrec.md.
 """

@@ -6,8 +6,8 @@
 FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
 One row per instance, formulation and seed goes to ``results/DATE.json`` as soon as it is known; a
 second call skips what is there. Peers are formulations that solve with the first seed only. Under
-another objective than the instance's, TorchRec's plan is no reference. ``--busy`` keeps so many
-processes counting beside every run: what other work on the machine costs.
+another objective than the instance's, TorchRec's plan is no reference. ``--busy N`` keeps
+N processes counting beside every run, to show what other work on the machine costs.
 ``table.py`` turns a result into a table.
 """
 

@@ -1,1 +1,1 @@
-"""Tests of what the benchmarks rest on."""
+"""Tests of the benchmarks' own code."""

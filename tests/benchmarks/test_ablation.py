@@ -1,4 +1,4 @@
-"""The ablation: what pairs say, that every switch fits the search, and that a run goes on."""
+"""The ablation: its pairs, that every switch fits the search, and that a run can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of both objectives on docs/torchrec.md is the stored result's, and its claim holds."""
+"""The table of both objectives in docs/torchrec.md shows the stored result; its claim holds."""
 
 from __future__ import annotations
 

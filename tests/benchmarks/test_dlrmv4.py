@@ -1,4 +1,4 @@
-"""docs/dlrmv4.md and its figure are what the study says today."""
+"""docs/dlrmv4.md and its figure show what the study computes today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make figures` runs what is not done, in order, and notes when and at which commit."""
+"""`make figures` runs what is not done yet, in order, and notes when and at which commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator's benchmark pages: two kinds of stored results, and what is said of plans."""
+"""The simulator's benchmark pages: two kinds of stored results, and the sentences on plans."""
 
 from __future__ import annotations
 

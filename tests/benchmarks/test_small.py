@@ -1,4 +1,4 @@
-"""``auto`` beside ``cpsat``: what counts as worse, what is made, and that a run goes on."""
+"""``auto`` beside ``cpsat``: what counts as worse, the instances, and resuming a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routing pages: snippets run, links lead somewhere, tables say what the code computes."""
+"""The routing pages: snippets run, links lead somewhere, tables show what the code computes."""
 
 from __future__ import annotations
 

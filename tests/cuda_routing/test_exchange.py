@@ -1,4 +1,4 @@
-"""The exchange with 2 and 4 real processes against one process that knows everything."""
+"""The exchange with 2 and 4 real processes against one process that holds all keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Per-feature settings: spread, checked, refused by name."""
+"""Per-feature settings: applied to every feature, checked, refused by name."""
 
 from __future__ import annotations
 

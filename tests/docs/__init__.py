@@ -1,1 +1,1 @@
-"""Generated pages and schemas are what the code says."""
+"""Generated pages and schemas agree with the code."""

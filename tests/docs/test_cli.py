@@ -1,4 +1,4 @@
-"""docs/cli.md is generated from the commands' declarations, which are what --help prints."""
+"""docs/cli.md is generated from the commands' declarations, which --help also prints."""
 
 from __future__ import annotations
 

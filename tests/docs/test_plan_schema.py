@@ -1,4 +1,4 @@
-"""The schema of plan.json holds for plans and refuses what is none."""
+"""The schema of plan.json accepts plans and refuses anything else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An oracle for small instances: every option of every table at every allowed set of places.
 
-Written apart from the product on purpose: it shares with it the Instance and nothing else, so an
-error in the product's own sums cannot hide here.
+Deliberately written apart from the product: it shares only the Instance with it, so an error in the
+product's own sums cannot hide here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instances and certificates written by hand, and what the stand-alone checker says of them."""
+"""Instances and certificates written by hand, and the stand-alone checker's verdicts on them."""
 
 from __future__ import annotations
 

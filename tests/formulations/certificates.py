@@ -1,4 +1,4 @@
-"""Random certificates by docs/proof.md: well formed, and true by accident."""
+"""Random certificates by docs/proof.md: well formed, and true only by accident."""
 
 from __future__ import annotations
 

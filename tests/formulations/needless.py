@@ -1,7 +1,7 @@
-"""Tables that a plan keeps in host memory, or cuts, without need: each is moved back by itself.
+"""Tables that a plan keeps in host memory, or cuts, without need: each is moved back on its own.
 
 All other tables stay where they are. Options with one shard (or on one machine) are tried at every
-place, so that nothing is missed; of the others every shard goes where it costs least.
+place, so that nothing is missed; for the others, every shard goes where it costs least.
 """
 
 from __future__ import annotations

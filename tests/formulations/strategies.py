@@ -1,4 +1,4 @@
-"""Hypothesis strategies that draw small instances over everything an Instance may say."""
+"""Hypothesis strategies that draw small instances over everything an Instance may hold."""
 
 from __future__ import annotations
 

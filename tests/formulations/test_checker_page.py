@@ -1,4 +1,4 @@
-"""Where docs/proof.md once left room: the checker does what the page says now."""
+"""Where docs/proof.md was once ambiguous: the checker does what the page says now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literature files: what becomes what, and what is refused."""
+"""Literature files: how they become Instances, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CP-SAT's adapter: integers all the way, presolve off for claims, the caller heard."""
+"""CP-SAT's adapter: integers all the way, presolve off for claims, callers' stops obeyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A formulation that lies is not believed where something known contradicts it."""
+"""A false claim of a formulation is not believed if known facts contradict it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A solve ends as soon as its plan is certified to the gap asked for, and says so truly."""
+"""A solve ends as soon as its plan is certified to the requested gap, and says so."""
 
 from __future__ import annotations
 

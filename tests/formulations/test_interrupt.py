@@ -1,4 +1,4 @@
-"""Ctrl-C in Python: the first keeps the best plan, the second gives it up."""
+"""Ctrl-C in Python: the first keeps the best plan, the second abandons it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the table of formulations says of each is so."""
+"""What the table of formulations says about each is true."""
 
 from __future__ import annotations
 

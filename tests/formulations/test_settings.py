@@ -1,5 +1,5 @@
-"""Reading the options of a formulation, and goals as users write them: names in order, what may be
-given up of the objective, and how full is even enough."""
+"""Reading the options of a formulation, and goals as users write them: names in order, how much of
+the objective may be given up, and how full counts as even."""
 
 from __future__ import annotations
 

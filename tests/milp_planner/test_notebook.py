@@ -1,4 +1,4 @@
-"""What results show of themselves at the prompt and in a notebook: short, escaped, in pictures."""
+"""How results appear at the prompt and in a notebook: short, escaped, with pictures."""
 
 from __future__ import annotations
 

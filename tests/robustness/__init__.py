@@ -1,1 +1,1 @@
-"""How the spine stands damage: broken files, kills, limits, interruptions."""
+"""How the planner copes with damage: broken files, kills, limits, interruptions."""

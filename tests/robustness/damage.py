@@ -1,4 +1,4 @@
-"""Damage to input files: seeded, cheap, and where the result must be refused it says so."""
+"""Damage to input files: seeded, cheap, and marked where the result must be refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who judges what a reader does with a file: a sentence, or a value that stands every check.
+"""The judge of a reader's result for a file: a sentence, or a value that passes every check.
 
 A file that is accepted must satisfy the published JSON schema as another YAML reader sees it, must
-come back equal from its own writer, and must hold the format's rules when they are checked again
+come back equal from its own writer, and must obey the format's rules when they are checked again
 by the plain code below.
 """
 

@@ -1,4 +1,4 @@
-"""Files that once ended in a traceback, or were certified although they lie."""
+"""Files that once ended in a traceback, or were certified although they are false."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unequal ranks and machines through the whole way: YAML, plan, verify, report."""
+"""Unequal ranks and machines all the way: YAML, plan, verify, report."""
 
 from __future__ import annotations
 

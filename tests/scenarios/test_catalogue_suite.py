@@ -1,4 +1,4 @@
-"""The shipped suite ``catalogue`` in a short form: a unit of counted work each."""
+"""The shipped suite ``catalogue`` in short form: one unit of counted work per model."""
 
 from __future__ import annotations
 

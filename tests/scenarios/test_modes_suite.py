@@ -1,4 +1,4 @@
-"""The shipped suite ``modes``: what it asserts of the law of the tiers holds."""
+"""The shipped suite ``modes``: its assertions about the law of the tiers hold."""
 
 from __future__ import annotations
 

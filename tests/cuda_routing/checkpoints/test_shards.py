@@ -1,4 +1,4 @@
-"""Interrupted and truncated saves are found, whichever file it hit."""
+"""Interrupted and truncated saves are detected, whichever file is damaged."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs the unmodified CUDA source on a CPU: one fiber a thread, real barriers, either order."""
+"""Runs the unmodified CUDA source on a CPU: one fiber per thread, real barriers, either order."""

@@ -1,4 +1,4 @@
-"""The greedy partitioner: every placement it makes is allowed, and by hand where it puts things."""
+"""The greedy partitioner: every placement it makes is allowed; places are checked by hand."""
 
 from __future__ import annotations
 

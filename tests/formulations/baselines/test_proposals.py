@@ -1,4 +1,4 @@
-"""Placing proposals: pruning changes nothing, the first of equals wins, limits hold; and kinds."""
+"""Proposals: pruning changes nothing, the first of equals wins, limits hold; kinds of options."""
 
 from __future__ import annotations
 

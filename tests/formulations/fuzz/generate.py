@@ -1,4 +1,4 @@
-"""Random small legal instances over everything the format may say, reproducible by a number."""
+"""Random small legal instances over everything the format allows, reproducible from a number."""
 
 from __future__ import annotations
 

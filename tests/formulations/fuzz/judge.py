@@ -1,4 +1,4 @@
-"""What an Outcome says that the truth contradicts."""
+"""Claims of an Outcome that the truth contradicts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random instances, the same every time: no formulation says anything false, none crashes.
+"""Random instances, the same every time: no formulation claims anything false or crashes.
 
-``benchmarks/fuzz/run.py`` plays the same game for as long as it is let.
+``benchmarks/fuzz/run.py`` does the same for as long as you let it.
 """
 
 from __future__ import annotations

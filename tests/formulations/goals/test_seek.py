@@ -1,4 +1,4 @@
-"""Goals against brute force: the lexicographic optimum within the tolerance, or said to be open."""
+"""Goals against brute force: the lexicographic optimum within the tolerance, or called open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fingerprint: derived from the arrays and, apart, by the checker from the file's text."""
+"""The fingerprint: derived from the arrays and, independently, by the checker from the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instance demands beyond tables and capacities, in words."""
+"""Demands of an instance beyond tables and capacities, in words."""
 
 from __future__ import annotations
 

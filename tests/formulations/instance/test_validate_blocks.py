@@ -1,4 +1,4 @@
-"""Looking at all blocks at once, rule by rule, refuses what looking at each refuses."""
+"""Checking all blocks at once, rule by rule, refuses the same as checking each block."""
 
 from __future__ import annotations
 

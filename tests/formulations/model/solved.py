@@ -1,4 +1,4 @@
-"""Build a model over a partition and solve it: what the tests of this room have in common."""
+"""Build a model over a partition and solve it: shared by the tests of this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each family of constraints in threes: nothing to limit, nothing possible, and just possible."""
+"""Three tests for each family of constraints: nothing to limit, infeasible, just feasible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Largest-shard rows: by hand, and worth having."""
+"""Largest-shard rows: by hand, and that they raise bounds."""
 
 from __future__ import annotations
 

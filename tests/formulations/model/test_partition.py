@@ -1,4 +1,4 @@
-"""Partitions: what tells ranks apart, and which ranks may be swapped."""
+"""Partitions: what distinguishes ranks, and which ranks may be swapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solution says of tables: options, machines, ranks."""
+"""Options, machines and ranks of tables, read from a solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns: targets decided as brute force decides them, by certificates that the checker takes."""
+"""Patterns: targets decided as by brute force, with certificates that the checker accepts."""
 
 from __future__ import annotations
 

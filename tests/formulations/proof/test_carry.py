@@ -1,4 +1,4 @@
-"""Multipliers carried to a similar instance: what they prove there is true, and near."""
+"""Multipliers carried to a similar instance: what they prove is true and near the optimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the prover writes, judged by the checker that was written apart from it."""
+"""The prover's certificates, judged by the independently written checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checker says of the page's example, and of what was tampered with."""
+"""The checker on the page's example, and on certificates that were tampered with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge by arrays says *closed* where the prover did, and only where the checker does."""
+"""The judge on arrays says *closed* where the prover did, and only where the checker does."""
 
 from __future__ import annotations
 

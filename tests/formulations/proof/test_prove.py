@@ -1,4 +1,4 @@
-"""The prover: what it certifies is true, and on small instances mostly all there is."""
+"""The prover: what it certifies is true, and on small instances mostly the optimum."""
 
 from __future__ import annotations
 

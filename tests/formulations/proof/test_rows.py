@@ -1,4 +1,4 @@
-"""Options summed up at once, where all ranks are alike, against the rows built shard by shard."""
+"""Options summed up at once, if all ranks are alike, against rows built shard by shard."""
 
 from __future__ import annotations
 

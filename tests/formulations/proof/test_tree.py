@@ -1,4 +1,4 @@
-"""The tree of cases: what it removes is in no plan, and it never closes where there is one."""
+"""The tree of cases: what it removes is in no plan, and it never closes if a plan exists."""
 
 from __future__ import annotations
 

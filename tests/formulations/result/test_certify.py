@@ -1,4 +1,4 @@
-"""Certificates on outcomes: what they lift, and what they leave alone."""
+"""Certificates on outcomes: which claims they raise, and which they leave alone."""
 
 from __future__ import annotations
 

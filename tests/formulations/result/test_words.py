@@ -1,4 +1,4 @@
-"""What stands behind a status, in words."""
+"""The evidence behind a status, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole model: solved out, and improved without a proof."""
+"""The whole model: solved to the end, and improved without a proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled is kept for the text of all loops, and Numba's own settings are left alone."""
+"""Compiled loops are cached under the text of all loops; Numba's own settings stay untouched."""
 
 from __future__ import annotations
 

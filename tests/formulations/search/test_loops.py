@@ -1,4 +1,4 @@
-"""Compiled loops are waited for as long as one likes."""
+"""Callers wait for compiled loops as long as they like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans near a wish: whole ones stay, others are mended with few bytes moved."""
+"""Plans near a wish: plans that fit stay, others are repaired with few bytes moved."""
 
 from __future__ import annotations
 

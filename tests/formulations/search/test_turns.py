@@ -1,4 +1,4 @@
-"""Turns go to what delivers, and everything alive gets some."""
+"""Turns go to the parts that deliver, and every live part gets some."""
 
 from __future__ import annotations
 

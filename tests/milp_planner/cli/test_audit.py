@@ -1,4 +1,4 @@
-"""``milp-planner audit``: fits or not, how far from the bound, who is to blame."""
+"""``milp-planner audit``: fits or not, how far from the bound, what is to blame."""
 
 from __future__ import annotations
 

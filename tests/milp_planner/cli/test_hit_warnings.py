@@ -1,4 +1,4 @@
-"""What ``plan`` and ``explain`` say of prices that rest on hit ratios nobody checked."""
+"""What ``plan`` and ``explain`` say about prices that rest on unchecked hit ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry point: help without weight, every failure one sentence and its exit code."""
+"""The entry point: help without heavy imports, one sentence and exit code per failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``plan --from``: yesterday's plan.json where planning begins, and what moves from it."""
+"""``plan --from``: planning starts from yesterday's plan.json, and what moves from it."""
 
 from __future__ import annotations
 

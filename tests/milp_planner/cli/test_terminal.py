@@ -1,4 +1,4 @@
-"""What a terminal gets: names as they are, and a sentence where it can take none."""
+"""Terminal output: names unchanged, and a sentence where the terminal cannot show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the plan run today to the plan shipped: what stood in the way of a new user, one test each.
+"""From the plan run today to the plan shipped: obstacles that a new user met, one test each.
 
 Only through the command line and the public calls, so that it can be run on any version.
 """

@@ -1,4 +1,4 @@
-"""Plans to draw: small ones that are solved, a large one that is made up."""
+"""Plans to draw: small solved ones and a large invented one."""
 
 from __future__ import annotations
 

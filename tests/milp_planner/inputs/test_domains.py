@@ -1,4 +1,4 @@
-"""NVLink domains: the level that the tree gets, and which sizes divide."""
+"""NVLink domains: the level they add to the tree, and which sizes divide."""
 
 from __future__ import annotations
 

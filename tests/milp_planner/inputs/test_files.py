@@ -1,4 +1,4 @@
-"""Files as users get them wrong: every mistake is one sentence with file, line and the way out."""
+"""Mistakes users make in files: each gives one sentence with file, line and remedy."""
 
 from __future__ import annotations
 

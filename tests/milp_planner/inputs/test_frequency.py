@@ -1,4 +1,4 @@
-"""Measured frequencies: what a curve of ranks and shares says of a table, and the shipped ones."""
+"""Measured frequencies: what a curve of ranks and shares implies for a table; shipped curves."""
 
 from __future__ import annotations
 

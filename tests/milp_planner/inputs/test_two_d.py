@@ -1,4 +1,4 @@
-"""Sharding groups: TorchRec's layouts, one group as a cluster, and what does not divide."""
+"""Sharding groups: TorchRec's layouts, one group as a cluster, and sizes that do not divide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks that look even because each is charged the hottest one's load are told of."""
+"""A warning names ranks that look even because each is charged the hottest one's load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plan.json holds all of a plan and notices what was changed in it."""
+"""plan.json holds all of a plan, and changes to it are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: every entry by hand, moments, and what they leave."""
+"""The ledger: every entry by hand, moments, and the room they leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Absurd sizes are refused in a sentence; hopeless options go where sums would overflow."""
+"""Absurd sizes are refused in a sentence; hopeless options are dropped if sums would overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices by a step model: against its sentences, against a replayed cache, between optimizers."""
+"""Prices by a step model: against its formulas, a replayed cache, and between optimizers."""
 
 from __future__ import annotations
 

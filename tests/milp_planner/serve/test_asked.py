@@ -1,4 +1,4 @@
-"""Requests become inputs; what names a file is refused however deep it stands."""
+"""Requests become inputs; fields that name files are refused at any depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of a job: what it tells, how it ends."""
+"""The process of a job: what it reports, how it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan on another state of its model and cluster: names, ranks and options find their place."""
+"""A plan carried to a changed model and cluster: names, ranks and options are matched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite that the docs show is one that is read."""
+"""The suite shown in the docs can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One scenario solved: its record says what the solve said, and failures are records too."""
+"""One scenario solved: its record states the solve's result, and failures are records too."""
 
 from __future__ import annotations
 

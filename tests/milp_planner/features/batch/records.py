@@ -1,4 +1,4 @@
-"""Records of a batch, made up."""
+"""Invented records of a batch."""
 
 from __future__ import annotations
 

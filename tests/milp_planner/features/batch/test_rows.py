@@ -1,4 +1,4 @@
-"""Rows of a batch: what they are held against, and results that cannot all be right."""
+"""Rows of a batch: what they are compared with, and results that cannot all be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of what is swept: only what is alike shares a line."""
+"""Figures of sweeps: only scenarios that are otherwise alike share a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting x_eff: published sweeps give their constants back, made-up ones the truth."""
+"""Fitting x_eff: published sweeps give their constants back, invented ones the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole calibration on a made-up machine: what it is built of comes back."""
+"""The whole calibration on an invented machine recovers its constants."""
 
 from __future__ import annotations
 

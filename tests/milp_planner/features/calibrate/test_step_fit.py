@@ -1,4 +1,4 @@
-"""The step model on made-up times: its constants, its predictions, what there is too little for."""
+"""The step model on invented times: its constants, its predictions, and too few steps."""
 
 from __future__ import annotations
 

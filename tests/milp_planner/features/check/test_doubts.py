@@ -1,4 +1,4 @@
-"""Warnings are right where they are certain, and never about what ships."""
+"""Warnings are right where they claim certainty, and shipped inputs get none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What solves of a comparison take from each other: own plans, everybody's bounds, no more."""
+"""What solves of a comparison share: each formulation's own plans, all bounds, no more."""
 
 from __future__ import annotations
 

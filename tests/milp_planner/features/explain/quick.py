@@ -1,4 +1,4 @@
-"""What the tests of explanations share: a small time budget and small instances."""
+"""Shared by the tests of explanations: a small time budget and small instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least memory against enumeration, and the fewest machines against trying them all."""
+"""The least memory against enumeration, and the fewest machines against trying all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound that decides a gap, against all that is known by hand."""
+"""The bound that decides a gap, against bounds known by hand."""
 
 from __future__ import annotations
 

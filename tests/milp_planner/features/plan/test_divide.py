@@ -1,4 +1,4 @@
-"""The division into sharding groups chosen with the plan, and what is claimed of the others."""
+"""The division into sharding groups chosen with the plan, and the claims about the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many machines would do where nothing fits, against enumeration of so many."""
+"""How many machines would be enough where nothing fits, against enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from one plan to another, within the capacities all the way."""
+"""The way from one plan to another, within the capacities at every step."""
 
 from __future__ import annotations
 

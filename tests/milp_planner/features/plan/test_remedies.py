@@ -1,4 +1,4 @@
-"""Changes of the model where nothing fits: each that is told holds when it is made."""
+"""Changes of the model where nothing fits: every reported one works when it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller is told while a plan is made, and how it ends that."""
+"""What a caller learns while a plan is made, and how it ends the search."""
 
 from __future__ import annotations
 

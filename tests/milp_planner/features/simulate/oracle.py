@@ -1,4 +1,4 @@
-"""The tiers once more, in plain dictionaries and loops: what the compiled simulator must equal."""
+"""The tiers in plain dictionaries and loops, which the compiled simulator must equal."""
 
 from __future__ import annotations
 

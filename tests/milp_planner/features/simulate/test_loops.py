@@ -1,4 +1,4 @@
-"""Whom a full bucket gives up first, while scores rise and rows come and go."""
+"""Which row a full bucket evicts first, while scores rise and rows come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that a simulated plan fills, beside those it reserves."""
+"""Bytes that a simulated plan fills, against those it reserves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole plan: what was predicted beside what happened."""
+"""A whole plan: predicted against simulated."""
 
 from __future__ import annotations
 

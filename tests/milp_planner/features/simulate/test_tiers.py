@@ -1,4 +1,4 @@
-"""The compiled tiers against the plain ones, and the facts they stand on."""
+"""The compiled tiers against the plain ones, and the facts behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DLRMv4's environment: placements by hand; batch, exchange, codec; what is not read is said."""
+"""DLRMv4's environment: placements by hand; batch, exchange, codec; notes on what is not read."""
 
 from __future__ import annotations
 

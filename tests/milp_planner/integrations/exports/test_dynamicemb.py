@@ -1,4 +1,4 @@
-"""dynamicemb's table options: what the runtime would make of them."""
+"""dynamicemb's table options: how the runtime would read them."""
 
 from __future__ import annotations
 

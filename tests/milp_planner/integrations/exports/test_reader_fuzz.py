@@ -1,4 +1,4 @@
-"""Readers of foreign files: whatever they hold, pins or one sentence, never a traceback."""
+"""Readers of foreign files: any content gives pins or one sentence, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes of key-value and virtual tables in the drop-in, by hand and beside TorchRec's."""
+"""Bytes of key-value and virtual tables in the drop-in, by hand and against TorchRec's."""
 
 from __future__ import annotations
 

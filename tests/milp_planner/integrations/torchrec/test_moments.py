@@ -1,4 +1,4 @@
-"""The ledger of a TorchRec plan, beside TorchRec's estimate."""
+"""The ledger of a TorchRec plan, against TorchRec's estimate."""
 
 from __future__ import annotations
 

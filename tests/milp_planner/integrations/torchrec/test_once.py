@@ -1,4 +1,4 @@
-"""Estimating every distinct shard once changes nothing but the time."""
+"""Estimating every distinct shard once changes only the time it takes."""
 
 from __future__ import annotations
 

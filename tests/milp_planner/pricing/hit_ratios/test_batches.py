@@ -1,4 +1,4 @@
-"""HYBRID where a batch brings more rows than HBM holds, against the simulator and a lottery."""
+"""HYBRID where a batch brings more rows than HBM holds, against the simulator and random draws."""
 
 from __future__ import annotations
 

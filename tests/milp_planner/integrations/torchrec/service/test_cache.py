@@ -1,4 +1,4 @@
-"""Plans by request: used where they are proved for today's question, and nowhere else."""
+"""Plans by request: used only where they are proved for today's question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reporter: TorchRec's statistics as always, then bound, gap and guilty rank by SKU."""
+"""The reporter: TorchRec's statistics as always, then bound, gap and slowest rank of each SKU."""
 
 from __future__ import annotations
 
