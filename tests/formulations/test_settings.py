@@ -1,5 +1,5 @@
 """Reading the options of a formulation, and goals as users write them: names in order, what may be
-given up of the objective, and how full is even enough."""
+given up of the objective, and the fill that is even enough."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_how_full_is_even_enough_is_named_with_it() -> None:
         ("moves:3%", "only the objective, step_time, and even_memory take a percentage"),
         ("moves,step_time:1%", "the objective, step_time, comes first"),
         ("shard", "did you mean 'shards'"),
-        ("moves,moves", "names one twice"),
-        ("even_memory:5", "how full is even enough is a percentage such as 80%"),
+        ("moves,moves", "names a goal twice"),
+        ("even_memory:5", "the fill that is even enough is a percentage such as 80%"),
         ("busiest_rank:1%", "unknown goal 'busiest_rank'"),
         ("", "unknown goal ''"),
     ],
