@@ -50,7 +50,7 @@ def generate(
     seed
         Seed of the random numbers.
     kind
-        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table is one of both, with equal chance).
+        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table is either, with equal chance).
     batch
         Samples per rank and step.
     max_rows
