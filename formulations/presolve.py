@@ -87,8 +87,8 @@ def placement_variables(instance: Instance, presolved: Presolved | None = None) 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
     """Options whose shards each fit in the largest place; where a block's shards are all equal,
-    they must fit in the smallest place if they lie on every rank, and in the largest rank's share
-    if they lie on whole machines."""
+    each must fit in a rank's share of the smallest place if they lie on every rank, and of the
+    largest if they lie on whole machines."""
     sizes = np.diff(instance.block_shards)
     alike = np.repeat(sizes == 1, sizes)
     everywhere, whole = (np.repeat(m, sizes) for m in (instance.everywhere, instance.whole))

@@ -231,7 +231,7 @@ class Reader:
         """An integer below 2^53 in magnitude."""
         if (
             type(value) is int and -MAX_VALUE < value < MAX_VALUE
-        ):  # the common case first, as a plan has millions of numbers
+        ):  # the common case first, because a plan has millions of numbers
             return value
         self.is_a(value, int, key)
         if abs(value) >= MAX_VALUE:

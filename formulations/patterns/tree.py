@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What is known of a target.
+    """What is known about a target.
 
     Attributes
     ----------
@@ -141,7 +141,8 @@ def _split(portions: Portions, solved: Solved, case: Case, table: int) -> None:
 def _written(portions: Portions, root: Case, target: int) -> Certificate:
     """The certificate: the cases as nodes, in the order of docs/proof.md.
 
-    No case lists the options that patterns leave out.
+    No case lists the options that patterns leave out: they have no place, or alone cost more than
+    the target.
     """
     vectors: list[list[dict[str, Any]]] = []
     nodes: list[dict[str, Any]] = []

@@ -12,7 +12,7 @@ from formulations.errors import InstanceError
 from formulations.instance import IntArray, Objective, Scope
 from formulations.proof.rows import Rows
 
-#: Arrays of Python integers, as multipliers times bytes exceed 64 bits.
+#: Arrays of Python integers, because multipliers times bytes exceed 64 bits.
 BigArray = np.ndarray[Any, np.dtype[np.object_]]
 
 
