@@ -1,4 +1,4 @@
-"""Routing of embedding keys to ranks: rules, balance, bucketize and checkpoints.
+"""Routing of embedding keys to ranks: rules, balance, bucketizing and checkpoints.
 
 ``import cuda_routing`` needs NumPy only; numba, torch and a GPU make :func:`bucketize` faster.
 """

@@ -30,7 +30,8 @@ class Balance:
     loads : array [ranks]
         Share of the lookups that each rank serves; their sum is 1.
     hottest_key_share : float
-        Share of the lookups of the most frequent key: under no rule is the busiest rank below it.
+        Share of the lookups of the most frequent key; the busiest rank has at least this load
+        under every rule.
     """
 
     rule: Rule
@@ -49,7 +50,7 @@ class Balance:
 
     @property
     def max_over_mean(self) -> float:
-        """Load of the busiest rank over the average: 1 is even, P is all on one rank."""
+        """Load of the busiest rank over the mean: 1 is even, P is everything on one rank."""
         return float(self.loads.max() * self.ranks)
 
     @property
@@ -59,13 +60,13 @@ class Balance:
 
     @property
     def max_over_min(self) -> float:
-        """Busiest over idlest rank; infinite where a rank serves nothing."""
+        """Load of the busiest over that of the idlest rank; infinite if a rank serves nothing."""
         low = float(self.loads.min())
         return float(self.loads.max()) / low if low > 0 else float("inf")
 
     @property
     def gini(self) -> float:
-        """Gini coefficient of the loads: 0 is even, 1 − 1/P is all on one rank."""
+        """Gini coefficient of the loads: 0 is even, 1 − 1/P is everything on one rank."""
         ordered = np.sort(self.loads)
         place = np.arange(1, self.ranks + 1)
         return float(2 * (place * ordered).sum() / (self.ranks * ordered.sum())) - (
@@ -73,7 +74,7 @@ class Balance:
         )
 
     def hot_rank_bytes(self, lookups: int, *, key_bytes: int = 8, row_bytes: int = 0) -> int:
-        """Bytes the busiest rank exchanges in one step: keys in, rows out.
+        """Bytes that the busiest rank exchanges in one step: keys in, rows out.
 
         Parameters
         ----------
@@ -108,8 +109,8 @@ def rank_loads(
     tail : float
         Share that is distributed evenly over all rows.
     index_type : str, optional
-        Type in which dynamicemb looks the ids up, whose hash_roundrobin sends int32 keys elsewhere
-        (:func:`cuda_routing.rules.owners`); without it, that of ``ids``.
+        Type in which dynamicemb looks the ids up, because its hash_roundrobin sends int32 keys to
+        other ranks (:func:`cuda_routing.rules.owners`); default: the type of ``ids``.
 
     Returns
     -------
@@ -166,10 +167,10 @@ def balances(
 
 
 def balance_of_counts(counts: Any, rule: Rule | int | str, hottest_key_share: float) -> Balance:
-    """Balance from lookups counted per rank, [ranks]."""
+    """Balance from the lookups counted on each rank, [ranks]."""
     loads = np.asarray(counts, dtype=np.float64)
     if loads.ndim != 1 or loads.size == 0 or loads.sum() <= 0:
-        raise RoutingError("counts must be one number a rank, at least one above 0")
+        raise RoutingError("counts must be one number per rank, at least one above 0")
     return Balance(Rule.parse(rule), loads / loads.sum(), hottest_key_share)
 
 
@@ -187,7 +188,7 @@ def _segment_loads(
     rule: Rule,
     rows: int,
 ) -> FloatArray:
-    """Load of uniform ranges of ids: exact under ``continuous``, taken as even under other
+    """Load of uniform ranges of ids: exact under ``continuous``, assumed even under other
     rules."""
     if rule is not Rule.CONTINUOUS:
         return np.full(ranks, float(shares.sum()) / ranks)

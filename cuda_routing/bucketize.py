@@ -22,7 +22,7 @@ WORTH_COMPILING = 1 << 15
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What to return, and by which backend."""
+    """What to return, and the backend to use."""
 
     positions: bool
     permute: bool
@@ -58,20 +58,20 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     keys : int32, int64 or uint64 array or tensor [N]
     num_features, ranks : int
         T and P.
-    rule : Rule, int, str, or one a feature
+    rule : Rule, int, str, or one per feature
         Which rank owns a key; see :mod:`cuda_routing.rules`.
     block_sizes : int or sequence [T], optional
-        Rows a rank holds of each table, ceil(rows / P); needed by ``continuous`` features.
+        Rows of each table that a rank holds, ceil(rows / P); needed by ``continuous`` features.
     weights : float array or tensor [N], optional
         Moved along with the keys; gradients flow through torch tensors.
     boundaries : sequence [T] of (sequence [P + 1] or None), optional
-        Custom ones of ``continuous`` features.
+        Custom boundaries of ``continuous`` features.
     batch_sizes : sequence [T], optional
     positions, permute : bool
-        Return the place inside the bag, and where each input key went.
+        Whether to return each key's place inside its bag, and where each input key went.
     dedup : bool
         Send each distinct key of a feature once. ``permute`` then maps several inputs to it,
-        ``lengths`` counts keys per (rank, feature), and ``traffic`` tells how much was saved.
+        ``lengths`` counts keys per (rank, feature), and ``traffic`` says how much was saved.
     dynamicemb_int32 : bool
         dynamicemb's hash of int32 keys; see :func:`cuda_routing.rules.owners`.
     backend : str
@@ -89,7 +89,7 @@ def bucketize(  # noqa: PLR0913 - the operation has this many settings, all by k
     RoutingError
         Counts that do not fit, unknown rule or backend. (On a GPU lengths are trusted.)
     BackendUnavailable
-        A backend was forced whose package or device is absent.
+        The package or device of a forced backend is absent.
     """
     if backend not in BACKENDS:
         raise RoutingError(f"unknown backend {backend!r}: allowed are {', '.join(BACKENDS)}")
@@ -129,12 +129,12 @@ def as_flat(values: Any, what: str) -> Any:
 
 
 def choose_cpu(backend: str, keys: int) -> str:
-    """CPU backend for this many keys: numba if it is installed and worth its start-up.
+    """CPU backend for this many keys: numba if it is installed and worth its start-up time.
 
     Raises
     ------
     BackendUnavailable
-        A path was forced whose package is absent.
+        The package of a forced backend is absent.
     """
     if backend in ("numpy", "torch"):
         return backend
@@ -187,7 +187,7 @@ def check_sizes(lengths: Any, keys: int) -> None:
 def _through_torch(
     lengths: Any, keys: Any, features: Features, weights: Any, wanted: _Wanted
 ) -> Bucketized:
-    """NumPy arrays by way of torch operations (unsigned keys travel as their bits)."""
+    """Bucketize NumPy arrays by torch operations (unsigned keys travel as bit patterns)."""
     import torch
 
     check_sizes(lengths, keys.size)

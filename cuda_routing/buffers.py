@@ -1,7 +1,7 @@
 """Reuse the memory of large output arrays, instead of fresh pages that the kernel must clear.
 
-A batch's outputs are freed when the next batch's are made, and touching fresh pages costs as much
-as routing itself, and more on virtual machines. So the memory of freed results is kept, up to a
+A batch's outputs are freed when the next batch's are made. Touching fresh pages costs as much as
+the routing itself, and more on virtual machines. So the memory of freed results is kept, up to a
 limit, and reused. A buffer is reused only when nothing refers to it any more: arrays, views and
 torch tensors made from them all hold its lease.
 """
@@ -22,7 +22,7 @@ WASTE = 1.25
 
 
 def default_limit() -> int:
-    """An eighth of this machine's memory, at most 4 GiB; 512 MiB where that is not known."""
+    """An eighth of this machine's memory, at most 4 GiB; 512 MiB if its memory is unknown."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -31,7 +31,7 @@ def default_limit() -> int:
 
 
 class _Lease:
-    """Memory in use, which is returned when the last array on it is freed."""
+    """Memory in use, returned to the pool when the last array on it is freed."""
 
     def __init__(self, pool: Pool, memory: NDArray[np.uint8]) -> None:
         self.pool, self.memory = pool, memory
@@ -87,8 +87,8 @@ class Pool:
     def give_back(self, memory: NDArray[np.uint8]) -> None:
         """Keep memory that nothing refers to any more; beyond the limit the oldest is freed.
 
-        Never waits for the lock, as it runs wherever a last reference disappears, even inside this
-        class.
+        This never waits for the lock, because it runs wherever a last reference disappears, even
+        inside this class.
         """
         if memory.nbytes > self.limit:
             return
@@ -100,7 +100,7 @@ class Pool:
                 self._lock.release()
 
     def idle_bytes(self) -> int:
-        """Idle bytes."""
+        """Number of idle bytes."""
         with self._lock:
             self._collect()
             return self._idle_bytes

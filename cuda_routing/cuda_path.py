@@ -53,13 +53,13 @@ def bucketize_cuda(
 ) -> Bucketized:
     """Group keys by owner on their GPU; arguments as in ``bucketize_torch``, as CUDA tensors.
 
-    Where the kernels cannot be compiled or the batch is beyond their sizes, ``auto`` takes torch
+    If the kernels cannot be compiled or the batch exceeds their limits, ``auto`` uses torch
     operations instead, with one warning.
 
     Raises
     ------
     BackendUnavailable
-        ``backend="cuda"`` and no driver or NVRTC.
+        With ``backend="cuda"``, when there is no driver or no NVRTC.
     """
     options = {"weights": weights, "positions": positions, "permute": permute}
     large = keys.numel() > MOST_KEYS or features.ranks > MOST_RANKS
@@ -94,8 +94,9 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     ----------
     kernels : Kernels
     once : bool, optional
-        One cooperative launch, or three; by default one where the grid fills at most half of the
-        device (beyond, its barriers cost more than the launches they save: docs/routing/speed.md).
+        Whether to use one cooperative launch or three; by default one if the grid fills at most
+        half of the device (beyond, its barriers cost more than the launches they save:
+        docs/routing/speed.md).
     """
     import torch
 
@@ -180,9 +181,9 @@ _CAPTURED: dict[tuple[Any, ...], dict[str, Any]] = {}
 
 
 def _constants(features: Features, device: Any, *, keep: bool) -> dict[str, Any]:
-    """Rule table, boundaries and first rows on the device, uploaded once a set of features.
+    """Rule table, boundaries and first rows on the device, uploaded once per set of features.
 
-    ``keep`` holds them for good: a captured graph reads them at every replay.
+    ``keep`` holds them for good, because a captured graph reads them at every replay.
     """
     import torch
 
@@ -229,7 +230,7 @@ class DeviceKernels:
         facts = torch.cuda.get_device_properties(device)
         code = compile_kernels(f"sm_{facts.major}{facts.minor}", key_bits, length_bits)
         with torch.cuda.device(device):
-            torch.cuda.current_stream().synchronize()  # makes torch's context the current one
+            torch.cuda.current_stream().synchronize()  # makes torch's context current
             self.module = Module(Driver(), code, facts.multi_processor_count)
         self._barriers: dict[int, Any] = {}
         self._most: dict[int, int] = {}
@@ -274,5 +275,5 @@ class DeviceKernels:
 
 @functools.cache
 def device_kernels(device: int, key_bits: int, length_bits: int) -> DeviceKernels:
-    """Compile, load and remember the kernels for one device and choice of types."""
+    """Compile, load and cache the kernels for one device and choice of types."""
     return DeviceKernels(device, key_bits, length_bits)

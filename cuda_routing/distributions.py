@@ -27,7 +27,7 @@ def _no_ids() -> Int64Array:
 
 @dataclass(frozen=True)
 class KeyLoad:
-    """Share of a table's lookups of each key; the shares add up to 1.
+    """Each key's share of a table's lookups; the shares add up to 1.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class KeyLoad:
 
 
 def uniform(rows: int) -> KeyLoad:
-    """Every id 0 … rows − 1 is looked up equally often."""
+    """All ids from 0 to rows − 1 are looked up equally often."""
     _check_rows(rows)
     if rows <= HEAD:
         ids = np.arange(rows, dtype=np.int64)
@@ -88,7 +88,7 @@ def zipf(rows: int, alpha: float, *, shuffle_seed: int | None = None) -> KeyLoad
     Notes
     -----
     The first 2**16 keys are exact; the rest is cut into 512 ranges of ids, each evenly spread, with
-    masses from the Euler–Maclaurin formula of the harmonic sum. Shuffled, that rest is spread
+    masses from the Euler–Maclaurin formula for the harmonic sum. With a seed, the rest is spread
     evenly over all ids.
     """
     _check_rows(rows)
@@ -115,7 +115,7 @@ def zipf(rows: int, alpha: float, *, shuffle_seed: int | None = None) -> KeyLoad
 
 
 def strided(rows: int, step: int, offset: int = 0) -> KeyLoad:
-    """Only every step-th id from ``offset`` on is looked up, all of them equally often."""
+    """Only every step-th id from ``offset`` on is looked up, each equally often."""
     _check_rows(rows)
     if step < 1 or not 0 <= offset < rows:
         raise RoutingError(f"a stride needs step ≥ 1 and 0 ≤ offset < rows, got {step}, {offset}")
@@ -127,7 +127,7 @@ def strided(rows: int, step: int, offset: int = 0) -> KeyLoad:
 
 
 def histogram(keys: Any, counts: Any, *, rows: int = 0, name: str = "histogram") -> KeyLoad:
-    """Keys with the number of lookups of each (counts of repeated keys are added).
+    """Keys with the number of lookups of each (counts of repeated keys add up).
 
     Raises
     ------

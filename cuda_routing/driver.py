@@ -1,4 +1,4 @@
-"""Load compiled kernels and launch them through the CUDA driver, by ctypes."""
+"""Load compiled kernels and launch them through the CUDA driver, with ctypes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Driver:
                 library = ctypes.CDLL("libcuda.so.1")
             except OSError:
                 raise BackendUnavailable(
-                    "no CUDA driver (libcuda.so.1) on this machine: the CPU path works without"
+                    "no CUDA driver (libcuda.so.1) on this machine: the CPU path needs none"
                 ) from None
         self.library = library
 
@@ -55,7 +55,7 @@ class Module:
     code : bytes
         The cubin.
     multiprocessors : int
-        Of the device, for cooperative launches.
+        Their number on the device, for cooperative launches.
     """
 
     def __init__(self, driver: Driver, code: bytes, multiprocessors: int) -> None:
@@ -100,7 +100,7 @@ class Module:
         *,
         cooperative: bool,
     ) -> None:
-        """Queue one launch on a stream; ``sizes`` are blocks, threads a block, shared bytes."""
+        """Queue one launch on a stream; ``sizes`` are blocks, threads per block, shared bytes."""
         grid, threads, shared = sizes
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(batch))
         shape = [ctypes.c_uint(n) for n in (grid, 1, 1, threads, 1, 1, shared)]

@@ -21,7 +21,7 @@ class Received:
         Source by source, in the sender's order.
     weights : tensor [K] or None
     rows_from, keys_from : list of int [P]
-        Rows and keys each source sent.
+        Rows and keys that each source sent.
     keys_to : list of int [P]
         Keys this rank sent to each rank.
     group : process group or None
@@ -42,8 +42,8 @@ def exchange(result: Bucketized, *, group: Any = None) -> Received:
     Parameters
     ----------
     result : Bucketized
-        Torch tensors, bucketized for as many ranks as the group has. Ranks may bring different
-        batch sizes, and all bring weights or none.
+        Torch tensors, bucketized for as many ranks as the group has. Batch sizes may differ between
+        ranks; either all ranks send weights, or none does.
     group : process group, optional
         The default group when not given.
 
@@ -100,12 +100,12 @@ def send_back(received: Received, values: Any) -> Any:
     -------
     tensor
         In the order of the sender's bucketized keys; ``unbucketize`` brings it into input order.
-        Gradients travel the other way.
+        Gradients flow the other way.
 
     Raises
     ------
     RoutingError
-        Not one value a key.
+        There is not one value per key.
     """
     if values.shape[0] != received.keys.numel():
         raise RoutingError(
@@ -115,7 +115,7 @@ def send_back(received: Received, values: Any) -> Any:
 
 
 def group_by_feature(received: Received, num_features: int) -> tuple[Any, Any, Any]:
-    """Received keys by feature, then source, then row: the order a table looks them up in.
+    """Received keys by feature, then source, then row: the order in which a table looks them up.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Features:
         )
 
 
-def make_features(  # noqa: PLR0913 - one keyword a setting of bucketize
+def make_features(  # noqa: PLR0913 - one keyword per setting of bucketize
     num_features: int,
     rows: int,
     ranks: int,
@@ -87,7 +87,7 @@ def make_features(  # noqa: PLR0913 - one keyword a setting of bucketize
     batch_sizes: Any = None,
     dynamicemb_int32: bool = False,
 ) -> Features:
-    """Validate and spread per-feature settings.
+    """Validate settings, and repeat single values for every feature.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ def make_features(  # noqa: PLR0913 - one keyword a setting of bucketize
     rows : int
         Number of entries of ``lengths``.
     ranks : int
-    rule : Rule, int, str, or one of these a feature
+    rule : Rule, int, str, or one of these per feature
     block_sizes : int or sequence of int [T], optional
-        Rows a rank holds of each feature's table; needed by ``continuous`` ones.
+        Rows of each feature's table that a rank holds; needed by ``continuous`` features.
     boundaries : sequence [T] of (sequence [P + 1] or None), optional
         Custom boundaries of ``continuous`` features.
     batch_sizes : sequence of int [T], optional
@@ -134,7 +134,7 @@ def _make(  # noqa: PLR0913 - see make_features
     batch_sizes: Any,
     dynamicemb_int32: bool,
 ) -> Features:
-    """Validate once: the same features come with every batch."""
+    """Validate once, because the same features come with every batch."""
     if num_features < 1:
         raise RoutingError(f"num_features must be at least 1, got {num_features}")
     ranks = check_ranks(ranks)
@@ -151,7 +151,7 @@ def _make(  # noqa: PLR0913 - see make_features
 
 
 def _per_feature(value: Any, count: int, what: str) -> list[Any]:
-    """Repeat a single value, or check that there is one a feature."""
+    """Repeat a single value, or check that there is one per feature."""
     if not isinstance(value, tuple):
         return [value] * count
     values = list(value)

@@ -24,9 +24,9 @@ class HottestRank:
         Mean and 95th percentile when each hot key falls on a rank at random (a hash, or
         roundrobin over ids that carry no pattern).
     best : float
-        No placement of whole keys gets below it: max(1/P, hottest key).
+        Lower bound for every placement of whole keys: max(1/P, hottest key).
     worst : float
-        All hot keys on one rank.
+        With all hot keys on one rank.
     """
 
     expected: float
@@ -38,7 +38,7 @@ class HottestRank:
 def hottest_rank(
     shares: Any, ranks: int, *, tail: float | None = None, seed: int = 0
 ) -> HottestRank:
-    """Busiest rank's share, when only the shares of the hot keys are known and not their ids.
+    """Busiest rank's share, when the shares of the hot keys are known but not their ids.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def hottest_rank(
     tail : float, optional
         Share spread evenly over the ranks; the rest up to 1 when not given.
     seed : int
-        Of the 512 random placements behind ``expected`` and ``percentile95``.
+        Seed of the 512 random placements behind ``expected`` and ``percentile95``.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from cuda_routing.rules import Rule, UInt64Array
 
 
 def unbucketize(values: Any, permute: Any) -> Any:
-    """Bring one value (or row) a sent key back into input order: ``values[permute]``.
+    """Bring one value (or row) per sent key back into input order: ``values[permute]``.
 
     Works for de-duplicated keys too, where several inputs share one sent key. Differentiable for
     torch tensors: the gradient of shared rows adds up.
@@ -42,7 +42,7 @@ def restore(
     Parameters
     ----------
     result : Bucketized
-        With its permutation.
+        A result with its permutation.
     rule, num_features, block_sizes, boundaries, batch_sizes
         As given to bucketize.
 
@@ -84,6 +84,6 @@ def _numbering(features: Features) -> tuple[UInt64Array, UInt64Array]:
             first[:, t] = edges[:-1]
         elif block:
             first[:, t] = ranks * block
-        else:  # unknown table size: every key was dealt out round the ranks
+        else:  # unknown table size: every key was dealt to the ranks in turn
             first[:, t], step[t] = ranks, features.ranks
     return first, step

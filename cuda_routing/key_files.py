@@ -1,4 +1,4 @@
-"""Keys from files larger than memory, piece by piece and as often as needed."""
+"""Keys from files larger than memory, read piece by piece and as often as needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RAW: dict[str, np.dtype[Any]] = {
     ".i32": np.dtype("<i4"),
 }
 TEXT = (".txt", ".csv")
-#: What NumPy raises for a damaged .npy: its header is a Python literal.
+#: What NumPy raises for a damaged .npy, whose header is a Python literal.
 _DAMAGED = (
     ValueError, OSError, EOFError, SyntaxError, TypeError, KeyError, OverflowError, MemoryError,
     RecursionError, TokenError,
@@ -38,7 +38,7 @@ class KeyFiles:
     ----------
     paths : sequence of path
         ``.npy`` (one integer array), ``.bin`` / ``.i64`` / ``.i32`` (raw little-endian), ``.txt`` /
-        ``.csv`` (a key a line), each text optionally ``.gz``.
+        ``.csv`` (one key per line), with text files optionally ``.gz``.
     chunk : int
         Keys in memory at a time.
     """
@@ -52,7 +52,7 @@ class KeyFiles:
         Raises
         ------
         RoutingError
-            A file is absent, of an unknown kind, cut short, or holds something that is no key.
+            A file is absent, of an unknown kind, cut short, or holds something that is not a key.
         """
         for path in self.paths:
             yield from _pieces(Path(path), self.chunk)
@@ -113,7 +113,8 @@ def _open_text(path: Path) -> IO[str]:
 
 
 def _parse(path: Path, lines: list[str], before: int) -> Int64Array:
-    """Keys of some lines; blank lines are skipped, anything else is named with its line."""
+    """Keys of some lines; blank lines are skipped, and anything else is an error that names its
+    line."""
     texts = [text for text in map(str.strip, lines) if text]
     try:
         return np.array([int(text) for text in texts], dtype=np.int64)

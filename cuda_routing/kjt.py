@@ -19,8 +19,9 @@ class BucketizedKjt:
     Attributes
     ----------
     kjt : KeyedJaggedTensor
-        Features ranks times over, all of rank 0 first: what ``KJTAllToAll`` splits evenly. Keys as
-        the owning rank stores them, in input order within each (rank, feature, sample).
+        All features once per rank, those of rank 0 first, so that ``KJTAllToAll`` can split them
+        evenly. Keys are as the owning rank stores them, in input order within each (rank, feature,
+        sample).
     unbucketize_permute : tensor [N] or None
         Where each input key went: ``values[unbucketize_permute]`` are in input order.
     positions : tensor [N] or None
@@ -32,7 +33,7 @@ class BucketizedKjt:
     positions: Any
 
 
-def bucketize_kjt(  # noqa: PLR0913 - one keyword a setting of bucketize
+def bucketize_kjt(  # noqa: PLR0913 - one keyword per setting of bucketize
     kjt: Any,
     *,
     ranks: int,
@@ -47,9 +48,9 @@ def bucketize_kjt(  # noqa: PLR0913 - one keyword a setting of bucketize
 ) -> BucketizedKjt:
     """Group the keys of a KeyedJaggedTensor by owner; lengths and weights go along.
 
-    Equal to TorchRec's ``bucketize_kjt_before_all2all`` (FBGEMM's
-    ``block_bucketize_sparse_features``) where that has the rule, and to the definition in
-    :mod:`cuda_routing.rules` everywhere.
+    The result equals that of TorchRec's ``bucketize_kjt_before_all2all`` (FBGEMM's
+    ``block_bucketize_sparse_features``) for rules that it has, and always the definition in
+    :mod:`cuda_routing.rules`.
 
     Parameters
     ----------
@@ -58,10 +59,10 @@ def bucketize_kjt(  # noqa: PLR0913 - one keyword a setting of bucketize
     ranks : int
         P.
     rule, block_sizes, boundaries
-        As in :func:`cuda_routing.bucketize`: one value, or one a feature, by order or by name.
-        Features that a mapping does not name: roundrobin, no block size, no boundaries.
+        As in :func:`cuda_routing.bucketize`: one value, or one per feature, by order or by name.
+        Features that a mapping does not name get roundrobin, no block size and no boundaries.
     positions, permute : bool
-        Return the place inside the bag, and where each input key went.
+        Whether to return each key's place inside its bag, and where each input key went.
     dynamicemb_int32 : bool
         Route int32 keys as dynamicemb's runtime does (:func:`cuda_routing.rules.owners`).
     backend, threads
@@ -77,7 +78,7 @@ def bucketize_kjt(  # noqa: PLR0913 - one keyword a setting of bucketize
     RoutingError
         Settings that do not go with the features, or a name that is not among them.
     BackendUnavailable
-        A backend was forced whose package or device is absent.
+        The package or device of a forced backend is absent.
     """
     names = list(kjt.keys())
     if not names:

@@ -37,14 +37,14 @@ class Batch(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Geometry:
-    """Threads a block and keys a thread, as compiled into the kernels."""
+    """Threads per block and keys per thread, as compiled into the kernels."""
 
     block: int = 256
     items: int = 8
 
     @property
     def tile(self) -> int:
-        """Keys a block takes."""
+        """Keys that a block takes."""
         return self.block * self.items
 
     def tiles(self, keys: int) -> int:
@@ -81,7 +81,7 @@ def set_ranks(batch: Batch, ranks: int, *, narrow_hash: bool) -> None:
 
 
 def check_sizes(keys: int, ranks: int) -> None:
-    """Refuse what the kernels' 32-bit places and 16-bit owners cannot hold.
+    """Refuse sizes that exceed the kernels' 32-bit places or 16-bit owners.
 
     Raises
     ------
@@ -89,13 +89,13 @@ def check_sizes(keys: int, ranks: int) -> None:
         Too many keys or ranks for one call.
     """
     if keys > MOST_KEYS:
-        raise RoutingError(f"the CUDA path takes up to {MOST_KEYS} keys a call, got {keys}")
+        raise RoutingError(f"the CUDA path takes up to {MOST_KEYS} keys per call, got {keys}")
     if ranks > MOST_RANKS:
         raise RoutingError(f"the CUDA path takes up to {MOST_RANKS} ranks, got {ranks}")
 
 
 def run_tiled(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
-    """Large batches: count, scan, scatter; ``out_lengths`` and ``chunk_sums`` are zero."""
+    """Large batches: count, scan, scatter; ``out_lengths`` and ``chunk_sums`` must be zero."""
     tiles, ranks = int(batch.tiles), int(batch.ranks)
     batch.chunk = chunk_of(tiles)
     blocks = -(-ranks // SCAN_RANKS) * -(-tiles // batch.chunk)
@@ -106,6 +106,6 @@ def run_tiled(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
 
 
 def run_once(launcher: Launcher, batch: Batch, geometry: Geometry) -> None:
-    """Small batches: everything in one cooperative launch, whose blocks are resident together."""
+    """Small batches: one cooperative launch does everything; its blocks are resident together."""
     shared = geometry.shared_bytes(int(batch.ranks))
     launcher.launch("bucketize_once", int(batch.tiles), geometry.block, shared, batch, True)

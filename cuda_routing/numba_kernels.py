@@ -64,7 +64,8 @@ def _split(u):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def walk_rows(lengths, row_starts, targets, starts, split_rows, split_keys):  # type: ignore[no-untyped-def]
-    """First key of each feature, first row at or beyond each target; returns keys, least length."""
+    """Find the first key of each feature, and the first row at or beyond each target; returns the
+    number of keys and the least length."""
     total, least, feature, part = 0, 0, 0, 0
     for row in range(lengths.size):
         while feature < row_starts.size and row_starts[feature] == row:
@@ -85,7 +86,7 @@ def walk_rows(lengths, row_starts, targets, starts, split_rows, split_keys):  # 
 
 @njit(nogil=True, cache=True)
 def _assign(keys, a, b, rule, ranks, mask, magic, narrow, owner):  # type: ignore[no-untyped-def]
-    """Owners of keys a … b under the rules that know no blocks."""
+    """Owners of keys a … b under the rules without blocks."""
     if rule == 1 and mask:
         for i in range(a, b):
             owner[i] = keys[i] & mask
@@ -133,7 +134,7 @@ def _assign_edges(keys, a, b, edges, ranks, magic, owner):  # type: ignore[no-un
 
 @njit(nogil=True, cache=True)
 def count_chunk(keys, a, b, starts, table, edges, scalars, narrow, owner, counts):  # type: ignore[no-untyped-def]
-    """Owners of keys a … b, and how many each rank gets.
+    """Find the owners of keys a … b, and count the keys of each rank.
 
     ``table`` holds, for each feature, rule, block, last key in range, block magic and the row of
     ``edges`` plus 1 (0: none); ``scalars`` is ranks, mask (0: not a power of two) and magic.
@@ -160,7 +161,7 @@ def count_chunk(keys, a, b, starts, table, edges, scalars, narrow, owner, counts
 
 @njit(nogil=True, cache=True)
 def _histogram(owner, a, b, counts):  # type: ignore[no-untyped-def]
-    """Count owners in four interleaved histograms, so that equal neighbours do not wait."""
+    """Count owners in four interleaved histograms, so that equal neighbours need not wait."""
     parts = np.zeros((4, counts.size), np.int64)
     end = a + (b - a) // 4 * 4
     for i in range(a, end, 4):
@@ -186,7 +187,7 @@ def scatter_keys(keys, a, b, owner, cursor, out):  # type: ignore[no-untyped-def
 
 @njit(nogil=True, cache=True)
 def scatter_keys_permute(keys, a, b, owner, cursor, out, permute):  # type: ignore[no-untyped-def]
-    """Place keys a … b as :func:`scatter_keys` does, and note where each went."""
+    """Place keys a … b as :func:`scatter_keys` does, and record where each went."""
     for i in range(a, b):
         rank = owner[i]
         place = cursor[rank]
@@ -197,7 +198,7 @@ def scatter_keys_permute(keys, a, b, owner, cursor, out, permute):  # type: igno
 
 @njit(nogil=True, cache=True)
 def renumber(keys, a, b, starts, table, edges, scalars, owner, local):  # type: ignore[no-untyped-def]
-    """Local keys of a … b: ``continuous`` features renumber, the others copy."""
+    """Local keys of a … b: renumbered for ``continuous`` features, copied for others."""
     ranks, magic = scalars[0], scalars[2]
     feature = np.searchsorted(starts, a, side="right") - 1
     for i in range(a, b):

@@ -1,4 +1,4 @@
-"""Bucketize compiled by numba: chunks on threads, equal to the NumPy definition bit for bit."""
+"""Bucketize with loops compiled by numba, in threads over chunks; bit for bit equal to NumPy's."""
 
 from __future__ import annotations
 

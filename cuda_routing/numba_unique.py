@@ -10,7 +10,7 @@ from cuda_routing.numba_kernels import _fmix
 
 @njit(nogil=True, cache=True)
 def unique_chunk(keys, starts, out, counts, inverse):  # type: ignore[no-untyped-def]
-    """Different keys of each feature in order of first appearance; returns how many in all."""
+    """Distinct keys of each feature in order of first appearance; returns their total number."""
     size = 0
     for feature in range(starts.size - 1):
         a, b = starts[feature], starts[feature + 1]

@@ -31,12 +31,12 @@ def compile_kernels(
     key_bits, length_bits : int
         32 or 64.
     geometry : Geometry, optional
-        Threads a block and keys a thread.
+        Threads per block and keys per thread.
 
     Returns
     -------
     bytes
-        From the cache where source, options and NVRTC version are the same.
+        From the cache if source, options and NVRTC version are the same.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def cache_folder() -> Path:
 
 
 def _store(path: Path, code: bytes) -> None:
-    """Write under a temporary name, then rename; a cache that cannot be written is no error."""
+    """Write under a temporary name, then rename; failing to write the cache is not an error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
@@ -85,7 +85,7 @@ def _store(path: Path, code: bytes) -> None:
 
 
 class Nvrtc:
-    """The NVRTC library, by ctypes."""
+    """The NVRTC library, through ctypes."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
@@ -124,7 +124,7 @@ class Nvrtc:
         Raises
         ------
         BackendUnavailable
-            The compiler refused; the sentence carries its log.
+            The compiler refused; the message contains its log.
         """
         program = ctypes.c_void_p()
         names = (ctypes.c_char_p * len(headers))(*(name.encode() for name in headers))

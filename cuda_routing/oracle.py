@@ -1,4 +1,4 @@
-"""Bucketize in NumPy: always available, and the definition that faster paths equal bit for bit.
+"""Bucketize in NumPy: always available, and the definition that faster paths match bit for bit.
 
 The whole operation is one stable multisplit of the flat key array by owner; rows matter only for
 the output lengths, the positions and the rule of each feature.
@@ -27,7 +27,7 @@ def bucketize_numpy(
     positions: bool = False,
     permute: bool = True,
 ) -> Bucketized:
-    """Group keys by owner; arguments already validated.
+    """Group keys by owner; the arguments must be valid.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def bucketize_numpy(
     features : Features
     weights : array [N], optional
     positions, permute : bool
-        What to return beside lengths and keys.
+        What to return besides lengths and keys.
     """
     rows = np.repeat(np.arange(lengths.size), lengths)
     owner, local = route(keys, lengths, features)
@@ -92,5 +92,5 @@ def index_dtype(key_dtype: np.dtype[Any]) -> type[np.signedinteger[Any]]:
 
 
 def _narrow(owner: Int64Array, ranks: int) -> NDArray[Any]:
-    """Owners as 16-bit integers where they fit: NumPy sorts those stably by radix."""
+    """Owners as 16-bit integers where they fit, because NumPy sorts those stably by radix."""
     return owner.astype(np.uint16) if ranks <= 1 << 16 else owner

@@ -10,7 +10,7 @@ MOST_BARS = 256
 
 
 def draw_route(info: RouteInfo) -> Any:
-    """Bars of load per rank, one panel a rule; the dashed line is the mean.
+    """Bars of load per rank, one panel per rule; the dashed line is the mean.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from cuda_routing.errors import RoutingError
 from cuda_routing.rules import Rule
 
 ALLOWED = (Rule.ROUNDROBIN, Rule.HASH_ROUNDROBIN, Rule.CONTINUOUS, Rule.HASH_INDEPENDENT)
-"""Rules in order of preference between equals: the runtime's default first, ours last."""
+"""Rules in order of preference if they are equally even: the runtime's default first, ours last."""
 WORTH_CHANGING = 0.05
 EVEN_ENOUGH = 1.2
 HOT_KEY = 1.1
@@ -46,7 +46,7 @@ def recommend(
     allowed: Iterable[Rule | int | str] = ALLOWED[:3],
     bucket_capacity: int = BUCKET_CAPACITY,
 ) -> Recommendation:
-    """Pick the rule with the least loaded busiest rank; keep the simpler one within 5%.
+    """Pick the rule whose busiest rank has the lowest load; within 5%, keep the simpler rule.
 
     Parameters
     ----------
@@ -55,8 +55,9 @@ def recommend(
     allowed : iterable of rules
         Default: the three of dynamicemb. Add ``hash_independent`` where the runtime knows it.
     bucket_capacity : int
-        Of the local hash table: with a power-of-two number of ranks above it, hash_roundrobin
-        leaves part of every local table unreachable and is passed over if another rule is as even.
+        Bucket capacity of the local hash table: with a power-of-two number of ranks above it,
+        hash_roundrobin leaves part of every local table unreachable, and another rule that is as
+        even is preferred.
     """
     wanted = {Rule.parse(rule) for rule in allowed}
     rules = [r for r in ALLOWED if r in wanted and (r is not Rule.CONTINUOUS or load.rows)]

@@ -1,4 +1,4 @@
-"""The report of ``route``: owners and balance, as one value for the terminal, JSON and the plot."""
+"""The report of ``route``: owners and balance, as one value for terminal, JSON and plot."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class HotKey:
     ----------
     key : int
     share : float
-        Of the lookups.
+        Its share of the lookups.
     owner : dict of Rule to int
-        Its rank under each rule.
+        Its owner under each rule.
     """
 
     key: int
@@ -47,7 +47,7 @@ class RouteInfo:
     source : str
         File names or distribution.
     ranks, batch : int
-        Ranks, and lookups one sender de-duplicates together.
+        Ranks, and lookups that one sender de-duplicates together.
     lookups : int or None
         Keys counted; None for a distribution.
     rows : int
@@ -75,7 +75,7 @@ class RouteInfo:
     row_bytes: int
 
     def hot_rank_bytes(self, rule: Rule) -> int:
-        """Bytes the busiest rank exchanges a step, if every rank sends one batch."""
+        """Bytes that the busiest rank exchanges per step, if every rank sends one batch."""
         return self.balances[rule].hot_rank_bytes(self.batch * self.ranks, row_bytes=self.row_bytes)
 
     def to_dict(self) -> dict[str, Any]:

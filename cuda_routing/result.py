@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Traffic:
-    """Keys a de-duplicated exchange saves.
+    """Keys that a de-duplicated exchange saves.
 
     Attributes
     ----------
     keys_before, keys_after : int
         Keys to send without and with de-duplication.
     bytes_before, bytes_after : int
-        The same in bytes of keys.
+        Bytes of these keys.
     """
 
     keys_before: int

@@ -159,14 +159,14 @@ def owners(
     ----------
     keys : array of int32, int64, uint32 or uint64, any shape
     ranks : int
-        P, from 1 up.
+        P, at least 1.
     rule : Rule, int or str
     block_size : int, optional
-        Rows a rank holds, ceil(rows / P); needed by ``continuous`` without ``boundaries``.
+        Rows that a rank holds, ceil(rows / P); needed by ``continuous`` without ``boundaries``.
         0 means an unknown table size: every key goes to u mod P.
     boundaries : array of P + 1 non-decreasing integers from 0, optional
-        Only for ``continuous``: rank p owns boundaries[p] ≤ u < boundaries[p + 1], keys beyond the
-        last boundary go to u mod P.
+        Only for ``continuous``: rank p owns boundaries[p] ≤ u < boundaries[p + 1], and keys beyond
+        the last boundary go to u mod P.
     dynamicemb_int32 : bool
         Reproduce dynamicemb's hash_roundrobin for int32 keys, which keeps only the low 32 bits
         of the hash before the modulo. Ignored for 64-bit keys and other rules.
@@ -207,9 +207,9 @@ def local_keys(
 ) -> NDArray[Any]:
     """Key as the owning rank stores it, in the dtype of ``keys``.
 
-    Only ``continuous`` renumbers (u mod b, or u minus the rank's first boundary; out of range
-    u // P, which **aliases an in-range local key**: the identity of such a key is lost).
-    Parameters and errors as in :func:`owners`.
+    Only ``continuous`` renumbers: u mod b, or u minus the rank's first boundary. A key out of range
+    becomes u // P, which **aliases an in-range local key**, so its identity is lost. Parameters and
+    errors are as in :func:`owners`.
     """
     ranks, rule = check_ranks(ranks), Rule.parse(rule)
     array = np.asarray(keys)
@@ -240,7 +240,7 @@ def as_index_type(keys: Any, index_type: str) -> NDArray[Any]:
     Raises
     ------
     RoutingError
-        Unknown type, or a key that takes more than its bits.
+        Unknown type, or a key that needs more bits.
     """
     if index_type not in INDEX_TYPES:
         near = difflib.get_close_matches(str(index_type), INDEX_TYPES, n=1)
@@ -257,7 +257,7 @@ def as_index_type(keys: Any, index_type: str) -> NDArray[Any]:
 
 
 def block_size_of(rows: int, ranks: int) -> int:
-    """Rows a rank holds under ``continuous``: ceil(rows / ranks)."""
+    """Rows that a rank holds under ``continuous``: ceil(rows / ranks)."""
     if rows < 0:
         raise RoutingError(f"rows must not be negative, got {rows}")
     return -(-int(rows) // check_ranks(ranks))
@@ -269,7 +269,7 @@ def check_block_size(block_size: Any) -> int:
     Raises
     ------
     RoutingError
-        Absent, negative or above 2**63 - 1.
+        It is absent, negative or above 2**63 - 1.
     """
     if block_size is None:
         raise RoutingError(

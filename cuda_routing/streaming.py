@@ -19,7 +19,7 @@ BATCH = 65_536
 
 @dataclass(frozen=True)
 class StreamBalance:
-    """What a stream does to the ranks.
+    """The balance of a stream of keys over the ranks.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class StreamBalance:
     rows : int
         Given, or the largest key + 1; 0 where keys are negative.
     balances : dict of Rule to Balance
-        Of every lookup.
+        Balance of all lookups.
     after_dedup : dict of Rule to Balance
-        When each batch asks once for each different key.
+        Balance if each batch requests each distinct key once.
     sent_share : float
-        Different keys over lookups, averaged over batches of ``batch`` lookups.
+        Distinct keys over lookups, averaged over batches of ``batch`` lookups.
     batch : int
     hottest : list of (key, lookups)
-        The most wanted keys, the first ones first, with exact counts; a key that draws more than
-        1/4097 of the lookups cannot be missing.
+        The most frequent keys in descending order, with exact counts; a key with more than 1/4097
+        of the lookups cannot be missing.
     """
 
     lookups: int
@@ -64,11 +64,11 @@ def stream_balance(
         Iterated up to three times (size of the table, loads, exact counts of the hottest keys).
     ranks : int
     rules : sequence of rules, optional
-        All; continuous is left out where keys are negative and no rows are given.
+        Default: all; continuous is left out if there are negative keys and no rows are given.
     rows : int, optional
         Size of the table.
     batch : int
-        Lookups one sender de-duplicates together.
+        Lookups that one sender de-duplicates together.
     most : int
         How many hot keys to list.
 
@@ -107,7 +107,7 @@ def stream_balance(
 def _rows(
     stream: Iterable[NDArray[Any]], wanted: list[Rule], rows: int | None, *, asked: bool
 ) -> int:
-    """Size of the table: given, or found by a pass of its own where continuous needs it."""
+    """Size of the table: given, or found by a separate pass if continuous needs it."""
     if rows is not None or Rule.CONTINUOUS not in wanted:
         return rows or 0
     least, largest = 0, -1
@@ -120,7 +120,7 @@ def _rows(
 
 
 class _Counter:
-    """Loads per rank, different keys per batch, and candidates for the hottest keys."""
+    """Loads per rank, distinct keys per batch, and candidates for the hottest keys."""
 
     def __init__(self, ranks: int, rules: list[Rule], rows: int, batch: int) -> None:
         self.ranks, self.rules, self.batch = ranks, rules, batch
@@ -147,7 +147,7 @@ class _Counter:
     def _note(self, keys: NDArray[Any], counts: Int64Array) -> None:
         """Merge counts into the summary, and shrink it to its size."""
         kept = self.candidates
-        if keys.size > 2 * CANDIDATES:  # the largest of the batch are a summary of it
+        if keys.size > 2 * CANDIDATES:  # the largest counts of the batch are a summary of it
             cut = int(np.partition(counts, -CANDIDATES - 1)[-CANDIDATES - 1])
             strong = counts > cut
             keys, counts = keys[strong], counts[strong] - cut
@@ -161,9 +161,9 @@ class _Counter:
 def _exact(
     stream: Iterable[NDArray[Any]], candidates: dict[int, int], most: int
 ) -> list[tuple[int, int]]:
-    """Exact counts of all candidates, the most wanted first (ties by key)."""
+    """Exact counts of all candidates, the most frequent first (ties by key)."""
     likely = list(candidates)
-    if not likely:  # every key equally rare: any of them is as hot as any other
+    if not likely:  # every key is equally rare, so none is hotter than any other
         likely = [int(next(piece[0] for piece in stream if piece.size))]
     totals = dict.fromkeys(likely, 0)
     known = np.sort(np.array(likely))

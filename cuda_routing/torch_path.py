@@ -1,6 +1,6 @@
 """Bucketize in torch operations alone: any device, no compiler, no host synchronisation.
 
-The route of CUDA tensors where the kernels cannot be compiled, and a second opinion in tests.
+The path for CUDA tensors where the kernels cannot be compiled, and a second opinion in tests.
 torch has no unsigned 64-bit arithmetic, so keys travel as int64 bit patterns: products wrap the
 same way, and shifts, comparisons, division and modulo are written out for unsigned numbers.
 """
@@ -38,8 +38,8 @@ def bucketize_torch(
 ) -> Bucketized:
     """Group keys by owner; arguments as in :func:`cuda_routing.oracle.bucketize_numpy`, as tensors.
 
-    Lengths are trusted to be non-negative and to add up to the number of keys: looking would cost
-    a synchronisation.
+    Lengths are trusted to be non-negative and to add up to the number of keys, because a check
+    would cost a synchronisation.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Different keys of each feature in order of first appearance, and where each key went."""
+"""Distinct keys of each feature in order of first appearance, and where each key went."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def unique_numpy(keys: NDArray[Any], starts: Int64Array) -> Unique:
     Returns
     -------
     keys : array [U]
-        Different keys, feature by feature, each feature's in order of first appearance.
+        Distinct keys, feature by feature, each feature's in order of first appearance.
     counts : array of int64 [T]
-        How many each feature has.
+        Number of distinct keys of each feature.
     inverse : array of int64 [N]
         keys_out[inverse[i]] == keys_in[i].
     """
@@ -47,7 +47,7 @@ def unique_numpy(keys: NDArray[Any], starts: Int64Array) -> Unique:
 
 
 def unique_numba(keys: NDArray[Any], starts: Int64Array) -> Unique:
-    """Return the same as :func:`unique_numpy`, by one hash table of open addressing a feature."""
+    """Return the same as :func:`unique_numpy`, with one open-addressing hash table per feature."""
     from cuda_routing.numba_path import unsigned_view
     from cuda_routing.numba_unique import unique_chunk
 
@@ -71,7 +71,7 @@ def unique_torch(keys: Any, starts: Any) -> tuple[Any, Any, Any]:
     same = torch.zeros(n, dtype=torch.bool, device=keys.device)
     same[1:] = (keys[order][1:] == keys[order][:-1]) & (feature[order][1:] == feature[order][:-1])
     group = torch.cumsum(~same, 0) - 1
-    first = order[~same]  # stable sorts keep the earliest of equals in front
+    first = order[~same]  # stable sorts keep the earliest of equal keys in front
     rank = torch.argsort(torch.argsort(first))
     inverse = torch.empty_like(order)
     inverse[order] = rank[group]

@@ -16,7 +16,7 @@ from formulations.result.outcome import Outcome
 from formulations.search.conductor import conduct
 from formulations.settings import Settings
 
-#: Those of both; each reads its own.
+#: The options of both formulations, each of which reads its own.
 OPTIONS = {**exact.OPTIONS, **scale.OPTIONS}
 
 

@@ -142,7 +142,7 @@ Option = namedtuple("Option", "name fusion moves blocks home homes first floor e
 
 
 class Block:
-    """Shards placed together, on ``copies`` of the ``sites``; these are by machine, or -1 if the
+    """Shards placed together, on ``copies`` of the ``sites``, whose keys are machines, or -1 if the
     block does not choose a machine."""
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
@@ -168,9 +168,9 @@ class Block:
         total = sum([length for length, _ in self.runs])
         need(total == 1 or sizes == {total}, "give one shard for all positions, or one a position")
         each = [length for length, _ in self.runs] if len(self.runs) > 1 else [min(sizes)]
-        self.numbers = [placed * self.copies * n for n in each]  # of shards, by run
+        self.numbers = [placed * self.copies * n for n in each]  # shards of each run
         once = self.distinct or self.where in {"every_rank", "list"}
-        self.most = 1 if once else max(self.count, 1)  # of them on one rank
+        self.most = 1 if once else max(self.count, 1)  # shards on one rank
         named = named if placed else instance.ranks
         sites = {q: parts for q, r in regions.items() if (parts := self._parts(instance, r, named))}
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
@@ -180,7 +180,7 @@ class Block:
         self.excess = [max(value) - covers * min(value) for value in values]
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
-        """The shards with those of the ranks that they may take, or do take; () if one has none."""
+        """The shards, each with the ranks that it may take or does take; () if one has none."""
         parts, start, total = list[Part](), 0, self.count if self.free else len(ranks)
         for length, shard in self.runs if len(self.runs) > 1 else [(total, self.runs[0][1])]:
             piece, start = ranks if self.free else ranks[start : start + length], start + length
@@ -256,10 +256,10 @@ class Instance:
         self.fingerprint = digest(identity(document))
 
     def _read_places(self, resources: list[Any]) -> None:
-        """Names, places and capacities by coordinate; what each rank can hold."""
+        """Read names, places and capacities by coordinate, and what each rank can hold."""
         at: dict[str, Any] = {"rank": self.ranks, "cluster": [0] * len(self.ranks)}
         at["machine"] = [self.machine_of[rank] for rank in self.ranks]
-        first = len(self.phases) + 2  # of the coordinates of resources
+        first = len(self.phases) + 2  # coordinate of the first resource
         items = [("rank", 1)] * (first - 1) + [("cluster", 1)]
         items += [(item["scope"], item["capacity"]) for item in resources]
         items += [("cluster", self.limits.get(key, 0)) for key in MOVED]
@@ -313,7 +313,7 @@ class Instance:
         return Option(name, fused, moves, found, home, homes, first, floor, excess)
 
     def shard(self, costs: Any, uses: Any, moved: int, moves: bool, placed: bool) -> Shard:
-        """One shard; ``moves``: its table does, with its option; ``placed``: on a rank."""
+        """One shard; ``moves``: its option moves its table; ``placed``: it is on a rank."""
         need(len(costs) == len(self.phases), "a shard has one cost a phase")
         need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
         there = [cost * placed for cost in costs]
@@ -435,7 +435,7 @@ CERTIFICATE = shaped((BOUND, NO_PLAN))
 MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # limits of packing
 MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # for a certificate; about 3 microseconds each
 Items = tuple[int, ...]
-#: Position of an option in its table, and its home machine; None: it has none, or none matters.
+#: Position of an option in its table, and its home machine (None: none, or it does not matter).
 Choice = namedtuple("Choice", "position home option floor peak")
 
 
@@ -463,8 +463,8 @@ class Vector:
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)  # by machine; -1: all ranks
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
-        self.weights, self.held = Counter[tuple[int, int]](), 0  # of options, of all ranks
-        self._least = cache(self._block)  # of blocks that choices share
+        self.weights, self.held = Counter[tuple[int, int]](), 0  # by option; of all ranks
+        self._least = cache(self._block)  # because choices share blocks
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
@@ -689,7 +689,7 @@ class Proof:
                 states = set()
                 for left, gap in gaps.items():
                     for rest in self._fill(left, room, gap, 1):
-                        self.meter.take(1 + len(rest))  # as it is stored
+                        self.meter.take(1 + len(rest))  # because it is stored
                         states.add(rest)
             if () in states:
                 return True
@@ -821,7 +821,7 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
 
 
 def searched(claims: dict[str, Any]) -> None:
-    """Refute what the outcome reports of the search if it contradicts the result."""
+    """Refute what the outcome reports about the search if it contradicts the result."""
     status, trace, settings = claims["status"], claims["trace"], claims.get("settings", {})
     good = (claims["stopped_by"] == "proof") == (status in {"optimal", "infeasible"})
     need(good, f"stopped_by is {claims['stopped_by']}, status {status}", Refuted)
@@ -901,8 +901,8 @@ def opened(document: Any, what: str) -> Any:
 
 
 def elsewhere(plan: dict[str, Any]) -> Iterator[str]:
-    """What holds of the other divisions of the cluster, which have the same objective: that their
-    certificates close, and below what none of them has a plan."""
+    """Check the other divisions of the cluster, which have the same objective: their certificates
+    must close. The line says below which cost none of them has a plan."""
     own, others = plan["outcome"], plan["divisions"]["others"]
     best = own["objective"] if own.get("before_goals") is None else own["before_goals"]
     proved: list[int | None] = []

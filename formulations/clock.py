@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from formulations.result.placement import Placement
 from formulations.settings import News, Settings, TracePoint
 
-#: Units of which a share is taken if the run has no limit.
+#: Units to take a share of if the run has no limit.
 _WITHOUT_LIMIT = 60.0
 
 
@@ -70,9 +70,9 @@ class Clock:
     Attributes
     ----------
     counts : bool
-        Whether it counts work instead of reading the wall.
+        Whether it counts work instead of measuring wall time.
     work : float
-        Counted so far, on either kind of clock.
+        Work counted so far, on either kind of clock.
     trace : list of TracePoint
     certified : int or None
         The best bound that a checked certificate proved so far.
@@ -103,7 +103,7 @@ class Clock:
         return max(0.0, (self._settings.work_limit or 0.0) - self._held_back - self.work)
 
     def seconds_left(self) -> float:
-        """Seconds on the wall until the time limit (infinite without one): a last resort."""
+        """Seconds of wall time until the time limit (infinite without one): a last resort."""
         limit = self._settings.time_limit
         held = 0.0 if self.counts else self._held_back
         return float("inf") if limit is None else max(0.0, limit - held - self.seconds())
@@ -159,10 +159,10 @@ class Clock:
             raise OutOfTime
 
     def forget_bounds(self) -> None:
-        """Remove all bounds from the trace, as a known plan contradicts one."""
+        """Remove all bounds from the trace, because a known plan contradicts one of them."""
         with self._lock:
-            told = [p for p in self.trace if p.objective is not None]
-            self.trace = [replace(p, bound=None) for p in told]
+            plans = [p for p in self.trace if p.objective is not None]
+            self.trace = [replace(p, bound=None) for p in plans]
             self.certified = None
 
     def record(
@@ -173,11 +173,11 @@ class Clock:
         placement: Placement | None = None,
     ) -> None:
         """Record an improvement and report it to the caller, with the checked plan if it is new."""
-        with self._lock:  # the moment too: points of two threads stay in order
+        with self._lock:  # read the time inside it, so that points of two threads stay in order
             point = TracePoint(round(self.now(), 4), objective, bound, source)
             self.trace.append(point)
-        told = (point.seconds, objective, bound, source)
-        self._tell(News(*told, certified=self.certified, placement=placement))
+        values = (point.seconds, objective, bound, source)
+        self._report(News(*values, certified=self.certified, placement=placement))
 
     def certify(self, bound: int | None) -> None:
         """Record the bound of a checked certificate, and report it to the caller if it is
@@ -186,8 +186,8 @@ class Clock:
             if bound is None or (self.certified is not None and bound <= self.certified):
                 return
             self.certified = bound
-        self._tell(News(round(self.now(), 4), None, None, "certificate", bound))
+        self._report(News(round(self.now(), 4), None, None, "certificate", bound))
 
-    def _tell(self, point: News) -> None:
+    def _report(self, point: News) -> None:
         if self._settings.on_progress is not None:
             self._settings.on_progress(point)

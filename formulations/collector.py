@@ -1,4 +1,4 @@
-"""Python's collector of cycles, left out where millions of small values are made, none cyclic."""
+"""Switch off Python's garbage collector while millions of values are made, none of them cyclic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the collector: it would walk all of them, again and again."""
+    """Run without the collector, which would scan all these values again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:

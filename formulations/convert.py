@@ -1,13 +1,14 @@
-"""Read any file that holds a problem: our own format, or the literature's, as Instances:
-generalised assignment (GAP) and multiple-choice knapsack (MMKP).
+"""Read a problem file as an Instance: our own format, or one from the literature, for generalised
+assignment (GAP) or multiple-choice knapsack (MMKP).
 
-GAP: every item to one agent, each agent's capacity kept, least cost. Its JSON: ``agents``,
-``items``, ``cost[agent][item]``, ``weight[agent][item]``, ``capacity[agent]``, ``sense`` ``min`` or
-``max``.
+GAP: assign every item to one agent, within each agent's capacity, at least cost. Its JSON:
+``agents``, ``items``, ``cost[agent][item]``, ``weight[agent][item]``, ``capacity[agent]``,
+``sense`` ``min`` or ``max``.
 
-MMKP: one item of every group, k capacities, most profit. Its JSON is that of a converted public
-collection (Khan's I01–I07, Hiremath–Hill's sets): ``groups``, ``items_per_group``, ``resources``,
-``capacity[k]``, ``profit[g][j]``, ``weight[g][j][k]``, ``sense`` ``max``.
+MMKP: take one item of every group, within k capacities, at most profit. Its JSON is that of a
+converted public collection (Khan's I01–I07, Hiremath–Hill's sets): ``groups``,
+``items_per_group``, ``resources``, ``capacity[k]``, ``profit[g][j]``, ``weight[g][j][k]``,
+``sense`` ``max``.
 
 Both may hold ``optimum`` and ``best_known``. Numbers with decimals become exact integers.
 
@@ -122,7 +123,7 @@ def _has_fields(document: Any, fields: Sequence[str]) -> bool:
 
 
 def _gap_to_instance(document: dict[str, Any], what: str, name: str) -> Instance:
-    """A GAP instance as an Instance: agents are ranks, items tables, one option an agent.
+    """A GAP instance as an Instance: agents are ranks, items are tables with an option per agent.
 
     Costs with decimals are multiplied by a power of ten, and negated for ``sense`` ``max``;
     ``source`` says so.
@@ -188,7 +189,7 @@ def _mmkp_to_instance(document: dict[str, Any], what: str) -> Instance:
 
 
 def _built(builder: InstanceBuilder, document: dict[str, Any], scale: int) -> Instance:
-    """With the published values as this Instance's objective, for people and comparisons."""
+    """The Instance, with the published values in its units for people and comparisons."""
     found: list[dict[str, object]] = []
     for field in ("optimum", "best_known"):
         value = document.get(field)

@@ -31,7 +31,7 @@ _LP_WORKERS = (
     "max_lp", "reduced_costs", "pseudo_costs", "lb_tree_search", "default_lp", "core",
     "quick_restart",
 )  # fmt: skip
-#: How often a waiting solve looks at the caller's stop flag, seconds.
+#: Seconds between two checks of the caller's stop flag while a solve waits.
 POLL = 0.05
 
 
@@ -82,7 +82,7 @@ _STATUS = {
 
 
 def solver() -> dict[str, Any]:
-    """Name and version, as an Outcome says them."""
+    """Name and version, as an Outcome records them."""
     from ortools import __version__
 
     return {"solver": "CP-SAT", "version": str(__version__)}
@@ -238,7 +238,7 @@ def _answer(model: LinearModel, response: Any, status: Found, use: Use, relaxed:
 
 
 def _proved(model: LinearModel, inner: int, status: Found) -> int:
-    """CP-SAT's integer; where it is 0, as before the search began, no more than the columns say."""
+    """CP-SAT's integer bound; if it is 0, as before the search, at most what the columns imply."""
     if inner or status == Found.OPTIMAL:
         return inner
     upper = model.upper[model.cost_columns].tolist()
@@ -291,8 +291,8 @@ def _special(
 def _within_62_bits(matrix: Matrix, upper: IntArray) -> tuple[IntArray, IntArray, IntArray, bool]:
     """Coefficients and limits of rows within CP-SAT's integers.
 
-    A row ≤ its limit that is too long is divided by a power of two, coefficients and limit rounded
-    down: as columns are not negative integers, whatever satisfied it still does.
+    A ≤ row that is too long is divided by a power of two, with its coefficients and limit rounded
+    down. Because columns are nonnegative integers, whatever satisfied the row still does.
     """
     floats = np.abs(matrix.coefficient).astype(np.float64) * upper[matrix.column]
     row = np.repeat(np.arange(len(matrix.low)), np.diff(matrix.start))

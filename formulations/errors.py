@@ -11,7 +11,7 @@ class InstanceError(ValueError):
 
 
 class UnsupportedInstance(InstanceError):
-    """A formulation that does not cover this shape of instance says which part and who does."""
+    """A formulation does not cover this shape of instance: says which part, and what covers it."""
 
 
 class MissingSolver(ImportError):
@@ -29,6 +29,6 @@ class InternalError(RuntimeError):
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` after a name that is not known; nothing where none is near."""
+    """``; did you mean 'x'?`` for an unknown name; an empty text where no known name is close."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,8 +1,8 @@
 """The exact model in CP-SAT: every kind of place, every scope, every objective, in integers.
 
 Settings of its own (``Settings.options``): ``symmetry`` (bool, default True) orders ranks that no
-constraint tells apart; ``cores`` (bool, default True) proves large choices of options by small
-cores where all places are fixed. ``work_limit`` counts CP-SAT's deterministic seconds.
+constraint tells apart; ``cores`` (bool, default True) solves instances with many options over small
+cores of them, where all places are fixed. ``work_limit`` counts CP-SAT's deterministic seconds.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from formulations.settings import FLAG, Settings
 
 _SOURCE = BoundSource("cpsat", exact=True)
 
-#: Options from which a greedy plan is made to start from.
+#: From this many options on, the solve starts from a greedy plan.
 START_FROM = 50
-#: Options beyond one a table from which solving by cores pays.
+#: From this many options beyond one per table, solving by cores pays.
 CORES_FROM = 500
-#: Options beyond one a table in the first core.
+#: Options beyond one per table in the first core.
 FIRST = 400
-#: Units a core that cannot be the last may take: this much, and this share of those spent.
+#: A core that cannot be the last may take ``LEAST`` units and the share ``SHARE`` of those spent.
 LEAST, SHARE = 3.0, 0.5
 OPTIONS = {"symmetry": FLAG, "cores": FLAG}
 
@@ -112,7 +112,7 @@ def run_model(
     amount : float, optional
         Units of the clock to take at most, building included.
     whole : bool
-        The options left are all that matter, so that the trace may show the bound.
+        Whether the options left are all that matter, so that the trace may show the bound.
 
     Raises
     ------
@@ -162,9 +162,10 @@ def _unbuilt(clock: Clock) -> Outcome:
 
 
 def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> Outcome:
-    """The plan to start from, where it is feasible and the search ended with less.
+    """The outcome, or the starting plan if that is feasible and the search found nothing better.
 
-    One beside the word that there is none contradicts it; ``formulations.solve`` judges.
+    If the search claims that there is no plan, a feasible starting plan contradicts it; then the
+    outcome has both, and :mod:`formulations.solve` decides.
     """
     if start is None or not (verdict := check(instance, start)).feasible:
         return outcome
@@ -186,7 +187,7 @@ def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
 def _core_bounds(
     instance: Instance, kept: NDArray[np.bool_], settings: Settings
 ) -> OptionBounds | None:
-    """Bounds to solve by cores with; None where the whole model is better."""
+    """Bounds for solving by cores; None where the whole model is better."""
     large = int(kept.sum()) - instance.num_tables >= CORES_FROM
     if not (settings.options.get("cores", True) and large and places_are_fixed(instance, kept)):
         return None
@@ -199,9 +200,9 @@ def _solve_by_cores(
     """Solve larger and larger cores until one holds every option that could matter.
 
     Where places are fixed, the Lagrangian bound is nearly tight, so almost every option is
-    excluded once a good plan is known. The model is solved over the few options with the least
-    bounds; its plan excludes others; when none is left outside the core, the core's optimum is
-    the optimum (Balas and Zemel 1980).
+    excluded once a good plan is known. The model is solved over the few options with the lowest
+    bounds, and its plan excludes others; when none is left outside the core, the core's optimum is
+    that of the instance (Balas and Zemel 1980).
     """
     core, extra, value = bounds.cheapest(instance, FIRST), FIRST, NEVER
     best: Placement | None = None
@@ -248,7 +249,7 @@ def _run_core(
 
 
 def _of_cores(instance: Instance, best: Placement | None, last: Outcome, bound: int) -> Outcome:
-    """The best plan of all cores, with the bound on the whole; or what the last core says."""
+    """The best plan of all cores, with the bound on the whole; without a plan, the last outcome."""
     if best is not None:
         return found(instance, "cpsat", best, last.stopped_by, bound, _SOURCE, **solver())
     if last.status == Status.INFEASIBLE:
@@ -257,8 +258,8 @@ def _of_cores(instance: Instance, best: Placement | None, last: Outcome, bound: 
 
 
 def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, value: int) -> int:
-    """A plan stays in the core and costs at least its bound, or leaves it and costs as much as
-    some option outside."""
+    """A bound on every plan: within the core it costs at least the core's bound, otherwise at least
+    the bound of an option outside."""
     outside = int(bounds.of_option[~core].min(initial=NEVER))
     inside = outcome.bound
     if outcome.status == Status.INFEASIBLE:
@@ -269,7 +270,8 @@ def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, valu
 
 
 def _outcome(run: Run, clock: Clock, near: bool) -> Outcome:
-    """Proof and plan of one run over its options; ``near``: it may have ended at the given gap."""
+    """Proof and plan of a run over its options, which may have ended at the gap asked for
+    (``near``)."""
     answer, instance = run.answer, run.model.columns.candidates.instance
     if answer.status == Found.INFEASIBLE:
         return infeasible("cpsat", _SOURCE, **solver())

@@ -38,7 +38,7 @@ def mixed_groups(instance: Instance, placement: Placement) -> dict[int, list[int
 
 
 def respread(instance: Instance, placement: Placement) -> Placement | None:
-    """The placement the runtime would make of a plan that mixes levels in a group.
+    """The placement that the runtime would make of a plan with several levels in a group.
 
     The nearest of :func:`respreads`: each mixed group at the level whose use of the fast memory,
     the first resource of scope rank, is closest to what the plan's own options use together.
@@ -58,7 +58,7 @@ def respread(instance: Instance, placement: Placement) -> Placement | None:
 
 
 def respreads(instance: Instance, placement: Placement) -> Iterator[Placement]:
-    """Every expressible neighbour of what the runtime would do, nearest first.
+    """The expressible placements on either side of what the runtime would do, nearest first.
 
     For options that differ only in level, the use of fast memory is a constant plus ratio ×
     bytes of the table, so the group's summed use determines the runtime's common ratio s; the

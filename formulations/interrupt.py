@@ -1,4 +1,4 @@
-"""Ctrl-C in Python: the first keeps the best plan found, the second gives it up."""
+"""Ctrl-C in Python: the first ends the search with the best plan found, the second abandons it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TICK = 0.1
 def interruptible(
     job: Callable[[], T], stop: threading.Event, watch: Callable[[], object] | None = None
 ) -> T:
-    """Do a job that hands back what it has soon after ``stop`` is set.
+    """Run a job that returns what it has soon after ``stop`` is set.
 
     A ``KeyboardInterrupt`` while it runs sets ``stop`` and is not raised; ``stop`` is cleared
     again at the end, so that the same settings serve for another solve. The job runs in a thread
-    of its own: Python hears signals in the main thread alone, and only between two steps, and a
-    solver's native call is one long step. Outside the main thread, where Python raises no
-    ``KeyboardInterrupt``, it is simply called, unless there is a ``watch``.
+    of its own, because Python handles signals only in the main thread and between two of its
+    instructions, and a solver's native call is one long instruction. Outside the main thread, where
+    Python raises no ``KeyboardInterrupt``, the job is simply called, unless there is a ``watch``.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def interruptible(
     Raises
     ------
     KeyboardInterrupt
-        At the second one; the job then ends by itself in the background.
+        On the second interrupt; the job then ends by itself in the background.
     Exception
-        The job's, or what ``watch`` raises, once the job has stopped.
+        Whatever the job or ``watch`` raises, once the job has stopped.
     """
     if watch is None and threading.current_thread() is not threading.main_thread():
         return job()

@@ -1,10 +1,10 @@
 """The exact model through PuLP with HiGHS (default) or CBC: the independent cross-check.
 
 Settings of its own (``Settings.options``): ``solver``, ``"highs"`` or ``"cbc"``. These solvers
-work in floating point: their plans are rounded and checked in integers; their bounds are labelled
-so. Nothing is *optimal* or *infeasible* on their word, only where a certificate proves it. CBC
-gives no bound.
-``work_limit`` has no meaning here and is ignored.
+work in floating point: their plans are rounded and checked in integers, and their bounds are
+labelled as floating point. An outcome is *optimal* or *infeasible* only if a certificate proves it,
+never because the solver says so. CBC gives no bound. ``work_limit`` has no meaning here and is
+ignored.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance:
         raise MissingSolver("HiGHS is missing: pip install 'highspy>=1.12,<1.14'") from error
     if "HiGHS" not in pulp.listSolvers(onlyAvailable=True):
         raise MissingSolver("PuLP cannot load HiGHS: pip install 'highspy>=1.12,<1.14'")
-    # HiGHS keeps one thread pool a process and refuses to run with another number of threads.
+    # HiGHS keeps one thread pool per process and refuses to run with another number of threads.
     highspy.Highs.resetGlobalScheduler(True)
     kinds = highspy.cb.HighsCallbackType
 
     class Timed(pulp.HiGHS):
-        """HiGHS that keeps the clock while PuLP hands it the model, row by row, and after."""
+        """HiGHS that obeys the clock, also while PuLP hands it the model row by row."""
 
         def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:
             super().createAndConfigureSolver(lp)
@@ -157,7 +157,7 @@ def _bundled_cbc(**settings: Any) -> Any:
 def _claim(problem: pulp.LpProblem, has_plan: bool) -> Found:
     """From ``sol_status``, because PuLP calls a plan at the time limit "Optimal" too.
 
-    Infeasibility stands in ``status`` alone where CBC words it "Integer infeasible".
+    Where CBC says "Integer infeasible", only ``status`` shows the infeasibility.
     """
     if pulp.LpStatusInfeasible in (problem.status, problem.sol_status):
         return Found.INFEASIBLE
@@ -173,12 +173,12 @@ BACKENDS: dict[str, Backend] = {"highs": _highs, "cbc": _cbc}
 
 #: Feasibility tolerances on rows scaled to one: HiGHS's own, then one for a budget met to the byte.
 TOLERANCES = (1e-6, 1e-9)
-#: Error a floating-point bound may carry, of itself and of the largest cost in the model; it is
-#: lowered by as much. (Within HiGHS's tolerances of 1e-7 and 1e-6, 1e-8 has been seen.)
+#: Possible error of a floating-point bound, relative to itself and to the largest cost in the
+#: model; the bound is lowered by it. (HiGHS's tolerances are 1e-7 and 1e-6; 1e-8 has been seen.)
 ERROR = 1e-6
 OPTIONS = {"solver": one_of(BACKENDS)}
-#: Nonzeros of a model for every second left up to which HiGHS presolves it: meanwhile it hears no
-#: limit. 520,000 took it 7 s on a slow day, and it ended 4 s late.
+#: HiGHS presolves a model of up to this many nonzeros per second left, because it ignores its limit
+#: meanwhile. 520,000 took it 7 s on a slow day, and it ended 4 s late.
 PRESOLVED = 15_000
 
 

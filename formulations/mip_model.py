@@ -1,8 +1,9 @@
 """The linear model that PuLP hands to HiGHS or CBC, in plain words.
 
-Written apart from :mod:`formulations.model`: one cross-checks the other. A binary x an option, one
-of each table's; integers y for where the shards of a chosen option go; rows for every capacity and
-for the objective, scaled so that floating point sees numbers near one.
+Written independently of :mod:`formulations.model`, so that each cross-checks the other. It has a
+binary x for each option, one of which each table chooses; integers y for the places of a chosen
+option's shards; and rows for every capacity and for the objective, scaled so that floating point
+sees numbers near one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from formulations.instance.assigning import assigned
 from formulations.result.placement import Placement, machine_ranks
 
 Terms = dict[pulp.LpVariable, float]
-#: Where a shard is that sits on every rank, or on none.
+#: The place of a shard on every rank, and of one on no rank.
 EVERYWHERE, NOWHERE = -1, -2
 #: Objective coefficients are brought below this: solvers compare objectives to about 1e-9.
 LARGEST_COST = 1e6
@@ -44,7 +45,7 @@ class MipModel:
         them are position 0 where they are alike); how often a ``one_machine`` block takes a
         machine; under (block, −1 − machine) whether ``any_rank_of_one_machine`` is on it.
     shards : list of (table, variable, rank, entry, times)
-        What a unit of a variable puts where.
+        What one unit of a variable puts on a rank.
     unit : float
         How many true cost units one unit of the objective stands for.
     """
@@ -79,7 +80,7 @@ class MipModel:
         self.problem.addConstraint(row)
 
     def _place(self, table: int, block: BlockView) -> None:
-        """Every shard of a block in its place, if its option is chosen."""
+        """Put every shard of a block in a place if its option is chosen."""
         instance, where = self.instance, block.where
         x = self.chosen[int(instance.option_of[block.index])]
         machine_kind = where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
@@ -121,7 +122,7 @@ class MipModel:
     def _spread(
         self, table: int, x: pulp.LpVariable, block: BlockView, ranks: Sequence[int]
     ) -> None:
-        """Each shard on exactly one rank when its option is chosen (alike shards are counted)."""
+        """Each shard on exactly one rank if its option is chosen (equal shards are counted)."""
         each = block.count if block.shared else 1
         for position in range(1 if block.shared else block.count):
             row: Terms = {x: -each}
@@ -222,7 +223,7 @@ class MipModel:
             self._row(dict.fromkeys(own.values(), 1.0), "<=", 1)
 
     def _pin(self) -> None:
-        """Blocks of pinned options sit on the ranks the pin names."""
+        """Blocks of pinned options lie on the ranks that the pin names."""
         for pin in self.instance.pins:
             if pin.ranks is None or pin.option not in self.chosen:
                 continue
@@ -235,7 +236,7 @@ class MipModel:
     def _demands(
         self, option: int, ranks: Sequence[Sequence[int]]
     ) -> Iterator[tuple[list[pulp.LpVariable], int]]:
-        """Variables, and what they add up to where an option's blocks sit on given ranks."""
+        """Variables, and what they add up to if an option's blocks lie on given ranks."""
         for index, named in zip(self.instance.blocks_of(option), ranks, strict=True):
             times = Counter(map(int, named))
             if self.instance.block(index).where == Where.ONE_MACHINE:

@@ -1,4 +1,4 @@
-"""Options that no best plan needs: not allowed, too large for any place, or dominated."""
+"""Options that no optimal plan needs: not allowed, too large for any place, or dominated."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ def presolve(instance: Instance) -> Presolved:
 def usable(instance: Instance) -> NDArray[np.bool_]:
     """Options allowed by pins and ``forbidden`` that may fit an empty cluster, bool [options].
 
-    Necessary conditions only: every shard has a place, where a pin says; all shards together do
-    not exceed all capacity; shards that must part have places enough.
+    These are only necessary conditions: every shard has a place, where the pin says if there is
+    one; all shards together do not exceed the whole capacity; there are enough places for shards
+    that must lie apart.
     """
     mask = instance.allowed & _fits(instance)
     room = [sum(resource.capacity.tolist()) for resource in instance.resources]
@@ -85,8 +86,9 @@ def placement_variables(instance: Instance, presolved: Presolved | None = None) 
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
-    """Options with no shard above the largest place; where all of a block are alike, those on every
-    rank not above the smallest, those on whole machines not above the largest share of one."""
+    """Options whose shards each fit in the largest place; where a block's shards are all equal,
+    each must fit in a rank's share of the smallest place if they lie on every rank, and of the
+    largest if they lie on whole machines."""
     sizes = np.diff(instance.block_shards)
     alike = np.repeat(sizes == 1, sizes)
     everywhere, whole = (np.repeat(m, sizes) for m in (instance.everywhere, instance.whole))
@@ -132,10 +134,9 @@ def _shapes(instance: Instance) -> IntArray:
 
 
 def _kinds(instance: Instance) -> IntArray:
-    """Kind of place of each block, where one kind takes any place that another takes as well.
+    """Kind of place of each block; a kind that can take every place of another counts as the same.
 
-    Any rank takes what any rank of one machine does; on a single machine, every rank is where a
-    whole machine is.
+    Any rank includes any rank of one machine; on a single machine, a whole machine is every rank.
     """
     anywhere = instance.block_places < 0
     everywhere, whole = instance.everywhere, instance.whole
@@ -160,7 +161,7 @@ def _dominate(
     bound: NDArray[np.bool_],
     replacement: IntArray,
 ) -> None:
-    """Point every dominated option of the list to one that dominates it and is itself kept."""
+    """Replace every dominated option of the list by one that dominates it and is itself kept."""
     ids = np.asarray(options)
     price = _price(instance, ids, bound)
     group, level = instance.option_group[ids], instance.option_level[ids]

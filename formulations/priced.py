@@ -1,10 +1,10 @@
-"""What moves has a price: an instance whose costs contain it, exactly.
+"""A price on moves: an instance whose costs include it, exactly.
 
-A table of ``current`` may stay, an option of its own on the very ranks of its shards, or take one
-of its options and pay a price for all its bytes. The price is a cost of a further phase,
-:data:`PHASE`, the same on every rank (under ``total``: on none), so under every objective the
-optimum is the least of objective + Σ of the prices of what moves. Nothing else need know: the
-instance is searched, bounded, certified and checked like any other.
+A table of ``current`` either stays, which is an additional option on the present ranks of its
+shards, or takes one of its options and pays a price for all its bytes. The price is a cost of a
+further phase, :data:`PHASE`, the same on every rank (under ``total``: on none), so under every
+objective the optimum minimises the objective + Σ of the prices of the tables that move. No other
+module needs to know: the instance is searched, bounded, certified and checked like any other.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from formulations.result.placement import Placement
 
 #: Name of the phase in which moves are paid for.
 PHASE = "moving"
-#: What the name of an option ends with that leaves a table where it is.
+#: Suffix of the name of an option that leaves its table where it is.
 STAYS = " (stays)"
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """An instance with the price of moves in it, and the way from and to the one without.
+    """An instance that includes the price of moves, and conversions to and from the one without.
 
     Attributes
     ----------
     base, instance : Instance
         Without and with the price.
     origin : int64 array [options of ``instance``]
-        Which option of ``base`` each is.
+        The option of ``base`` that each stands for.
     price : int64 array [options of ``instance``]
-        What it pays for moving.
+        The price of moving that each pays.
     """
 
     base: Instance
@@ -82,7 +82,7 @@ class Priced:
         return Placement(options, ranks)
 
     def paid(self, placement: Placement) -> int:
-        """What a placement of the instance with the price pays for its moves."""
+        """The sum that a placement of the instance with the price pays for its moves."""
         return int(self.price[placement.options].sum())
 
     def _table_of(self) -> IntArray:
@@ -101,25 +101,25 @@ def priced(instance: Instance, price: Fraction) -> Priced:
     instance : Instance
         Moves are counted from its ``current``; tables that a pin names pay nothing.
     price : Fraction
-        Units of cost for a byte. What an option pays is rounded up. A shard that is given once for
-        machines of several sizes counts as on the smallest.
+        Units of cost per byte. What an option pays is rounded up. A shard that is given once for
+        machines of several sizes counts as if on the smallest.
 
     Raises
     ------
     InstanceError
-        For a price below 0, or so large that costs leave what an instance may hold.
+        For a price below 0, or so large that costs exceed what an instance may hold.
     """
     if price < 0:
-        raise InstanceError(f"the price of a byte that moves is {price}, needs 0 or more")
+        raise InstanceError(f"the price of a byte that moves must be 0 or more, found {price}")
     if PHASE in instance.phases:
-        raise InstanceError(f"the phase {PHASE!r} is there already")
+        raise InstanceError(f"the instance already has a phase {PHASE!r}")
     free = {pin.table for pin in instance.pins}
     now = {c.table: c for c in instance.current if c.table not in free}
     size = per_option(instance, instance.shard_move * shard_counts(instance)).tolist()
     counted = np.isin(instance.table_of, list(now)).tolist()
     pays = [ceil(price * b) if counts else 0 for b, counts in zip(size, counted, strict=True)]
     if max(pays, default=0) >= MAX_VALUE:
-        raise InstanceError("the price of a byte that moves makes costs of 2^53 or more")
+        raise InstanceError("the price of a byte that moves leads to costs of 2^53 or more")
     stays: dict[int, list[list[int]]] = {}
     for table, current in now.items():
         ranks = _in_order(instance, current)
@@ -133,14 +133,14 @@ def priced(instance: Instance, price: Fraction) -> Priced:
 
 
 def with_moving(prices: Certificate, instance: Instance) -> Certificate:
-    """Multipliers that also count the price of moves, as fully as every other phase may be.
+    """Multipliers that also weigh the price of moves, as much as any phase may weigh.
 
     Parameters
     ----------
     prices : Certificate
         Multipliers of an instance without the price, by names.
     instance : Instance
-        With the price; only under ``step_time`` its phase has a row of its own.
+        With the price; its phase has a row of its own only under ``step_time``.
     """
     if instance.objective != Objective.STEP_TIME:
         return prices
@@ -153,16 +153,16 @@ def with_moving(prices: Certificate, instance: Instance) -> Certificate:
 
 
 def _in_order(instance: Instance, now: Current) -> list[list[int]] | None:
-    """Ranks of a current option's blocks in position order; None where it cannot sit there."""
+    """Ranks of a current option's blocks in position order; None where it cannot lie there."""
     if now.option < 0:
         return None
     blocks = instance.blocks_of(now.option)
-    told = [np.asarray(ranks, dtype=np.int64) for ranks in now.ranks]
-    if len(told) == len(blocks) and all(
+    given = [np.asarray(ranks, dtype=np.int64) for ranks in now.ranks]
+    if len(given) == len(blocks) and all(
         misplaced(instance, instance.block(b), own) is None
-        for b, own in zip(blocks, told, strict=True)
+        for b, own in zip(blocks, given, strict=True)
     ):
-        return [own.tolist() for own in told]
+        return [own.tolist() for own in given]
     found = assigned(instance, now.option, now.ranks)
     return None if found is None else [list(block) for block in found]
 
@@ -176,8 +176,8 @@ def _home(now: Current) -> list[int]:
 
 
 def _blocks(base: Instance, option: int, pays: bool, placed: list[IntArray]) -> Iterator[IntArray]:
-    """Ranks of an option's blocks without the block that pays, and lists of single ranks joined to
-    the block that they were cut from."""
+    """Ranks of an option's blocks without the block that pays; lists of single ranks are joined
+    into the block that they were cut from."""
     placed = placed[:-1] if pays else placed
     wanted = len(base.blocks_of(option))
     if len(placed) == wanted:
@@ -209,7 +209,7 @@ class _Build:
         self._entries: list[list[int]] = []
 
     def _list(self, ranks: list[int], entries: list[int]) -> int:
-        """A further block: shards like those entries, on those ranks."""
+        """Add a block of shards like these entries on these ranks."""
         key = tuple(ranks)
         self._where.append(int(Where.LIST))
         self._places.append(self._index.setdefault(key, len(self._index)))
@@ -269,7 +269,7 @@ class _Build:
         return Priced(base, instance, np.asarray(origin, dtype=np.int64), pays)
 
     def _append_payers(self, blocks: list[list[int]], pays: IntArray) -> None:
-        """Append a block that pays to every option that does."""
+        """Append a block that pays to every option that has a price."""
         total, entry = self._base.objective == Objective.TOTAL, len(self._base.shard_move)
         for option in np.flatnonzero(pays):
             self._where.append(int(Where.CLUSTER if total else Where.EVERY_RANK))
@@ -306,7 +306,7 @@ class _Build:
             "block_places": column("block_places", self._places),
             "place_sets": tuple(self._sets),
             "block_shards": block_shards.astype(np.int64),
-            # entries of blocks that were cut are one a position
+            # blocks that were cut have one entry per position
             "shard_repeat": np.where(chosen < old, shards(base.shard_repeat), 1),
             "shard_use": shards(base.shard_use),
             "shard_cost": shards(cost, prices[:, None]),
@@ -314,7 +314,7 @@ class _Build:
         }
 
     def _constraints(self, origin: list[int], homes: dict[int, int]) -> dict[str, Any]:
-        """Pins, forbidden options and the plan in production, by the new numbers."""
+        """Pins, forbidden options and the plan in production, with the new indices."""
         base = self._base
         index: dict[int, int] = {}
         for new, old in enumerate(origin):

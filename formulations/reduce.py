@@ -1,10 +1,11 @@
-"""What any plan must cost that uses an option: reduced costs at a certificate's multipliers.
+"""Lower bounds on the plans that use an option: reduced costs at a certificate's multipliers.
 
 At multipliers λ of the capacities (and weights of the ranks), Σ_t min_o v_o − λ·capacity is a
-bound on every plan, with v_o the price of option o. A plan that uses o of table t costs
-at least that bound plus v_o − min of t, so once a plan of value U is known, every option whose
-bound reaches U can go: no better plan uses it (reduced-cost fixing; Fisher 1981, "The Lagrangian
-relaxation method for solving integer programming problems", Management Science 27).
+bound on every plan, where v_o is the price of option o. A plan that uses option o of table t costs
+at least that bound plus v_o minus the least price of t. So once a plan of value U is known, every
+option whose bound reaches U can be removed: no better plan uses it (reduced-cost fixing; Fisher
+1981, "The Lagrangian relaxation method for solving integer programming problems", Management
+Science 27).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class OptionBounds:
     of_option : int64 array [options]
         No plan that uses the option costs less; :data:`NEVER` for options removed before.
     certificate : Certificate
-        The multipliers all of them come from.
+        The certificate whose multipliers give all these bounds.
     """
 
     bound: int
@@ -52,7 +53,7 @@ class OptionBounds:
         return self.of_option < value
 
     def cheapest(self, instance: Instance, extra: int) -> NDArray[np.bool_]:
-        """At least one option a table and about ``extra`` more, the least bounds first."""
+        """At least one option per table and about ``extra`` more, those with the lowest bounds."""
         if not instance.num_options:
             return np.zeros(0, dtype=bool)
         wanted = min(instance.num_tables + extra, instance.num_options) - 1
@@ -82,15 +83,15 @@ def option_bounds(instance: Instance, kept: NDArray[np.bool_]) -> OptionBounds |
 def bounds_at(
     instance: Instance, kept: NDArray[np.bool_], certificate: Certificate
 ) -> OptionBounds:
-    """Bounds of every option at the multipliers of a certificate's root, exact.
+    """Exact bounds of every option at the multipliers of a certificate's root.
 
-    The instance may differ from the certificate's in capacities: multipliers are valid for any.
+    The instance may differ from the certificate's in its capacities: multipliers are valid for any.
 
     Parameters
     ----------
     instance : Instance
     kept : bool array [options]
-        Options some plan of interest may use.
+        Options that some plan of interest may use.
     certificate : Certificate
         Of kind ``bound``.
 
@@ -123,10 +124,10 @@ def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> Op
 
 
 def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
-    """What a certificate's multipliers prove of an instance; None where nothing can be said.
+    """The bound that a certificate's multipliers prove for an instance; None if they prove nothing.
 
-    With options that alone cost its target left out, no bound goes above the target; without, none
-    is as tight below it.
+    It is the better of two. Without the options that alone cost the certificate's target, the bound
+    is tighter but cannot exceed the target; with them, it can.
     """
     found, rows = [], build_rows(instance)
     try:
@@ -150,7 +151,7 @@ def forced_bounds(instance: Instance, certificate: Certificate) -> list[int | No
     Raises
     ------
     InstanceError
-        As :func:`bounds_at`.
+        As in :func:`bounds_at`.
     """
     rows = build_rows(instance)
     free = _bounds(rows, _below(rows, None), certificate).of_option
@@ -164,7 +165,7 @@ def forced_bounds(instance: Instance, certificate: Certificate) -> list[int | No
 
 
 def slope(instance: Instance, certificate: Certificate, names: Sequence[str]) -> float:
-    """−Σ λ over all places of some resources: what the bound changes with a byte at each place.
+    """−Σ λ over all places of some resources: the change of the bound per byte at each place.
 
     The multipliers are those of the linear program over the whole instance.
 
@@ -190,7 +191,7 @@ def _below(rows: Rows, target: int | None) -> NDArray[np.bool_]:
 
 
 def _root_weights(rows: Rows, certificate: Certificate) -> Iterator[Weights]:
-    """The first vector, and those used at the root where they pool like ranks as well."""
+    """The first vector, and those used at the root that also pool like ranks."""
     if certificate.kind != "bound" or not certificate.vectors:
         raise InstanceError("certificate: a proof of infeasibility carries no bound")
     for index in dict.fromkeys([0, *certificate.nodes[0].get("use", [])]):
@@ -209,5 +210,6 @@ def _ceil(value: int, divisor: int) -> int:
 
 
 def places_are_fixed(instance: Instance, kept: NDArray[np.bool_]) -> bool:
-    """Whether every option left says where all its shards sit: only options are to be chosen."""
+    """Whether every option left fixes the places of all its shards, so that only options are
+    chosen."""
     return bool(instance.settled[kept[instance.option_of]].all())

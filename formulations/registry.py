@@ -47,7 +47,7 @@ class Formulation:
         return solver
 
     def check(self, options: Mapping[str, object]) -> None:
-        """Refuse options that its module's ``OPTIONS`` do not hold.
+        """Refuse options that its module's ``OPTIONS`` do not contain, and wrong values.
 
         Raises
         ------

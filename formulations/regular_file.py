@@ -1,4 +1,4 @@
-"""Read a file that is one: no device, pipe or socket, and never more than a limit."""
+"""Read a regular file, never a device, pipe or socket, and never more than a limit."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def read_regular(path: Path, limit: int) -> bytes:
     Raises
     ------
     OSError
-        When it is absent, unreadable, no regular file, or larger than ``limit``; its ``strerror``
-        is meant for people.
+        When it is absent, unreadable, not a regular file, or larger than ``limit``; its
+        ``strerror`` is meant for people.
     ValueError
         When the name holds a NUL character.
     """

@@ -1,4 +1,4 @@
-"""Search and bounds together, where one model is too large: the conductor by itself."""
+"""Search and bounds together, where a single model is too large: the conductor alone."""
 
 from __future__ import annotations
 

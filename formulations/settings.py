@@ -65,11 +65,11 @@ EVEN_MEMORY, MOVES = "even_memory", "moves"
 #: The goals after the objective, in their default order. A table is moved to host memory for the
 #: sake of the objective or for lack of room, but not for more headroom.
 GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
-#: How full ranks may be without counting, where the caller does not name ``even_memory``: below
-#: half, nobody cuts a table to even it out.
+#: The fill up to which ranks count as even, if the caller does not name ``even_memory``: nobody
+#: cuts a table to even out ranks that are less than half full.
 EVEN_ENOUGH = 0.5
-#: In what steps, as shares of a capacity, fuller counts as worse there, and where the caller does
-#: name it: for a hundredth nobody cuts a table either.
+#: Steps, as shares of a capacity, in which a higher fill counts as worse: by default, because
+#: nobody cuts a table for a hundredth either, and if the caller names ``even_memory``.
 EVEN_STEP, FINE_STEP = 0.05, 0.001
 
 
@@ -80,17 +80,17 @@ class Goals:
     Attributes
     ----------
     order : tuple of str
-        Of ``host_memory`` (how much memory beyond ranks is used), ``even_memory`` (how full the
-        fullest rank is, then the fullest machine), ``shards`` (how many), ``total`` (cost summed
-        over everything) and ``moves`` (tables not where they are in production), all five, the
-        first counts most.
+        All five goals, the first counts most: ``host_memory`` (use of memory beyond ranks),
+        ``even_memory`` (fill of the fullest rank, then of the fullest machine), ``shards`` (their
+        number), ``total`` (sum of all costs) and ``moves`` (tables that are not where they are in
+        production).
     tolerance : float or None
-        Share of the objective that may be given up for them. None: nothing, unless so little
-        (:data:`formulations.goals.seek.GIVEN`) gives a rank that is nearly full much room.
+        Share of the objective that may be given up for them. None: nothing, except a tiny share
+        (:data:`formulations.goals.seek.GIVEN`) if this gives a nearly full rank much more room.
     enough : float
         Share of its capacity up to which memory counts as even.
     step : float
-        In what steps, as shares of its capacity, it counts beyond; rounded up.
+        Beyond that, fill counts in steps of this share of the capacity, rounded up.
     """
 
     order: tuple[str, ...] = GOALS
@@ -132,14 +132,14 @@ class Settings:
         Threads a solver may use.
     seed : int
     hint : Placement or None
-        A plan to start from; need not be feasible. Where it is not, and moves are counted from a
-        plan in production, it is first made so with few bytes moved; option −1, or ranks that do
+        A plan to start from, which need not be feasible. If it is not, and moves are counted from a
+        plan in production, it is first repaired with few bytes moved. Option −1, or ranks that do
         not suit its option, leave a table free.
     prices : Certificate or None
         Multipliers to start from, such as those of a similar instance's certificate
         (:func:`formulations.proof.carry.carried`); what they prove here is derived anew.
     polish : bool
-        After the objective, pursue the goals in what time is left.
+        After the objective, pursue the goals in the time left.
     goals : Goals
         The goals, their order, and how much of the objective they may cost.
     certificate : bool
@@ -192,9 +192,9 @@ class Settings:
 def parse_goals(text: str, objective: str) -> Goals:
     """Goals as a user writes them: ``step_time:0.1%,moves,even_memory:80%``.
 
-    The objective comes first if at all, with what may be given up of it (else nothing may);
-    ``even_memory`` may say how full ranks may be without counting (else every bit counts). Goals
-    that are not named follow those that are, in their usual order.
+    The objective, if it is named, comes first, with the share of it that may be given up (otherwise
+    none); ``even_memory`` may have the fill up to which ranks count as even (otherwise every bit
+    counts). Goals that are not named follow those that are, in their usual order.
 
     Raises
     ------
@@ -212,10 +212,10 @@ def parse_goals(text: str, objective: str) -> Goals:
         _check_goal(name, bool(colon), objective)
         names.append(name)
         if name == EVEN_MEMORY:
-            enough = _percentage(value, "how full is even enough", "80%") if colon else 0.0
+            enough = _percentage(value, "the fill that is even enough", "80%") if colon else 0.0
             step = FINE_STEP
     if len(set(names)) < len(names):
-        raise InstanceError(f"goals: {text!r} names one twice")
+        raise InstanceError(f"goals: {text!r} names a goal twice")
     order = (*names, *(name for name in GOALS if name not in names))
     return Goals(order, tolerance, enough, step)
 
@@ -232,7 +232,7 @@ def _check_goal(name: str, share: bool, objective: str) -> None:
     if name in GOALS:
         raise InstanceError(
             f"goals: only the objective, {objective}, and {EVEN_MEMORY} take a percentage; "
-            f"found one with {name}"
+            f"found one after {name}"
         )
     if name == objective:
         raise InstanceError(f"goals: the objective, {objective}, comes first")
@@ -243,14 +243,14 @@ def _check_goal(name: str, share: bool, objective: str) -> None:
 
 @dataclass(frozen=True)
 class ValueType:
-    """The allowed values of an option.
+    """A kind of value that an option may have.
 
     Attributes
     ----------
     allowed : str
-        In words.
+        The allowed values, in words.
     holds : callable
-        Whether a value is that.
+        Returns whether a value is allowed.
     """
 
     allowed: str
@@ -298,7 +298,7 @@ def one_of(names: Iterable[str]) -> ValueType:
 
 
 def list_of(names: Collection[str] | None = None) -> ValueType:
-    """A list of names, of any or of some; one name stands for a list of it."""
+    """A list of names, either any or from a given set; a single name stands for a list of one."""
 
     def holds(value: object) -> bool:
         listed = value if isinstance(value, list | tuple) else (value,)
@@ -308,14 +308,14 @@ def list_of(names: Collection[str] | None = None) -> ValueType:
 
 
 class OwnSettings:
-    """The options given to a formulation; each is one it knows and of the right kind.
+    """The options given to a formulation, each of which it knows and of the right kind.
 
     Parameters
     ----------
     formulation : str
     given : mapping
     kinds : mapping of str to ValueType
-        What the formulation reads.
+        The options that the formulation reads.
 
     Raises
     ------
@@ -340,7 +340,7 @@ class OwnSettings:
                 )
 
     def has(self, name: str) -> bool:
-        """Whether the caller gave it."""
+        """Whether the caller gave an option."""
         return name in self._given
 
     def integer(self, name: str, default: int) -> int:

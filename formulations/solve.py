@@ -24,7 +24,7 @@ from formulations.result.outcome import (
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
-#: Share of the time for a plan near the hint where what moves is limited, and the most seconds.
+#: Share of the time for a plan near the hint where moves are limited, and its maximum in seconds.
 NEAR, NEAR_MOST = 0.7, 6.0
 
 
@@ -44,7 +44,7 @@ def solve(
     -------
     Outcome
         Its placement, if any, has passed :func:`formulations.result.check.check`. If a known plan
-        contradicts a claim, the instance is solved again, and then the claim is dropped.
+        contradicts a claim, the instance is solved again; if it still does, the claim is dropped.
         Ctrl-C, or a notebook's interrupt, ends the search: ``stopped_by`` is ``interrupted`` then,
         and the outcome is the best known; a second one raises ``KeyboardInterrupt``.
 
@@ -68,8 +68,8 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     doubt = contradiction(instance, outcome, settings, clock)
     if doubt is not None:
         outcome = _again(instance, chosen, outcome, settings, clock, doubt)
-    if outcome.before_goals is None:  # the trace is that of the search for the objective
-        _tell(outcome, clock)
+    if outcome.before_goals is None:  # the trace covers only the search for the objective
+        _record(outcome, clock)
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),
@@ -99,12 +99,12 @@ def _with_hint(
         plan = settled(
             instance, hint, settings.prices, clock.over, clock.interrupted, left, settings.seed
         )
-    told: dict[str, object] = {}
+    detail: dict[str, object] = {}
     if plan is not None:
         moved = moved_tables(instance, plan)
         size = moved_bytes(instance, plan, moved)
-        told = {"settled": {"tables": len(moved), "bytes": size}}
-    return replace(settings, hint=plan), told
+        detail = {"settled": {"tables": len(moved), "bytes": size}}
+    return replace(settings, hint=plan), detail
 
 
 def _certified(
@@ -117,7 +117,7 @@ def _certified(
     with clock.holding_back(kept_for_goals(instance, settings) if wanted else 0.0):
         outcome = _proved(instance, chosen, settings, clock)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
-        _tell(outcome, clock)
+        _record(outcome, clock)
     if not wanted or clock.interrupted():
         return outcome
     return improve(instance, outcome, settings, clock)
@@ -126,27 +126,27 @@ def _certified(
 def _proved(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    """What a formulation answers, with a certificate where time is left for one; last, its own
-    certificate is tried at the plan's cost."""
+    """The outcome of a formulation, with a certificate if time is left for one; at the end, its own
+    certificate is tried with the plan's cost as target."""
     from formulations.result.certify import LEAST_SECONDS, raised
 
     outcome = _with_proof(instance, chosen, settings, clock)
     if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, settings.gap):
-        outcome = _on(instance, chosen, outcome, settings, clock)
+        outcome = _continued(instance, chosen, outcome, settings, clock)
     near = near_enough(outcome, settings.gap_asked)
     if not settings.certificate or near or clock.interrupted():
         return outcome
     return raised(instance, outcome, max(LEAST_SECONDS, clock.remaining()))
 
 
-def _on(
+def _continued(
     instance: Instance,
     chosen: registry.Formulation,
     before: Outcome,
     settings: Settings,
     clock: Clock,
 ) -> Outcome:
-    """Solved on: the solver's own bound met the gap asked for, its certificate did not."""
+    """Continue a solve whose own bound met the gap asked for, while its certificate did not."""
     if clock.over():
         return before.with_(stopped_by=why_stopped(clock))
     rest = replace(settings, gap=0.0, hint=before.placement)
@@ -158,7 +158,7 @@ def _with_proof(
 ) -> Outcome:
     from formulations.result.certify import LEAST_SECONDS, certify, kept_to_prove
 
-    conducted = chosen.proves == "optimum or gap"  # it keeps time itself, or proves on the way
+    conducted = chosen.proves == "optimum or gap"  # reserves time itself, or proves on the way
     with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
         outcome = chosen.load()(instance, settings, clock)
     met = outcome.certificate is not None and outcome.certified_bound == outcome.objective
@@ -173,10 +173,10 @@ def _with_proof(
     return certify(instance, outcome, left)
 
 
-def _tell(outcome: Outcome, clock: Clock) -> None:
+def _record(outcome: Outcome, clock: Clock) -> None:
     """Add the final objective and bound to the trace, if they are new."""
-    told = {point.known for point in clock.trace[-1:]} | {(None, None)}
-    if (outcome.objective, outcome.bound) not in told:
+    known = {point.known for point in clock.trace[-1:]} | {(None, None)}
+    if (outcome.objective, outcome.bound) not in known:
         source, plan = outcome.formulation, outcome.placement
         clock.record(outcome.objective, outcome.bound, source, plan)
 
@@ -203,13 +203,13 @@ def _again(
             return outcome
         clock.forget_bounds()
         before = outcome
-    told = without_claims(instance, before, other, doubt)
+    cleared = without_claims(instance, before, other, doubt)
     if not settings.certificate:
-        return told
+        return cleared
     from formulations.result.certify import certify
 
-    certified = certify(instance, told, 0.0)
-    return told if contradiction(instance, certified, other, clock) else certified
+    certified = certify(instance, cleared, 0.0)
+    return cleared if contradiction(instance, certified, other, clock) else certified
 
 
 def contradiction(
@@ -217,9 +217,9 @@ def contradiction(
 ) -> str | None:
     """A known fact that contradicts an outcome's claims.
 
-    A bound, also one reported on the way, is compared with the outcome's own plan, the caller's,
-    and the best plan reported on the way. A claim that there is no plan is compared with these and
-    with greedy's plan, unless a certificate proves it.
+    Every bound, including those reported on the way, is compared with the outcome's own plan, the
+    caller's, and the best plan reported on the way. A claim that there is no plan is compared with
+    these and with greedy's plan, unless a certificate proves it.
 
     Returns
     -------
@@ -231,16 +231,17 @@ def contradiction(
     if outcome.status == Status.INFEASIBLE:
         if not values and outcome.certificate is None:
             values = _greedy(instance, settings, clock)
-        return f"no plan was claimed to exist, one costs {min(values)}" if values else None
+        text = "the claim was that no plan exists, but one costs"
+        return f"{text} {min(values)}" if values else None
     bounds = [point.bound for point in clock.trace if point.bound is not None]
     bounds += [b for b in (outcome.bound, outcome.certified_bound) if b is not None]
     if not values or not bounds or max(bounds) <= min(values):
         return None
-    return f"a bound of {max(bounds)} was claimed, a plan costs {min(values)}"
+    return f"a bound of {max(bounds)} was claimed, but a plan costs {min(values)}"
 
 
 def best_plan(instance: Instance, outcome: Outcome, settings: Settings) -> Placement | None:
-    """The cheaper of the outcome's plan and the caller's, of those that pass the check."""
+    """The cheaper of the outcome's plan and the caller's, if they pass the check."""
     plans = list(_plans(instance, outcome, settings))
     return min(plans, key=lambda plan: plan[1])[0] if plans else None
 

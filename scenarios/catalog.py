@@ -57,7 +57,7 @@ def find_model(name: str) -> Model:
     Raises
     ------
     BadInput
-        With the nearest name when there is no such model, or when the file is wrong.
+        When there is no such model (the message has the nearest name), or the file is wrong.
     """
     if name.startswith(GENERATED):
         return from_text(name.removeprefix(GENERATED))
@@ -70,7 +70,7 @@ def find_cluster(name: str) -> Cluster:
     Raises
     ------
     BadInput
-        With the nearest name when there is no such cluster, or when the file is wrong.
+        When there is no such cluster (the message has the nearest name), or the file is wrong.
     """
     return _find(name, "cluster", clusters(), load_cluster)
 

@@ -25,7 +25,7 @@ POOLING = (1.0, 50.0)
 of the 788 production-like tables of facebookresearch/dlrm_datasets (2022)."""
 
 ALPHA = (0.6, 1.2)
-"""Range of the Zipf exponent, drawn uniformly; an assumption, no such statistic is published."""
+"""Range of the Zipf exponent, drawn uniformly; assumed, because no such statistic is published."""
 
 SEQUENCE_SHARE = 0.2
 """Share of the dynamicemb tables that return sequences instead of sums."""
@@ -50,7 +50,7 @@ def generate(
     seed
         Seed of the random numbers.
     kind
-        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table is one of both, with equal chance).
+        ``torchrec``, ``dynamicemb``, or ``mixed`` (each table is either, with equal chance).
     batch
         Samples per rank and step.
     max_rows

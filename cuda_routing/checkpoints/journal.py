@@ -53,12 +53,12 @@ class Journal:
 
 
 def resume(folder: Path, task: dict[str, Any]) -> Journal:
-    """Journal of an unfinished run, with its files truncated to the recorded sizes; or a new one.
+    """Journal of an unfinished run, whose files are truncated to the recorded sizes, or a new one.
 
     Raises
     ------
     CheckpointError
-        The unfinished run was another task, or one of its files has become shorter.
+        The unfinished run had another task, or one of its files has become shorter.
     """
     if not (folder / NAME).is_file():
         folder.mkdir(parents=True, exist_ok=True)

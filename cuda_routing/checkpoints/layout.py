@@ -2,7 +2,7 @@
 
 Per table and rank, as dynamicemb writes them (NVIDIA/recsys-examples, ``key_value_table.py``):
 ``{table}_emb_{keys,values,scores,opt_values}.rank_R.world_size_W``, raw little-endian rows, and
-``{table}_opt_args.json`` with ``dist_type`` and ``evict_strategy``. We add a manifest a rank with
+``{table}_opt_args.json`` with ``dist_type`` and ``evict_strategy``. We add a manifest per rank with
 sizes and checksums, written last, so that a file cut short cannot pass for a whole one.
 """
 
@@ -35,12 +35,12 @@ class Meta:
     rows : int or None
         Size of the table; continuous cannot be re-sharded without it.
     tag : str or None
-        Names the save all ranks belong to.
+        Names the save that all ranks belong to.
     other : mapping
         Every other entry, carried along unchanged.
     index_type : str
-        Type of the keys that were looked up, which dynamicemb routes by: files hold them as int64.
-        int64 where ``index_type`` is missing, as in files that dynamicemb wrote.
+        Type of the keys that were looked up, on which dynamicemb's routing depends; files hold keys
+        as int64. int64 if ``index_type`` is missing, as in files that dynamicemb wrote.
     """
 
     rule: Rule
@@ -57,7 +57,7 @@ class Meta:
         return dict(self.other) | {k: v for k, v in own.items() if v is not None}
 
     def block_size(self, world_size: int) -> int | None:
-        """Rows a rank holds under continuous; None for other rules.
+        """Rows that a rank holds under continuous; None for other rules.
 
         Raises
         ------
@@ -156,7 +156,7 @@ def find_tables(folder: Path) -> dict[str, int]:
     Raises
     ------
     CheckpointError
-        No folder, no table, or files of several world sizes beside each other.
+        There is no folder or no table, or a table has files of several world sizes.
     """
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder")
@@ -182,7 +182,7 @@ def world_size_of(folder: Path, table: str) -> int:
     Raises
     ------
     CheckpointError
-        The folder has no such table; the sentence lists those it has.
+        The folder has no such table; the message lists those it has.
     """
     tables = find_tables(folder)
     if table not in tables:

@@ -49,7 +49,7 @@ def inspect(folder: str | Path, table: str) -> CheckpointInfo:
     Raises
     ------
     CheckpointError
-        It is not whole.
+        It is not complete.
     """
     folder = Path(folder)
     world, meta = world_size_of(folder, table), read_meta(folder, table)
@@ -74,15 +74,15 @@ def load_shard(
     folder : path
     table : str
     rank, world_size : int
-        Of this run.
+        Rank and number of ranks of this run.
     rule : Rule, int or str
-        The dist_type this run routes by.
+        The dist_type with which this run routes.
 
     Raises
     ------
     CheckpointError
-        Saved by another number of ranks or another rule (the sentence names the fix), missing,
-        cut short, or with contents that fail their checksum.
+        The checkpoint was saved with another number of ranks or another rule (the message names the
+        fix), is missing or cut short, or its contents fail their checksum.
     """
     folder, rule = Path(folder), Rule.parse(rule)
     saved, meta = world_size_of(folder, table), read_meta(folder, table)

@@ -12,22 +12,22 @@ from cuda_routing.rules import Int64Array, as_index_type, local_keys, owners
 def global_keys(
     stored: Int64Array, rank: int, world_size: int, meta: Meta, where: str
 ) -> Int64Array:
-    """Identity of the keys one rank stored, after checking that they belong to it.
+    """Identity of the keys that one rank stored, after checking that they belong to it.
 
     Parameters
     ----------
     stored : array of int64 [n]
     rank, world_size : int
-        That saved them.
+        Rank that saved them, and number of ranks.
     meta : Meta
-        Under whose rule.
+        Metadata with the rule they were saved under.
     where : str
-        File named in the error.
+        File that errors name.
 
     Raises
     ------
     CheckpointError
-        A key belongs to another rank: the dist_type is missing or wrong.
+        A key belongs to another rank, because the dist_type is missing or wrong.
     """
     block = meta.block_size(world_size)
     if block is not None:
@@ -35,7 +35,7 @@ def global_keys(
         if wrong.any():
             raise CheckpointError(
                 f"{where}: local key {int(stored[wrong][0])} lies beyond the block of {block} rows "
-                "a rank has: rows or dist_type are wrong, or the key was out of range when it was "
+                "a rank has: rows or dist_type is wrong, or the key was out of range when it was "
                 "routed and its identity is lost"
             )
         return stored + rank * block
@@ -58,7 +58,7 @@ def new_places(
     Raises
     ------
     CheckpointError
-        A key beyond the table, which continuous would merge with another.
+        A key lies beyond the table, and continuous would merge it with another.
     """
     block = meta.block_size(world_size)
     if block is not None:
@@ -83,7 +83,7 @@ def _owners(
     Raises
     ------
     CheckpointError
-        A key takes more bits than that type has.
+        A key needs more bits than that type has.
     """
     try:
         typed = as_index_type(keys, meta.index_type)

@@ -31,7 +31,7 @@ CHUNK_ROWS = 1 << 18
 
 @dataclass(frozen=True)
 class Resharded:
-    """Result of a re-sharding: rows of each table."""
+    """Result of a re-sharding: the number of rows of each table."""
 
     folder: Path
     rows: dict[str, int]
@@ -69,8 +69,8 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     Parameters
     ----------
     source, target : paths
-        The target must not exist. Until all is written, files grow in ``<target>.partial``; call
-        again with the same arguments after an interruption, and it goes on where it stopped.
+        The target must not exist. Until everything is written, files grow in ``<target>.partial``;
+        after an interruption, a call with the same arguments continues where the last one stopped.
     world_size : int
         New number of ranks.
     rule : Rule, int or str, optional
@@ -78,13 +78,13 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     tables : iterable of str, optional
         All tables when not given.
     source_rule : Rule, int or str, optional
-        Overrides the dist_type the metadata says (or does not say).
+        Overrides the dist_type in the metadata, or replaces a missing one.
     rows : int, optional
-        Size of the tables whose metadata does not say; needed from or to continuous.
+        Size of the tables whose metadata does not have it; needed from or to continuous.
     index_type : str, optional
-        Type of the keys that the tables' batches held, where the metadata does not say or is wrong:
-        under hash_roundrobin dynamicemb sends int32 keys to other ranks than int64 ones unless the
-        number of ranks is a power of two, and its files do not say which they were.
+        Type of the keys in the tables' batches, if the metadata lacks it or is wrong. Under
+        hash_roundrobin, dynamicemb sends int32 keys to other ranks than int64 keys unless the
+        number of ranks is a power of two, and its files do not say which type they had.
     chunk_rows : int
         Rows in memory at a time.
     durable : bool
@@ -93,7 +93,7 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
     Raises
     ------
     CheckpointError
-        The source is not whole, a key is not where its rule says, a key would lose its identity
+        The source is incomplete, a key is not where its rule puts it, a key would lose its identity
         under continuous, or the target exists.
     """
     source, target = Path(source), Path(target)
@@ -127,7 +127,7 @@ def _run(source: Path, target: Path, jobs: list[_Job]) -> Resharded:
         finished = (target / NAME).is_file() and read_json(target / NAME)["task"]
         if finished != _task(source, jobs):
             raise CheckpointError(f"{target} exists already: choose another target")
-        (target / NAME).unlink()  # an earlier run was interrupted after its last step but one
+        (target / NAME).unlink()  # an earlier run was interrupted just before its last step
         return Resharded(target, {job.table: _count(job) for job in jobs})
     partial = target.with_name(f"{target.name}.partial")
     journal = resume(partial, _task(source, jobs))
@@ -148,7 +148,7 @@ def _count(job: _Job) -> int:
 
 
 def _task(source: Path, jobs: list[_Job]) -> dict[str, Any]:
-    """What must be unchanged in a resumed run, as JSON values."""
+    """Everything that a resumed run must have in common, as JSON values."""
     files = [path for job in jobs for shard in job.shards for path in shard.paths.values()]
     return {
         "source": str(source.resolve()),

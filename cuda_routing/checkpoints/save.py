@@ -1,4 +1,4 @@
-"""Save one rank's rows, so that an interrupted save can be recognised."""
+"""Save one rank's rows in such a way that an interrupted save can be recognised."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
     folder : path
         Created if it does not exist. Use a new one for each save, or a new ``tag``.
     rule : Rule, int or str
-        The dist_type the keys were routed by.
+        The dist_type with which the keys were routed.
     rows : int, optional
         Size of the table; required for continuous.
     evict_strategy : str, optional
     tag : str, optional
-        Names this save (a step, say): ranks with different tags are not mixed on load.
+        Names this save (a step, for instance): ranks with different tags are not mixed on load.
     index_type : str
-        ``int32`` where batches of int32 keys were routed: dynamicemb then hashes differently.
+        ``int32`` if batches of int32 keys were routed, which dynamicemb hashes differently.
     durable : bool
         Wait until the data is on the disk.
 
@@ -66,8 +66,8 @@ def save_shard(  # noqa: PLR0913 - where, what, and the facts the files must car
 
     Notes
     -----
-    Each file is written under a temporary name and renamed; the manifest comes last, and its
-    absence is what tells an interrupted save.
+    Each file is written under a temporary name and renamed. The manifest comes last, so a save
+    without it was interrupted.
     """
     folder, rule = Path(folder), Rule.parse(rule)
     if not 0 <= rank < check_ranks(world_size):

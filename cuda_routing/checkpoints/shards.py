@@ -29,7 +29,7 @@ class Shard:
     Attributes
     ----------
     keys : array of int64 [n]
-        As the rank stores them (local ones under continuous).
+        As the rank stores them (local keys under continuous).
     values : array of float32 [n, dim]
     scores : array of uint64 [n] or None
     opt_values : array of float32 [n, state] or None
@@ -55,7 +55,7 @@ class ShardFiles:
     ----------
     rank : int
     count : int
-        Rows.
+        Number of rows.
     paths : dict of kind to path
     row_bytes : dict of kind to int
         Bytes of one row; None where the rank has no rows.
@@ -91,7 +91,7 @@ def open_shard(folder: Path, table: str, rank: int, world_size: int, meta: Meta)
     Raises
     ------
     CheckpointError
-        A file is missing, cut short or of another save; the sentence names it.
+        A file is missing, cut short or from another save; the message names it.
     """
     paths = {kind: data_path(folder, table, kind, rank, world_size) for kind in KINDS}
     if not paths["keys"].is_file():
@@ -146,12 +146,12 @@ def open_all(folder: Path, table: str, world_size: int, meta: Meta) -> list[Shar
 
 
 def _row_bytes(path: Path, kind: str, size: int, count: int) -> int:
-    """Bytes a row of a file with rows; only optimizer state may be empty.
+    """Bytes per row of a file that has rows; only optimizer state may be empty.
 
     Raises
     ------
     CheckpointError
-        The file is no whole number of rows.
+        The file does not hold a whole number of rows.
     """
     width, rest = divmod(size, count)
     fits = {"keys": width == KEY_BYTES, "scores": width == KEY_BYTES, "values": width > 0}
@@ -166,12 +166,12 @@ def _row_bytes(path: Path, kind: str, size: int, count: int) -> int:
 def _check_manifest(
     folder: Path, table: str, rank: int, world_size: int, sizes: dict[str, int], meta: Meta
 ) -> dict[str, Any]:
-    """Return a rank's manifest, empty where there is none (a checkpoint of dynamicemb's).
+    """Return a rank's manifest, empty if there is none (in a checkpoint that dynamicemb wrote).
 
     Raises
     ------
     CheckpointError
-        A size differs, or the manifest is of another save.
+        A size differs, or the manifest is from another save.
     """
     path = manifest_path(folder, table, rank, world_size)
     if not path.is_file():

@@ -1,1 +1,1 @@
-"""CUDA source as package data: ``rule.h`` (who owns a key), ``bucketize.cu`` (the multisplit)."""
+"""CUDA source as package data: ``rule.h`` (owner of a key) and ``bucketize.cu`` (multisplit)."""

@@ -1,9 +1,10 @@
 // Bucketize: one stable multisplit of the flat key array by owner.
 //
 // A block takes a tile of TILE consecutive keys; a warp takes ITEMS rounds of 32 consecutive keys,
-// so that order within a warp is (round, lane). Ranks within a warp come from ballots over the bits
-// of the owner, within a tile from per-warp histograms, between tiles from a scan over
-// tiles x ranks. Tiles are reordered in shared memory, so every rank receives contiguous runs.
+// so that the order within a warp is (round, lane). The place of a key within its warp comes from
+// ballots over the bits of the owner, within its tile from per-warp histograms, and between tiles
+// from a scan over tiles x ranks. Tiles are reordered in shared memory, so every rank receives
+// contiguous runs.
 //
 // Large batches:  count_tiles, scan_tiles, scatter_tiles (offsets of the rows computed before).
 // Small batches:  bucketize_once, one cooperative launch that reads the keys once.
@@ -21,7 +22,7 @@
 #define WARPS (BLOCK / 32)
 #define TILE (BLOCK * ITEMS)
 #define ALL 0xffffffffu
-#define SCAN_RANKS 32  // ranks a block of the scan serves, one a lane
+#define SCAN_RANKS 32  // ranks that a block of the scan serves, one per lane
 
 #if KEY_BITS == 32
 typedef u32 Key;
@@ -38,7 +39,8 @@ typedef long long Length;
 typedef u64 LengthSum;
 #endif
 
-// Every pointer and size a launch needs. All fields have 8 bytes; cuda_routing.launch mirrors them.
+// Every pointer and size that a launch needs. All fields have 8 bytes; cuda_routing.launch mirrors
+// them.
 struct Batch {
     const Key* keys;           // [count]
     const Length* lengths;     // [rows]
@@ -61,8 +63,8 @@ struct Batch {
     long long rows;
     long long features;
     long long tiles;
-    long long chunk;           // tiles a chunk
-    long long uniform;         // all features share one rule: no look-up a key
+    long long chunk;           // tiles per chunk
+    long long uniform;         // all features share one rule: no look-up per key
     long long bits;            // bits of the largest rank
     Ranks ranks;
 };
@@ -100,7 +102,7 @@ struct Item {
 __device__ __forceinline__ u32 lane() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 warp() { return threadIdx.x >> 5; }
 
-// Keys number fewer than 2^31, so their indices have 32 bits.
+// There are fewer than 2^31 keys, so 32-bit indices suffice.
 __device__ __forceinline__ u32 key_index(u32 tile, int round) {
     return tile * TILE + warp() * (32 * ITEMS) + round * 32 + lane();
 }
@@ -122,7 +124,7 @@ __device__ __forceinline__ long long feature_start(const Batch& b, long long fea
     return b.offsets[b.feature_rows[feature]];
 }
 
-// The feature of key i: the last one that starts at or before it.
+// The feature of key i: the last feature that starts at or before it.
 __device__ __forceinline__ long long find_feature(const Batch& b, long long i) {
     long long low = 0, high = b.features - 1;
     while (low < high) {
@@ -149,12 +151,12 @@ __device__ __forceinline__ void route_alike(const Batch& b, u64 rule, Item* item
     }
 }
 
-// Called, not inlined ITEMS times: the general case need not fill the instruction cache.
+// A call, not inlined ITEMS times, so that the general case does not fill the instruction cache.
 __device__ __attribute__((noinline)) Routed route_any(u64 u, const Feature* feature, const Batch* b) {
     return route(u, *feature, b->ranks, b->edges);
 }
 
-// Owners feature by feature; keys become local ones.
+// Owners feature by feature; keys become local keys.
 __device__ __forceinline__ void route_mixed(const Batch& b, u32 tile, Item* items) {
     long long feature = 0;
     u32 next = (u32)b.count;
@@ -173,7 +175,7 @@ __device__ __forceinline__ void route_mixed(const Batch& b, u32 tile, Item* item
     }
 }
 
-// Owners of a thread's keys; keys become local ones, and beyond the end the owner is 0.
+// Owners of a thread's keys; keys become local keys, and beyond the end the owner is 0.
 __device__ __forceinline__ void route_items(const Batch& b, u32 tile, Item* items) {
     u64 rule = b.uniform ? b.table[0].rule : 0;
     if (rule) route_alike(b, rule, items);
@@ -183,7 +185,7 @@ __device__ __forceinline__ void route_items(const Batch& b, u32 tile, Item* item
         if (key_index(tile, j) >= (u32)b.count) items[j].owner = 0;
 }
 
-// Lanes of the warp whose keys have the same owner; nobody is a lane beyond the end.
+// Lanes of the warp whose keys have the same owner; lanes beyond the end count for none.
 __device__ __forceinline__ u32 find_peers(u32 owner, bool valid, int bits) {
     u32 peers = __ballot_sync(ALL, valid);
     for (int bit = 0; bit < bits; ++bit) {
@@ -214,7 +216,7 @@ __device__ __forceinline__ void rank_items(const Batch& b, u32 tile, Item* items
     __syncthreads();
 }
 
-// Totals of the tile per rank into s.start; s.counts becomes the keys of earlier warps.
+// s.start becomes the tile's total of each rank, s.counts the keys of earlier warps.
 __device__ __forceinline__ void add_warps(u32 ranks, Shared& s) {
     for (u32 rank = threadIdx.x; rank < ranks; rank += BLOCK) {
         u32 sum = 0;
@@ -228,7 +230,7 @@ __device__ __forceinline__ void add_warps(u32 ranks, Shared& s) {
     __syncthreads();
 }
 
-// Exclusive sum over the threads of a block; the total comes back through *total.
+// Exclusive sum over the threads of a block; *total receives the total.
 __device__ __forceinline__ u64 block_scan(u64 value, u64* total, u64* scratch) {
     u64 inclusive = value;
     for (u32 step = 1; step < 32; step <<= 1) {
@@ -261,8 +263,8 @@ __device__ __forceinline__ void scan_ranks(const u32* values, u32* out, u32 n, u
     __syncthreads();
 }
 
-// s.start becomes the first place of each rank in the tile, s.base where that place 0 would lie
-// in the output; then every item learns its place in the tile.
+// s.start becomes the first place of each rank in the tile, s.base the place in the output of the
+// tile's place 0; then every item gets its place in the tile.
 __device__ __forceinline__ void place_items(const Batch& b, u32 tile, Item* items, Shared& s) {
     u32 ranks = (u32)b.ranks.count;
     u64* scratch = (u64*)s.scratch;
@@ -276,7 +278,7 @@ __device__ __forceinline__ void place_items(const Batch& b, u32 tile, Item* item
         items[j].place += s.start[items[j].owner] + s.counts[warp() * ranks + items[j].owner];
 }
 
-// The row of key i: the last one that starts at or before it. All lanes of a warp search together.
+// The row of key i: the last row that starts at or before it. All lanes of a warp search together.
 __device__ __forceinline__ long long find_row(const Batch& b, long long i) {
     long long low = 0, size = b.rows;
     while (size > 1) {
@@ -290,7 +292,7 @@ __device__ __forceinline__ long long find_row(const Batch& b, long long i) {
     return low;
 }
 
-// Rows of a thread's keys, relative to the tile's first row, which is returned.
+// Finds the rows of a thread's keys, relative to the tile's first row; returns that row.
 __device__ __forceinline__ long long find_rows(const Batch& b, u32 tile, Item* items,
                                                Shared& s) {
     u32* marks = (u32*)s.staged;
@@ -331,7 +333,7 @@ __device__ __forceinline__ void write_permute(const Batch& b, u32 tile, Item* it
     }
 }
 
-// Copy a staged tile to its places in the output: neighbours of one rank are neighbours there.
+// Copy a staged tile to its places in the output, where neighbours of one rank stay neighbours.
 template <typename Value>
 __device__ __forceinline__ void write_staged(const Batch& b, u32 tile, Value* out, Shared& s) {
     Value* staged = (Value*)s.staged;
@@ -374,7 +376,7 @@ __device__ __forceinline__ void emit_positions(const Batch& b, u32 tile, Item* i
 }
 
 // In output order the keys of one (rank, row) are neighbours: the first of a run subtracts its
-// place, the last adds the one after its own. Runs that continue in another tile add up.
+// place, the last adds its place plus one. Runs that continue in another tile add up.
 __device__ __forceinline__ void emit_lengths(const Batch& b, u32 tile, Item* items,
                                              long long first_row, Shared& s) {
     u32* rows = (u32*)s.staged;
@@ -402,8 +404,9 @@ __device__ __forceinline__ void emit_tile(const Batch& b, u32 tile, Item* items,
     emit_lengths(b, tile, items, first_row, s);
 }
 
-// Of tiles first .. end: the keys of each rank become those of all earlier tiles, `before` of them in
-// tiles before `first`; one slice a warp, one rank a lane. totals are those of all tiles.
+// For tiles first .. end, replaces the number of keys of a rank by the number in all earlier tiles,
+// `before` of them in tiles before `first`; one slice per warp, one rank per lane. totals are those
+// of all tiles.
 __device__ __forceinline__ void scan_group(const Batch& b, u32 rank, long long first, long long end,
                                            u32 before, u32 slices, u32* sums) {
     u32 ranks = (u32)b.ranks.count;
@@ -483,7 +486,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4) scatter_tiles(const __gri
     emit_tile(b, blockIdx.x, items, s);
 }
 
-// Wait until every block has arrived `round` times; the grid must be resident as a whole.
+// Wait until every block has arrived `round` times; the whole grid must be resident.
 __device__ __forceinline__ void grid_barrier(const Batch& b, u32 round) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -503,7 +506,7 @@ __device__ __forceinline__ void leave_barrier(const Batch& b) {
     }
 }
 
-// Row offsets by all blocks: each adds up its rows, then, after a barrier, writes their prefix.
+// All blocks compute row offsets: each adds up its rows and, after a barrier, writes their prefix.
 __device__ __forceinline__ void sum_rows(const Batch& b, long long first, long long last,
                                          u64* scratch) {
     u64 sum = 0, total;

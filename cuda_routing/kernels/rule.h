@@ -1,6 +1,7 @@
-// Who owns a key, and what the owner calls it. One definition for nvcc, NVRTC and g++; no includes.
+// The owner of a key, and the key that it stores: one definition for nvcc, NVRTC and g++, without
+// includes.
 //
-// A compiler that is not CUDA's must define __device__, __forceinline__ and __umul64hi first.
+// Other compilers than CUDA's must define __device__, __forceinline__ and __umul64hi first.
 
 #pragma once
 
@@ -10,7 +11,7 @@ typedef unsigned int u32;
 // One row of the feature table, as cuda_routing.tables.rule_table writes it.
 struct Feature {
     u64 rule;         // 0 continuous, 1 roundrobin, 2 hash_roundrobin, 3 hash_independent
-    u64 block;        // rows a rank holds, 0: table size unknown
+    u64 block;        // rows that a rank holds, 0: table size unknown
     u64 last;         // last key in range, block * ranks - 1, saturated
     u64 block_magic;  // floor((2^64 - 1) / block)
     u64 edges;        // 1 + row of the boundary table, 0: equal blocks
@@ -19,9 +20,9 @@ struct Feature {
 // The ranks and the constants of division by their number.
 struct Ranks {
     u64 count;
-    u64 mask;   // count - 1 where count is a power of two, else 0
+    u64 mask;   // count - 1 if count is a power of two, else 0
     u64 magic;  // floor((2^64 - 1) / count)
-    u64 keep;   // bits of a hash used before the modulo: all, or 32 of dynamicemb's int32 hash
+    u64 keep;   // bits of a hash kept before the modulo: all, or 32 for dynamicemb's int32 hash
 };
 
 struct Routed {
@@ -44,7 +45,7 @@ __device__ __forceinline__ u64 splitmix64(u64 u) {
     return u ^ (u >> 31);
 }
 
-// u / divisor by Barrett reduction: the estimate is exact or one short for every u.
+// u / divisor by Barrett reduction: the estimate is exact or one too small for every u.
 __device__ __forceinline__ u64 quotient(u64 u, u64 divisor, u64 magic) {
     u64 q = __umul64hi(u, magic);
     return u - q * divisor >= divisor ? q + 1 : q;

@@ -1,1 +1,1 @@
-"""The heuristics that trainers ship, on the same Instance: what plans are compared with."""
+"""The heuristics that trainers ship, on the same Instance, for comparison with our plans."""

@@ -34,7 +34,7 @@ OPTIONS = {
     "threshold": whole(),
 }  # fmt: skip
 
-#: As a start, greedy may take this share of the time left, and at most so many seconds.
+#: As a starting heuristic, greedy may take this share of the time left, up to this many seconds.
 SHARE, MOST = 0.1, 5.0
 #: Proposals placed that count as one unit of work.
 PROPOSALS = 100
@@ -43,7 +43,7 @@ PROPOSALS = 100
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Place TorchRec's greedy proposals and keep the best.
 
-    Options (``settings.options``): ``proposers``, a list out of ``grid``, ``depth``, ``total``,
+    Options (``settings.options``): ``proposers``, a list from ``grid``, ``depth``, ``total``,
     ``uniform`` (default: the first three); ``sort_by``, the order in which tables are placed,
     ``storage`` (default, as TorchRec's) or ``perf``; ``partitioner``, ``greedy`` (default) or
     ``memory_balanced``; ``threshold``, how many worse proposals in a row end a greedy proposer
@@ -61,7 +61,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
 
 def solve_uniform(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """Place, for each kind of option all tables share, every table's best one; keep the best.
+    """For each kind of option that all tables have, place every table's best option of that kind;
+    keep the best plan.
 
     Options as in :func:`solve`; the kind of an option is defined by
     :func:`formulations.baselines.partition.proposals.option_kind`.

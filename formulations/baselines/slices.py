@@ -3,8 +3,8 @@
 Written from the documentation of ``DistributedEmbedding`` and the behaviour of
 ``DistEmbeddingStrategy`` (NVIDIA-Merlin/distributed-embeddings, dist_model_parallel.py at 05e1580):
 tables stay whole or are cut into equal column slices, a power of two of them; slices are dealt to
-ranks by number or by size alone. Neither ids nor exchange nor capacities count. What a table stores
-(its ``move_bytes``, else its use of the first resource) stands for its elements.
+ranks by number or by size alone. Ids, exchange and capacities are ignored. The bytes that a table
+stores (its ``move_bytes``, else its use of the first resource) replace its number of elements.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPTIONS = {"strategy": one_of(Strategy), "slice_above": whole(1)}
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """Cut and deal; the plan, or a note of what it breaks.
+    """Cut tables into slices and deal these to ranks; the plan, or a note of what it breaks.
 
     Options: ``strategy``, default ``memory_balanced`` as in the library's benchmarks;
     ``slice_above``, bytes above which tables are cut (default: only as long as there are fewer
@@ -72,7 +72,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
 
 def deal(slices: list[tuple[int, int]], ranks: int, strategy: Strategy) -> list[list[int]]:
-    """Tables of every rank's slices.
+    """Deal slices to ranks; returns the tables of every rank's slices.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def deal(slices: list[tuple[int, int]], ranks: int, strategy: Strategy) -> list[
         Size and table of each, in the order of tables.
     ranks : int
     strategy : Strategy
-        In turn; the largest first, there and back, so that every rank has as many; or the largest
-        first, each to the rank that stores least.
+        Round robin; the largest first, back and forth over the ranks, so that each gets equally
+        many; or the largest first, each to the rank that stores least.
     """
     if strategy == Strategy.BASIC:
         return [[table for _, table in slices[rank::ranks]] for rank in range(ranks)]
@@ -98,8 +98,8 @@ def deal(slices: list[tuple[int, int]], ranks: int, strategy: Strategy) -> list[
 
 
 def _sliced_options(instance: Instance) -> list[dict[int, int]]:
-    """For every table and number of slices on any ranks: the cheapest allowed option that uses
-    memory of ranks alone and may put slices anywhere."""
+    """For every table, the cheapest allowed option by number of slices, among options that may put
+    slices on any rank and use only memory of ranks."""
     own = own_cost(instance)
     elsewhere = [i for i, r in enumerate(instance.resources) if r.scope != Scope.RANK]
     off = np.any(total_use(instance)[:, elsewhere] > 0, axis=1)
@@ -128,8 +128,8 @@ def _stored(instance: Instance) -> IntArray:
 
 
 def _automatic(sizes: list[int], instance: Instance) -> int:
-    """The size above which tables are cut where there are fewer of them than ranks: the largest is
-    halved until there are as many pieces."""
+    """The size above which to cut if there are fewer tables than ranks: the largest piece is halved
+    until there are as many pieces as ranks."""
     most, pieces = max(sizes, default=0), sorted(sizes)
     while pieces and len(pieces) < instance.num_ranks and pieces[-1] > 1:
         most = pieces[-1] - 1
@@ -139,7 +139,8 @@ def _automatic(sizes: list[int], instance: Instance) -> int:
 
 
 def _cut(size: int, most: int, options: dict[int, int]) -> int:
-    """The least power of two of slices that are small enough; the next fewer that there is."""
+    """The least power of two of slices that makes them small enough, or the next smaller number
+    for which there is an option."""
     wanted = 1
     while wanted <= max(options) and size > most * wanted:
         wanted *= 2

@@ -1,4 +1,5 @@
-"""Why nothing fits, and the least that would: every answer is a solved Instance of its own."""
+"""Why nothing fits, and the least change that would help: each answer is the optimum of an Instance
+of its own."""
 
 from formulations.diagnose.capacity import Least, least_capacity
 from formulations.diagnose.diagnosis import (

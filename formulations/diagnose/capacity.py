@@ -1,4 +1,4 @@
-"""The least uniform capacity of one resource at which a plan exists, the others as given."""
+"""The least uniform capacity of one resource at which a plan exists, with the others as given."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Least:
     ----------
     resource, scope : str
     least : int or None
-        A capacity at every place at which a plan is known to exist; None: none found.
+        A uniform capacity at which a plan is known to exist; None: none found.
     bound : int or None
-        No smaller capacity can do; equals ``least`` when proved.
+        No smaller capacity suffices; equals ``least`` when proved.
     impossible : bool
-        Proved: no capacity of this resource helps, the other constraints already conflict.
+        Proved: no capacity of this resource helps, because the other constraints conflict.
     capacity : tuple of int
-        What the places have now.
+        The present capacity of every place.
     """
 
     resource: str
@@ -66,19 +66,19 @@ def least_capacity(
 
     First its use becomes the objective (the fullest rank of a rank resource, otherwise the use of
     all places together, which bounds the average). Where that leaves the answer open, capacity is
-    lent in powers of two (:mod:`formulations.diagnose.questions`), or on instances too large for
-    the exact model, halved between what is proved too little and what is known to do.
+    lent in powers of two (:mod:`formulations.diagnose.questions`); on instances too large for the
+    exact model, bisection starts between a capacity proved too small and one known to suffice.
 
     Parameters
     ----------
     instance : Instance
     resource : str
-        Name of one of its resources; what the answer is called where several grow together.
+        Name of one of its resources; with ``together``, the name given to the answer.
     asker : Asker
     share : float
         Part of the asker's remaining time to spend.
     together : sequence of str
-        Resources of one scope whose capacities grow together, each with what it has above the
+        Resources of one scope whose capacities grow together, each keeping its difference from the
         first, whose least capacity is the answer; default: ``resource`` alone.
     """
     question = _Question(instance, list(together) or [resource], asker, share)
@@ -130,7 +130,7 @@ class _Question:
         return outcome, None if outcome.bound is None else max(0, -(-outcome.bound // places))
 
     def narrow(self, least: int, bound: int) -> tuple[int, int]:
-        """What is known of the answer, from a capacity that does and a bound."""
+        """Tighten a capacity that suffices and a bound on the answer."""
         if placement_variables(self.instance) > EXACT_ALONE:
             return self._halve(least, bound)
         outcome = self.asker.ask(lendable(self.instance, self.names, least), self.share)
@@ -139,7 +139,7 @@ class _Question:
         return least, min(least, max(bound, outcome.bound or 0))
 
     def _halve(self, least: int, bound: int) -> tuple[int, int]:
-        """Bisection; what stays open counts as too little, so that ``least`` still falls."""
+        """Bisect; an undecided capacity counts as too small, so that ``least`` can still fall."""
         left, tried = self.asker.remaining(), bound
         end = 0.0 if left is None else left * (1 - self.share)
         while tried < least and not self.asker.over() and (self.asker.remaining() or 1.0) > end:
@@ -155,7 +155,8 @@ class _Question:
         return least, bound
 
     def fullest(self, placement: Placement) -> int:
-        """Capacity of the first resource that a plan, which may ignore it, needs."""
+        """The capacity of the first resource that a plan needs; the plan may exceed the present
+        one."""
         loads = check(self.instance, placement).loads
         assert loads is not None
         above = above_first(self.instance, self.names)

@@ -22,7 +22,7 @@ from formulations.instance import Instance
 from formulations.result.outcome import Status
 from formulations.settings import Settings
 
-#: Subsets up to which it is tried whether fewer tables conflict.
+#: Up to this many subsets, all sets of one table fewer are tried for a conflict.
 SUBSETS = 200
 
 
@@ -69,7 +69,8 @@ def conflict(instance: Instance, asker: Asker) -> Conflict | None:
 
 
 def _no_fewer(instance: Instance, size: int, asker: Asker) -> bool:
-    """Whether all sets of one table less have a plan under every constraint (so all smaller)."""
+    """Whether every set of one table fewer, and so every smaller set, has a plan under all
+    constraints."""
     if comb(instance.num_tables, size - 1) > SUBSETS:
         return False
     return all(
@@ -122,7 +123,7 @@ class Drop:
     tables : tuple of str or None
         A set whose removal is known to suffice; None: none found.
     bound : int or None
-        No fewer can do; equals ``len(tables)`` when proved.
+        No fewer suffice; equals ``len(tables)`` when proved.
     impossible : bool
         Proved: dropping tables that are not pinned never suffices.
     """
@@ -164,7 +165,7 @@ class Diagnosis:
     Attributes
     ----------
     capacities : tuple of Least
-        One a resource, each with the other resources as they are.
+        One for each resource, with the other resources as they are.
     drop : Drop
     conflict : Conflict or None
         None when infeasibility was not proved in the time given.
@@ -191,7 +192,7 @@ def diagnose(
     formulation: str = "auto",
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Diagnosis:
-    """Answer, for an instance without a plan: how much more, which tables, and why.
+    """For an instance without a plan: how much capacity is missing, which tables to drop, and why.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def diagnose(
     settings : Settings, optional
         Its time limit covers all questions together.
     formulation : str
-        Which to ask; ``auto`` is exact for small questions.
+        The formulation that solves the questions; ``auto`` is exact for small ones.
     groups : mapping of str to sequences of str, optional
         Resources whose capacities grow together, by the name of their answer; default: each
         resource on its own.

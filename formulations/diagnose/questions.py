@@ -25,8 +25,9 @@ from formulations.solve import solve
 #: Name of the option that leaves a table out, and prefix of the tables that lend capacity.
 DROPPED = "(dropped)"
 LENT = "(capacity) "
-#: Placement variables up to which the exact model alone is asked. Fewer than ``auto`` takes: the
-#: questions have a short time each, and most are decided by a bound and a plan that meets it.
+#: Up to this many placement variables, the exact model alone solves a question. That is fewer than
+#: in ``auto``, because each question has little time, and most are decided by a bound and a plan
+#: that meets it.
 EXACT_ALONE = 2_000
 
 
@@ -89,7 +90,7 @@ class Asker:
 
 
 def without_costs(instance: Instance, phase: str = "none") -> Instance:
-    """The same placements, all free, under the objective ``total`` with one phase."""
+    """The same placements, all at no cost, under the objective ``total`` with one phase."""
     cost = np.zeros((len(instance.shard_repeat), 1), dtype=np.int64)
     return replace(instance, phases=(phase,), objective=Objective.TOTAL, shard_cost=cost)
 
@@ -114,7 +115,7 @@ def droppable(instance: Instance) -> Instance:
 def use_as_cost(
     instance: Instance, resources: Sequence[str], objective: Objective = Objective.BUSIEST_RANK
 ) -> Instance:
-    """Minimise the use of the first of some resources, all their capacities lifted.
+    """Minimise the use of the first of some resources, with their capacities lifted.
 
     With ``busiest_rank`` the optimum is the fullest rank, with ``total`` the use of all places
     together.
@@ -127,15 +128,16 @@ def use_as_cost(
 def above_first(instance: Instance, resources: Sequence[str]) -> dict[str, int]:
     """By how much the largest capacity of each resource exceeds that of the first.
 
-    Resources that limit one memory at different moments differ by what is fixed then, and keep that
-    difference when the memory grows.
+    Resources that limit one memory at different moments differ by a fixed use at that moment, and
+    keep this difference when the memory grows.
     """
     most = {r.name: int(r.capacity.max()) for r in instance.resources if r.name in resources}
     return {name: most[name] - most[resources[0]] for name in resources}
 
 
 def with_capacity(instance: Instance, resources: Sequence[str], capacity: int) -> Instance:
-    """Every place of the first resource has this capacity, and others what they have above it."""
+    """The instance with this capacity at every place of the first resource; the other resources
+    keep what they have above it."""
     above = above_first(instance, resources)
     changed = tuple(
         replace(r, capacity=np.full_like(r.capacity, max(0, capacity + above[r.name])))
@@ -171,7 +173,7 @@ def lendable(instance: Instance, resources: Sequence[str], most: int) -> Instanc
 
 
 def only(instance: Instance, tables: Collection[str]) -> Instance:
-    """The instance restricted to some tables (constraints on the others fall away)."""
+    """The instance restricted to some tables (constraints on the others are dropped)."""
     kept = [t for t, name in enumerate(instance.table_names) if name in tables]
     options, ends = members(instance.table_options, np.asarray(kept, dtype=np.int64))
     return rearranged(instance, kept, options, ends)
@@ -207,7 +209,7 @@ def constraints_of(instance: Instance) -> list[str]:
 
 
 def _builder(instance: Instance) -> InstanceBuilder:
-    """For tables to append: the same places, resources and phases."""
+    """A builder for tables to append, with the same places, resources and phases."""
     resources = [(r.name, r.scope, r.capacity.tolist()) for r in instance.resources]
     return InstanceBuilder(instance.machines, instance.phases, resources, instance.objective)
 
@@ -227,7 +229,7 @@ def rearranged(
 ) -> Instance:
     """Some tables of an instance, with the options given in that order.
 
-    Pins, forbidden options and the current plan of tables left out fall away.
+    Pins, forbidden options and the current plan of the other tables are dropped.
 
     Parameters
     ----------
@@ -269,7 +271,7 @@ def rearranged(
 
 
 def appended(instance: Instance, extra: Instance) -> Instance:
-    """The tables of another instance of the same places, resources and phases behind its own.
+    """The instance with the tables of another, of the same places, resources and phases, appended.
 
     The other has neither fusion groups nor constraints.
     """

@@ -1,1 +1,1 @@
-"""After the objective: what else a plan should be good at, one goal after another."""
+"""Goals beyond the objective: what else a plan should be good at, in order of priority."""

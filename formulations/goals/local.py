@@ -1,5 +1,5 @@
-"""Goals by compiled search: tables and shards change one after another, then many at once, by
-annealing towards a plan that is better in one goal and as good in all before."""
+"""Goals by compiled search: first tables and shards change one at a time, then annealing changes
+many, towards a plan that is better in one goal and no worse in the earlier ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.settings import MOVES
 
-#: Shares of the objective by which a plan may be dearer on the way, as many tables in small steps
-#: may make it cheaper in the end: two thousand tables on every rank leave them one after another.
+#: Shares of the objective by which a plan may be more expensive on the way. Many small steps can
+#: make it cheaper in the end, as when two thousand tables leave all ranks one at a time.
 SLACKS = (0.0, 1e-3, 1e-2)
 #: Temperatures of the first and the last move of a try, as penalties.
 HEATS = ((2e-3, 1e-5), (2e-2, 1e-5))
-#: Moves of a try, for every table.
+#: Moves per table in one try.
 MOVES_A_TABLE = 2_000
 
 
@@ -39,7 +39,7 @@ class Local:
         self._annealer.choose_from(problem.instance.allowed)
 
     def tidied(self, task: Task) -> Placement:
-        """Every table takes the best state it can, by the aim and those after it."""
+        """Give every table the best state it can have, judged by the aim and those after it."""
         problem, instance = self._problem, self._problem.original
         order, best = preferences(problem, task.aim or 0), task.plan
         held = problem.within(task.limits)
@@ -54,7 +54,7 @@ class Local:
         return best
 
     def evened(self, task: Task) -> Placement:
-        """Shards leave the fullest place one after another."""
+        """Move shards away from the fullest place, one at a time."""
         problem, annealer = self._problem, self._annealer
         assert task.aim is not None
         aim, held = problem.aims[task.aim], problem.within(task.limits)
@@ -69,8 +69,8 @@ class Local:
     def annealed(
         self, task: Task, least: int, most_moves: int, over: Callable[[], bool]
     ) -> tuple[Placement, int]:
-        """Aim at ever lower values of the aim, from the plan at hand, until none is reached; the
-        plan, and the moves made."""
+        """Try ever lower values of the aim, from the task's plan, until none is reached; returns
+        the plan and the moves made."""
         problem, annealer, plan = self._problem, self._annealer, task.plan
         assert task.aim is not None
         value, made, misses = task.value, 0, 0
@@ -95,7 +95,8 @@ class Local:
 
 
 def _target(instance: Instance, plan: Placement, most: int) -> list[int]:
-    """What every phase may take: what it takes, and what the objective leaves in proportion."""
+    """The target of every phase: its present peak, and a proportional part of what the objective
+    leaves."""
     loads = compute_loads(instance, plan)
     value = objectives(loads)[instance.objective.value]
     if instance.objective != "step_time":
@@ -112,8 +113,11 @@ def _fits(instance: Instance, held: Instance, plan: Placement, most: int) -> boo
 
 
 def preferences(problem: Problem, first: int = 0) -> IntArray:
-    """Rank of every option anywhere, then of every option as in production, by the aims from
-    ``first`` on that an option decides; int64 array [2 × options], the least is the best."""
+    """Rank the options by the aims from ``first`` on whose values the option alone determines.
+
+    int64 array [2 × options]: every option placed anywhere, then every option placed as in
+    production; the lowest rank is the best.
+    """
     instance = problem.instance
     use = total_use(instance)
     known = np.zeros(instance.num_tables, dtype=bool)

@@ -1,5 +1,5 @@
-"""One goal by CP-SAT: the exact model with the objective and earlier goals as constraints; how low
-it can get at all, over pooled ranks; and neighbourhoods where the whole is too large."""
+"""One goal by CP-SAT: the exact model, where the objective and earlier goals are constraints; a
+bound over pooled ranks; and neighbourhoods where the whole model is too large."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from formulations.search.context import Context
 from formulations.search.neighbourhoods import Descent
 from formulations.settings import Settings
 
-#: Columns up to which one solve without presolve gives plan and bound.
+#: Up to this many columns, one solve without presolve gives both plan and bound.
 SMALL = 3_000
-#: Share of the time for plans where plan and bound are asked for apart.
+#: Share of the time for plans where plan and bound take a solve each.
 FOR_PLANS = 0.6
 
 
@@ -37,16 +37,16 @@ class Task:
     Attributes
     ----------
     problem : Problem
-    aim : int
-        Which; None: the objective of the instance itself.
+    aim : int or None
+        Index of the aim; None: the objective of the instance itself.
     limits : tuple of (int or None)
-        What every aim may be.
+        The highest value allowed for each aim.
     most : int
-        What the objective may be.
+        The highest value allowed for the objective.
     options : callable
-        Those worth considering, found when first asked for.
+        Returns the options worth considering, which are computed on the first call.
     plan : Placement
-        Within all limits.
+        A plan within all limits.
     """
 
     problem: Problem
@@ -58,7 +58,7 @@ class Task:
 
     @property
     def value(self) -> int:
-        """Of the plan."""
+        """The aim's value in the plan."""
         assert self.aim is not None
         return self.problem.values(self.plan)[self.aim]
 
@@ -72,7 +72,7 @@ class Solved:
 
 
 def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Solved:
-    """The exact model from the plan at hand, for so many units of the clock."""
+    """Solve the exact model, starting from the task's plan, for ``amount`` units of the clock."""
     instance = task.problem.within(task.limits)
     try:
         model = _build(task, instance, by_rank(instance), clock)
@@ -98,7 +98,8 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
 
 
 def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) -> int | None:
-    """A value that no plan within the limits is below, from the model over pooled ranks."""
+    """A lower bound on the aim for all plans within the limits, from the model over pooled
+    ranks."""
     instance = task.problem.within(task.limits)
     try:
         model = _build(task, instance, by_class(instance), clock)
@@ -111,7 +112,7 @@ def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) ->
 
 
 def _bound(task: Task, answer: Answer) -> int | None:
-    """In the units of the aim: how full is counted in steps."""
+    """The bound in units of the aim; the model counts fill levels in steps."""
     if answer.bound is None or answer.status == Found.INFEASIBLE or task.aim is None:
         return None
     return answer.bound * task.problem.aims[task.aim].step
@@ -124,7 +125,7 @@ def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -
     model = build(instance, partition, parts)
     if task.aim is not None:
         row = _row(model, task.problem.aims[task.aim], task)
-        model.linear.scale = 1  # of the objective alone, which is a constraint now
+        model.linear.scale = 1  # costs were scaled, and the objective is now only a constraint
         model.linear.minimise(row.column, row.coefficient)
     return model
 
@@ -146,13 +147,13 @@ def _row(model: Model, aim: Aim, task: Task) -> Row:
 def by_neighbourhoods(
     task: Task, target: int, amount: float, settings: Settings, clock: Clock
 ) -> Placement:
-    """Open part of the plan after part, so that less exceeds a target of the aim, for so many
-    units of the clock."""
+    """Open one part of the plan after another to reduce what exceeds a target of the aim, for
+    ``amount`` units of the clock."""
     assert task.aim is not None
     limits = list(task.limits)
     limits[task.aim] = target
     context = Context(task.problem.within(limits), settings, clock, task.options().kept)
-    context.objective = -(2**62)  # what is found is no news: nothing is offered
+    context.objective = -(2**62)  # so that no plan counts as better and none is offered
     descent = Descent(context, task.plan, settings.seed, cap=task.most)
     end = clock.now() + amount
     while descent.over > 0 and not clock.over() and clock.now() < end:

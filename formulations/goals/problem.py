@@ -1,9 +1,9 @@
-"""Goals as resources of an Instance: what came before is a capacity, so every search heeds it.
+"""Goals as resources of an Instance: earlier goals become capacities, so every search obeys them.
 
-How much lies in host memory, how many shards there are and what all costs add up to are uses of
-a resource of the whole cluster; how full ranks are is their own capacities made smaller; moves are
-limited as moves are. "As good in all earlier goals" is then an Instance like any other, and the
-check, annealing, neighbourhoods and the exact model need to know nothing of goals.
+The bytes in host memory, the number of shards and the sum of all costs are uses of a resource of
+the whole cluster. A limit on how full ranks are reduces their capacities. Moves have a limit of
+their own. "No worse in any earlier goal" is then an Instance like any other, and the check,
+annealing, neighbourhoods and the exact model need to know nothing about goals.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from formulations.settings import (
     Goals,
 )
 
-#: How full a place is, is counted in parts of this, rounded up.
+#: The fill of a place is counted in thousandths, rounded up.
 PARTS = 1000
-#: More than any sum of an instance: no limit.
+#: Exceeds every sum of an instance, so it is no limit.
 LOOSE = 2**61
 
 
@@ -42,15 +42,15 @@ class Aim:
     Attributes
     ----------
     goal : str
-        The goal it belongs to; ``even_memory`` has one for ranks and one for machines.
+        The goal it belongs to; ``even_memory`` has one aim for ranks and one for machines.
     resource : int
-        Where it is a sum: its resource in the problem's Instance; else -1.
+        For a sum, its resource in the problem's Instance; else -1.
     scope : Scope or None
-        Where it is how full the fullest place is: of which places.
+        For the fill of the fullest place, the scope of the places; else None.
     enough : int
-        A value that no plan need be below.
+        A value low enough: nothing below it counts as better.
     step : int
-        Values are multiples of it, rounded up.
+        Values are rounded up to multiples of it.
     """
 
     goal: str
@@ -60,7 +60,7 @@ class Aim:
     step: int = 1
 
     def rounded(self, value: int) -> int:
-        """Up to a multiple of the step."""
+        """The value rounded up to a multiple of the step."""
         return -(-value // self.step) * self.step
 
 
@@ -75,7 +75,7 @@ class Problem:
     Attributes
     ----------
     aims : tuple of Aim
-        What of the goals this instance can have at all.
+        The aims of those goals that apply to this instance.
     """
 
     def __init__(self, instance: Instance, goals: Goals) -> None:
@@ -105,11 +105,11 @@ class Problem:
         )  # fmt: skip
 
     def values(self, plan: Placement) -> list[int]:
-        """What a plan reaches, aim by aim, as the aims count."""
+        """The value of each aim in a plan, rounded up to the aim's step."""
         return list(map(Aim.rounded, self.aims, self.exact(plan)))
 
     def exact(self, plan: Placement) -> list[int]:
-        """The same, not rounded to steps."""
+        """The value of each aim in a plan, not rounded."""
         use = compute_loads(self.instance, plan).use
         return [self._value(aim, plan, use) for aim in self.aims]
 
@@ -128,7 +128,8 @@ class Problem:
         return max(shares, default=0)
 
     def within(self, limits: Sequence[int | None]) -> Instance:
-        """The instance of plans that exceed none of these values, aim by aim (None: no limit)."""
+        """The instance restricted to plans that exceed none of the aims' limits (None: no
+        limit)."""
         resources, moved = list(self.instance.resources), self.instance.max_moved_tables
         for aim, limit in zip(self.aims, limits, strict=True):
             if limit is None:
@@ -147,11 +148,11 @@ class Problem:
 
     @property
     def count(self) -> int:
-        """Resources of the original instance, which come first."""
+        """Number of resources of the original instance, which come first."""
         return len(self.original.resources)
 
     def presolved(self, most: int, certificate: Certificate | None) -> Presolved:
-        """Options that plans of an objective of at most ``most`` may need for their goals."""
+        """Options that plans whose objective is at most ``most`` may need for the goals."""
         found = presolve(self.instance)
         keep = found.kept & (own_cost(self.original) <= most)
         if certificate is not None and certificate.kind == "bound":
@@ -159,7 +160,7 @@ class Problem:
         return replace(found, kept=keep)
 
     def least(self, aim: Aim) -> int:
-        """A value that no plan is below, from each table's own options alone."""
+        """A lower bound on an aim, from the options of each table alone."""
         instance = self.instance
         if aim.scope is None and aim.resource < 0:
             return 0
@@ -199,7 +200,7 @@ def _shrunk(resource: Resource, parts: int) -> Resource:
 
 
 def _summed(instance: Instance, goal: str) -> IntArray | None:
-    """What each shard entry adds to a goal that is a sum; None where it is none."""
+    """What each shard entry adds to a goal that is a sum; None for other goals."""
     if goal == SHARDS:
         return np.ones(len(instance.shard_use), dtype=np.int64)
     if goal == TOTAL:

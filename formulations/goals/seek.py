@@ -1,8 +1,8 @@
-"""Goal after goal, each as low as it gets with the objective and the goals before it held.
+"""Minimise one goal after another, while the objective and the earlier goals keep their values.
 
 *Lexicographic optimisation with a tolerance on the first objective* (Ehrgott, Multicriteria
-Optimization, 2005, chapter 5). Each aim is searched by compiled loops, then by CP-SAT: in the exact
-model, which also proves how low it gets, or in neighbourhoods where that is too large.
+Optimization, 2005, chapter 5). Compiled loops minimise each aim first, then CP-SAT: in the exact
+model, which also proves a bound, or in neighbourhoods where that model is too large.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from formulations.search.loops import loaded, waited_for
 from formulations.search.parameters import DEFAULT
 from formulations.settings import Settings
 
-#: Options and placement variables up to which an aim is solved in the exact model.
+#: Up to this many options and placement variables, the exact model is solved.
 WHOLE_UP_TO = 40_000
-#: Share of the time already spent that all aims may take, and the least and most of it; goals that
-#: a caller names may take the most.
+#: Time for all aims, as a share of the time already spent, and its minimum and maximum in units;
+#: goals that the caller names get the maximum.
 SHARE, LEAST, MOST = 1.0, 3.0, 10.0
-#: Share of the time limit kept for the goals, and the most units of it.
+#: Share of the time limit kept for the goals, and its maximum in units.
 KEEP, MOST_KEPT = 0.1, 6.0
-#: Units an option for what compiled loops do once, and the largest share of the limit for it.
+#: Units per option for the one pass of the compiled loops that always runs, and the largest share
+#: of the limit for it.
 EACH, MOST_AFTERWARDS = 4e-5, 0.2
-#: Moves without a limit but time.
+#: A number of moves that only time limits.
 MANY = 2**60
-#: Where nothing is said: the share of the objective given up so that a rank fuller than this has
-#: this much more room, in parts of its capacity.
+#: Where the caller sets no tolerance: the share of the objective given up if a rank fuller than
+#: ``ROOMY`` gains at least ``WORTH`` of room (both in parts of its capacity).
 GIVEN, ROOMY, WORTH = 1e-4, round(0.8 * PARTS), round(0.1 * PARTS)
 
 
 def kept_for_goals(instance: Instance, settings: Settings) -> float:
-    """Units of a solve that should be left for :func:`improve`."""
+    """Units of the time limit that a solve should leave for :func:`improve`."""
     if not settings.polish or settings.work_limit is not None or settings.time_limit is None:
         return 0.0
     limit = settings.time_limit
@@ -49,10 +50,10 @@ def kept_for_goals(instance: Instance, settings: Settings) -> float:
 
 
 def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
-    """The outcome with a plan that is better in the goals, and what is known of each.
+    """The outcome with a plan that is better in the goals, and the value and bound of each goal.
 
-    Status and bound stay those of the objective: a plan that gives something of it up for a goal
-    is no longer optimal, and the outcome says what the best plan costs (``before_goals``).
+    Status and bound still refer to the objective: a plan that gives up some of it for a goal is no
+    longer optimal, and the outcome says what the best plan costs (``before_goals``).
 
     Parameters
     ----------
@@ -60,23 +61,23 @@ def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clo
     outcome : Outcome
         With a plan.
     settings : Settings
-        Its ``goals``.
+        ``goals`` are its goals in order.
     clock : Clock
     """
     if outcome.placement is None or outcome.objective is None or not instance.num_tables:
         return outcome
-    if instance.limits_moves and clock.over():  # few tables may move, so little is left to tidy
+    if instance.limits_moves and clock.over():  # few tables may move, so there is little to gain
         return outcome
     seek = _Seek(Problem(instance, settings.goals), outcome, settings, clock)
     seek.run()
-    told = with_plan(instance, outcome, seek.plan, seek.most)
-    best = outcome.objective if (told.objective or 0) > outcome.objective else None
-    return told.with_(goals=seek.reached(), before_goals=best)
+    improved = with_plan(instance, outcome, seek.plan, seek.most)
+    best = outcome.objective if (improved.objective or 0) > outcome.objective else None
+    return improved.with_(goals=seek.reached(), before_goals=best)
 
 
 @dataclass
 class _Known:
-    """What is known of an aim: what plans may cost it from now on, and a bound."""
+    """What is known of an aim: the highest value allowed from now on, and a lower bound."""
 
     limit: int | None = None
     bound: int | None = None
@@ -102,7 +103,7 @@ class _Seek:
         self._end = clock.now() + (MOST if named else min(MOST, max(LEAST, SHARE * clock.now())))
 
     def run(self) -> None:
-        """All aims in order."""
+        """Minimise all aims in order."""
         for index, aim in enumerate(self._problem.aims):
             if self._clock.interrupted():
                 return
@@ -111,12 +112,12 @@ class _Seek:
                 self._give_up(index)
 
     def reached(self) -> tuple[GoalReached, ...]:
-        """What the plan reaches."""
+        """The value of every aim in the plan, with its bound."""
         values = self._problem.exact(self.plan)
         return tuple(map(_reached, self._problem.aims, values, self._known))
 
     def _aim(self, index: int) -> None:
-        """Minimise one aim, then hold it."""
+        """Minimise one aim and set its limit to the value reached."""
         aim, known = self._problem.aims[index], self._known[index]
         known.limit = max(aim.enough, self._task(index).value)
         known.bound = max(aim.enough, self._problem.least(aim))
@@ -127,7 +128,7 @@ class _Seek:
             known.limit = max(aim.enough, self._task(index).value)
 
     def _ways(self, aim: Aim) -> Iterator[Callable[[int], Placement]]:
-        """Searches for an aim, the quickest first; that one is done in any case."""
+        """Searches for an aim, the quickest first; that one runs even when the time is over."""
         local = self._compiled()
         if local is not None and aim.scope is not None:
             yield self._evened
@@ -154,7 +155,8 @@ class _Seek:
         return size + int(presolved.kept.sum()) <= WHOLE_UP_TO
 
     def _compiled(self) -> Local | None:
-        """Compiled search where its loops are there; a caller who named goals waits for them."""
+        """The compiled search once its loops are loaded; if the caller named goals, wait for
+        them."""
         if self._local is None:
             there = self._clock.counts or loaded()
             waits = self._settings.goals.named and not self._whole()
@@ -166,18 +168,18 @@ class _Seek:
         return self._clock.over() or self._clock.now() >= self._end
 
     def _amount(self, index: int) -> float:
-        """Half of the time left, all of it for the last aim: the first count most."""
+        """Half of the time left, because the first aims count most; all of it for the last aim."""
         left = min(self._end - self._clock.now(), self._clock.remaining())
         return max(0.0, left) / (1 if index == len(self._known) - 1 else 2)
 
     def _tidied(self, index: int) -> Placement:
-        """By this aim and all after it: late, once is enough."""
+        """Tidy tables by this aim and all after it; once the time is over, one pass is enough."""
         assert self._local is not None
         self._tidy = True
         return self._local.tidied(self._task(index))
 
     def _evened(self, index: int) -> Placement:
-        """Then tables may be tidied once more: those before were so for other goals."""
+        """Even out the fill; tables may then be tidied once more, for the goals that follow."""
         assert self._local is not None
         self._tidy = False
         return self._local.evened(self._task(index))
@@ -201,12 +203,12 @@ class _Seek:
         return solved.plan
 
     def _opened(self, index: int) -> Placement:
-        """Neighbourhoods, after a bound over pooled ranks that says how low to aim."""
+        """Search neighbourhoods, towards a target from a bound over pooled ranks."""
         task, known, settings = self._task(index), self._known[index], self._settings
         amount = self._amount(index)
         self._lift(index, pooled_bound(task, amount / 4, settings, self._clock))
         target = known.bound if known.bound is not None else 0
-        if self._problem.aims[index].scope is not None:  # what exceeds it is summed over places
+        if self._problem.aims[index].scope is not None:  # the excess is summed over all places
             target = max(target, (target + task.value) // 2)
         if target >= task.value:
             return self.plan
@@ -218,7 +220,7 @@ class _Seek:
             known.bound = bound
 
     def _take(self, plan: Placement, most: int | None = None) -> None:
-        """Have the plan found, unless it breaks what is held."""
+        """Adopt a plan, unless it exceeds a limit."""
         if plan is self.plan:
             return
         held = self._problem.within([known.limit for known in self._known])
@@ -228,7 +230,8 @@ class _Seek:
             self.plan = plan
 
     def _give_up(self, index: int) -> None:
-        """Give a ten-thousandth of the objective up where ranks are full and it buys much room."""
+        """Give up a ten-thousandth of the objective where ranks are full and this gains much
+        room."""
         known, before = self._known[index], (self.plan, self._known[index])
         full = known.limit or 0
         if full <= ROOMY or self._over():
@@ -242,11 +245,11 @@ class _Seek:
             self.most = self._objective
             return
         for aim, held in zip(self._problem.aims[:index], self._known, strict=False):
-            held.bound = self._problem.least(aim)  # what was proved holds at the objective before
+            held.bound = self._problem.least(aim)  # earlier proofs assumed the lower objective
         self._cheapest()
 
     def _cheapest(self) -> None:
-        """Give up no more of the objective than these goals need, which deserves its own time."""
+        """Give up no more of the objective than the goals need; this gets time of its own."""
         self._end = max(self._end, self._clock.now() + LEAST)
         solved = by_model(self._task(None), LEAST / 2, self._settings, self._clock)
         self._take(solved.plan)
@@ -255,8 +258,11 @@ class _Seek:
 
 
 def _reached(aim: Aim, value: int, known: _Known) -> GoalReached:
-    """What is told of an aim; a bound within what is enough says nothing, and one in steps that
-    the value is more than a step less."""
+    """The result for an aim.
+
+    A bound up to ``enough`` is left out, because it says nothing; a bound in steps means that the
+    exact value is more than the bound less one step.
+    """
     bound = known.bound if known.bound is not None and known.bound > aim.enough else None
     if bound is None and not aim.enough:
         bound = known.bound

@@ -67,7 +67,7 @@ def _block(instance: Instance, block: BlockView, ranks: tuple[int, ...]) -> tupl
 def misplaced(instance: Instance, block: BlockView, ranks: IntArray) -> str | None:
     """The first mistake in the ranks of a block, given in position order, as part of a sentence."""
     if len(ranks) and (ranks.min() < 0 or ranks.max() >= instance.num_ranks):
-        return f"ranks {ranks.tolist()} leave 0…{instance.num_ranks - 1}"
+        return f"ranks {ranks.tolist()} are not all in 0…{instance.num_ranks - 1}"
     if block.where == Where.EVERY_RANK:
         fits = np.array_equal(ranks, np.arange(instance.num_ranks))
         return None if fits else "an every_rank block must list all ranks in order"
@@ -80,7 +80,7 @@ def misplaced(instance: Instance, block: BlockView, ranks: IntArray) -> str | No
     if len(ranks) != block.count:
         return f"{len(ranks)} ranks for {block.count} shards"
     if block.distinct and len(set(ranks.tolist())) != len(ranks):
-        return f"shards must sit on different ranks, found {ranks.tolist()}"
+        return f"shards must lie on different ranks, found {ranks.tolist()}"
     return _bad_any(instance, block, ranks)
 
 
@@ -89,7 +89,7 @@ def _bad_any(instance: Instance, block: BlockView, ranks: IntArray) -> str | Non
     if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
         places = np.unique(instance.machine_of[ranks])
         if len(places) != 1:
-            return f"shards must sit on one machine, found machines {places.tolist()}"
+            return f"shards must lie on one machine, found machines {places.tolist()}"
     if block.places is not None and not np.isin(places, block.places).all():
         return f"places {places.tolist()} are not all among {list(block.places)}"
     return None

@@ -35,14 +35,14 @@ def shard_counts(instance: Instance) -> IntArray:
 
 
 def members(offsets: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Members of some rows of a CSR array, and their row offsets in the result."""
+    """Members of some rows of a CSR array, and the rows' offsets in the result."""
     length = offsets[rows + 1] - offsets[rows]
     ends = np.concatenate([[0], np.cumsum(length)])
     return np.repeat(offsets[rows] - ends[:-1], length) + np.arange(ends[-1]), ends
 
 
 def per_option(instance: Instance, values: NDArray[Any], how: np.ufunc = np.add) -> NDArray[Any]:
-    """Sum (or join otherwise) values of entries over each option, array [options, …]."""
+    """Sum (or combine by ``how``) values of entries over each option, array [options, …]."""
     if not instance.num_options:
         return values[:0]
     first = instance.block_shards[:-1][instance.option_blocks[:-1]]

@@ -52,7 +52,7 @@ def read_instance(path: str | Path) -> Instance:
 
 def instance_from_dict(document: Any, what: str = "instance") -> Instance:
     """Build an Instance from a parsed document; see :func:`read_instance`."""
-    # checked before the fields, as a file of another format has other fields
+    # check this before the fields, because a file of another format has other fields
     if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
         raise InstanceError(f"{what}: format is {shown(document['format'])}, allowed: {FORMAT!r}")
     top = Reader(document, what, _TOP)

@@ -54,7 +54,7 @@ def _lines(instance: Instance) -> Iterator[list[Any]]:
 
 
 def _fusions(instance: Instance) -> Iterator[list[Any] | None]:
-    """Group and level of every option; None without."""
+    """Group and level of every option; None for an option without a group."""
     levels = zip(instance.option_group.tolist(), instance.option_level.tolist(), strict=True)
     for group, level in levels:
         yield None if group < 0 else [instance.fusion_groups[group], level]

@@ -1,4 +1,4 @@
-"""The Instance: all that the mathematics knows of a problem, as NumPy arrays of integers.
+"""The Instance: everything the mathematics knows about a problem, as NumPy arrays of integers.
 
 Tables consist of options, options of blocks, and blocks of shard entries. The members of each are a
 contiguous run of the next level (CSR offsets), so 5,000 tables with every option on 1,024 ranks

@@ -34,7 +34,7 @@ def read_bytes(path: Path) -> bytes:
     Raises
     ------
     InstanceError
-        When the file is absent, unreadable, too large, no regular file, or a damaged gzip.
+        When the file is absent, unreadable, too large, not a regular file, or a damaged gzip.
     """
     try:
         raw = read_regular(path, MAX_BYTES)
@@ -163,7 +163,7 @@ class Reader:
     Raises
     ------
     InstanceError
-        When it is no object or has an unknown field.
+        When it is not an object or has an unknown field.
     """
 
     def __init__(self, document: Any, what: str, known: Collection[str]) -> None:
@@ -231,7 +231,7 @@ class Reader:
         """An integer below 2^53 in magnitude."""
         if (
             type(value) is int and -MAX_VALUE < value < MAX_VALUE
-        ):  # the common case first, as a plan has millions of numbers
+        ):  # the common case first, because a plan has millions of numbers
             return value
         self.is_a(value, int, key)
         if abs(value) >= MAX_VALUE:

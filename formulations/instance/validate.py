@@ -262,7 +262,7 @@ def _block_rules(instance: Instance) -> Iterator[tuple[np.ndarray, Callable[[Blo
         lambda b: (
             f"{given[b.index]} shards for "
             f"{'/'.join(map(str, sorted({int(fewest[b.index]), int(largest[b.index])})))} "
-            "positions (give one that all share, or one a position)"
+            "positions (give one that all share, or one per position)"
         ),
     )
     placed = [i for i, r in enumerate(instance.resources) if r.scope != Scope.CLUSTER]

@@ -59,7 +59,7 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
     parts = parts or Parts()
     tables = np.arange(instance.num_tables)
     if parts.tables is not None:
-        tables = np.asarray(parts.tables, dtype=np.int64)  # of integers even if empty
+        tables = np.asarray(parts.tables, dtype=np.int64)  # integers even if empty
     keep = instance.allowed if parts.keep is None else parts.keep
     keep = keep & np.isin(instance.table_of, tables)
     check = parts.check or (lambda: None)

@@ -10,7 +10,7 @@ from formulations.model.loads import Rest
 
 
 def fuse(columns: Columns, rest: Rest) -> None:
-    """One level a fusion group.
+    """Give each fusion group a single level.
 
     With ℓ(g, v) ∈ {0, 1}: ("level", group, level, table) Σ of the table's x at (g, v) ≤ ℓ(g, v),
     and ("one level", group) Σ_v ℓ(g, v) ≤ 1. Groups that only one table can join, or that have

@@ -2,8 +2,9 @@
 
 The rank that holds a table's largest shard also carries whatever lies on every rank of its region.
 So for every table and region, (least load that covers the region) + (largest shard of the table
-there) ≤ z, and likewise ≤ the largest capacity there. Only one shard of a candidate counts, as two
-may lie on two ranks. Regions are the cells of several ranks, or all ranks where every cell is one.
+there) ≤ z, and likewise ≤ the largest capacity there. Only one shard of a candidate counts, because
+two may lie on two ranks. Regions are the cells of several ranks; where every cell is one rank, all
+ranks are one region.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Row:
 
 
 def collect(key: IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
-    """Sums of amounts of equal keys, sorted by key, without those of sum 0."""
+    """Sums of amounts of equal keys, sorted by key; sums of 0 are left out."""
     key, amount = merged(key, amount)
     return key[amount != 0], amount[amount != 0]
 

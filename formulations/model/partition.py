@@ -118,17 +118,17 @@ def by_rank(instance: Instance, free: NDArray[np.bool_] | None = None) -> Partit
     )
 
 
-#: Cells times options up to which any list of ranks distinguishes ranks; beyond that, lists do only
-#: where more than this share of the blocks are lists.
+#: Up to this many cells times options, every list of ranks distinguishes ranks; beyond that, lists
+#: do so only if more than the share ``FEW_LISTS`` of the blocks are lists.
 MOST_LISTED, FEW_LISTS = 2_000_000, 0.05
 
 
 def by_class(instance: Instance) -> Partition:
     """Pool ranks that no capacity, list, ``among`` or pin distinguishes.
 
-    A few lists among very many options do not count, as where each of a thousand tables may stay
-    where it is: rows are then sums over ranks that are alike but for these lists, which hold just
-    as well and say less.
+    A few lists among very many options are ignored, such as those that let each of a thousand
+    tables stay where it is: the rows then sum over ranks that differ only in these lists, which is
+    just as valid but weaker.
     """
     found = _partition(instance, *_signatures(instance))
     lists = np.count_nonzero(instance.block_where == Where.LIST)

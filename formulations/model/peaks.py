@@ -131,7 +131,7 @@ def _peak(
 def _pay_for_peaks(
     loads: Loads, columns: Columns, cost: tuple[str, IntArray], closed: IntArray, limit: int
 ) -> None:
-    """Penalise each rank's cost beyond the limit, so that all ranks above it come down together."""
+    """Penalise each rank's cost beyond the limit, so that all ranks above it improve together."""
     phase, values = cost
     partition = columns.partition
     room = limit * partition.cell_size - partition.gathered(Scope.RANK, closed)

@@ -55,9 +55,9 @@ def _mark_fixed(candidates: Candidates, marks: list[list[Hashable]]) -> None:
 def anchor_table(candidates: Candidates) -> int | None:
     """The table whose shards order the ranks; None where no shard chooses its rank.
 
-    It is the table with the most expensive such shard in its option of least total cost. Plans
-    mostly choose that option, and an order by shards that a plan does not have orders nothing. If
-    no such option has one, it is the table with the most expensive such shard in any option.
+    It is the table with the most expensive such shard in its option of least total cost, because
+    most plans choose that option, and shards that a plan does not have order nothing. If no such
+    option has one, it is the table with the most expensive such shard in any option.
     """
     instance = candidates.instance
     cost = instance.shard_cost.sum(axis=1)
@@ -77,7 +77,7 @@ def anchor_table(candidates: Candidates) -> int | None:
 def order_ranks(columns: Columns) -> None:
     """Within a class, no rank holds fewer shards of the anchor table than the next: ("order", …).
 
-    The ranks of any plan can be renamed so. Ordering them by their total load would break more
+    The ranks of any plan can be renamed to fit. Ordering them by their total load would break more
     symmetry, but its dense rows cost CP-SAT far more than they save.
     """
     anchor = anchor_table(columns.candidates)

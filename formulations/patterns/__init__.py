@@ -1,1 +1,2 @@
-"""Patterns: what one rank can hold. They bound and place where few large shards fill a rank."""
+"""Patterns: what one rank can hold. They give bounds and plans where few large shards fill a
+rank."""

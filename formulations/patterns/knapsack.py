@@ -1,4 +1,4 @@
-"""The heaviest pattern: a portion of each table at most, within the target and the memory."""
+"""The heaviest pattern, a knapsack: at most one portion per table, within target and memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from formulations.instance import IntArray
 from formulations.patterns.portions import Portions
 
-#: Steps into which the target is divided at most. Where that is too few for the loads' common
-#: divisor, they are rounded down to steps, so patterns
-#: may be a little above the target: the bound that follows is weaker, never wrong.
+#: Most steps into which the target is divided. Where the loads' common divisor would need more, the
+#: loads are rounded down to steps, so a pattern may exceed the target a little: the bound that
+#: follows is weaker, but never wrong.
 STEPS = 8192
 _TINY = 1e-9
 
@@ -27,11 +27,11 @@ def heaviest(
     portions : Portions
     weight : float array [portions]
     target : int
-        What a rank may cost.
+        The highest cost of a rank.
     keep : bool array [options]
     fits : bool
-        Whether loads are rounded up and memory is obeyed as well, so that a rank can hold it; the
-        weight is then that of a good pattern, perhaps not of the heaviest.
+        Whether to round loads up and respect memory as well, so that a rank can hold the pattern;
+        it is then a heavy pattern, but perhaps not the heaviest.
     """
     step = portions.unit * max(1, -(-target // (STEPS * portions.unit)))
     size = -(-portions.load // step) if fits else portions.load // step

@@ -1,9 +1,10 @@
-"""The linear program over patterns: how many ranks the tables need at a target, by columns.
+"""The linear program over patterns: how many ranks the tables need at a target, by column
+generation.
 
-Its dual is solved: weights of shards such that no pattern weighs more than 1, and the cheapest
-options of all tables weigh as much as they can. That is the ranks needed (Gilmore and Gomory, "A
-linear programming approach to the cutting-stock problem", Operations Research 9, 1961), where an
-option is chosen for each table as well.
+Its dual is solved: it weighs shards so that no pattern weighs more than 1, and maximises the
+summed weight of each table's lightest option. That sum is the number of ranks needed (Gilmore and
+Gomory, "A linear programming approach to the cutting-stock problem", Operations Research 9, 1961);
+here an option is chosen for each table as well.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ _NEAR = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Where the linear program ended.
+    """The solution of the linear program.
 
     Attributes
     ----------
     ranks : float
-        That are needed at least.
+        A lower bound on the ranks needed.
     weight : float array [entries]
-        Of one shard; no pattern weighs more than 1.
+        Weight of one shard; no pattern weighs more than 1.
     shares : float array [options]
-        How much of each option the program takes.
+        The share of each option that the program takes.
     """
 
     ranks: float
@@ -42,16 +43,16 @@ class Solved:
 
 
 class Master:
-    """The program at one target; patterns stay when options are kept or dropped.
+    """The program at one target; it retains its patterns when the options kept change.
 
     Parameters
     ----------
     portions : Portions
     target : int
     patterns : set of tuple of int
-        Known patterns, by portions; grows.
+        Known patterns as tuples of portions; new ones are added.
     over : callable
-        Whether to stop.
+        Returns whether to stop.
     """
 
     def __init__(
@@ -87,10 +88,10 @@ class Master:
                 self._add(np.asarray(pattern, dtype=np.int64))
 
     def solve(self, keep: NDArray[np.bool_], fits: bool = False) -> Solved | None:
-        """Add patterns until none is heavier than 1; None: it is over.
+        """Add patterns until none weighs more than 1; None if ``over`` stops it first.
 
-        Ends early where more ranks than there are must be needed. With ``fits`` patterns are such
-        that a rank can hold them, and the ranks are no bound.
+        Ends early once more ranks are needed than there are. With ``fits``, a rank can hold every
+        pattern, and the number of ranks is no bound.
         """
         portions = self._portions
         self._restrict(keep)
@@ -110,7 +111,7 @@ class Master:
         return None
 
     def _restrict(self, keep: NDArray[np.bool_]) -> None:
-        """Rows of the options kept count."""
+        """Enforce the rows of the options kept, and relax the others."""
         for row, option in enumerate(self._options.tolist()):
             upper = 0.0 if keep[option] else self._infinity
             self._lp.changeRowBounds(row, -self._infinity, upper)

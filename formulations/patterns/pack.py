@@ -1,4 +1,4 @@
-"""From a choice of options to a placement: patterns that together hold every shard."""
+"""Turn a choice of options into a placement: patterns that together hold every shard."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def packed(
     seconds: float,
     over: Callable[[], bool],
 ) -> Placement | None:
-    """Place the options so that no rank costs more than the target, or None.
+    """Place the options so that no rank costs more than the target; None where that fails.
 
-    Columns come from the linear program with the options fixed; a mixed-integer program by HiGHS
-    takes whole numbers of them. What it finds is for the check to judge.
+    Patterns come from the linear program with the options fixed; HiGHS then chooses how many of
+    each to use, in a mixed-integer program. The caller must check the placement.
     """
     instance = portions.instance
     keep = np.zeros(instance.num_options, dtype=np.bool_)
@@ -46,7 +46,7 @@ def packed(
 
 
 def _whole(own: Portions, columns: list[IntArray], seconds: float) -> IntArray | None:
-    """How many ranks hold each pattern, all shards held and no more ranks than there are."""
+    """How many ranks take each pattern, so that every shard is held and the ranks suffice."""
     import highspy
 
     entries = np.unique(own.entry)
@@ -73,7 +73,7 @@ def _whole(own: Portions, columns: list[IntArray], seconds: float) -> IntArray |
 def _placement(
     own: Portions, options: IntArray, columns: list[IntArray], counts: IntArray
 ) -> Placement:
-    """Patterns dealt to ranks one after another; shards that are held twice are left out."""
+    """Deal the patterns to ranks one after another, leaving out shards already held."""
     instance = own.instance
     ranks_of: dict[int, list[int]] = {int(e): [] for e in own.entry}
     rank = 0

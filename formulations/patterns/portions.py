@@ -1,4 +1,4 @@
-"""What one rank may hold of each table: a shard of one of its options, or several alike."""
+"""Portions: what one rank may hold of a table, one shard of an option or several that are alike."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, IntArray, Objective, Scope, Where
 from formulations.instance.facts import per_option, shard_counts
 
-#: Portions, and tables, up to which patterns are tried: with more, many small shards fill a rank,
-#: and the linear program says as much.
+#: Up to this many portions and tables, patterns are tried. With more, many small shards fill a
+#: rank, and the linear program over pooled ranks gives as good a bound.
 MOST_PORTIONS, MOST_TABLES = 20_000, 300
 
 
@@ -24,12 +24,13 @@ class Portions:
     ----------
     instance : Instance
     table, option, entry, copies : int64 arrays [portions]
-        ``copies`` shards of an entry of an option of a table.
+        Each portion is ``copies`` shards of an entry of an option of a table.
     load : int64 array [portions]
-        Cost on the rank, phases added up: under ``step_time`` no more than the step.
+        Cost on the rank, summed over phases; under ``step_time``, no rank's sum exceeds the step
+        time.
     use : int64 array [portions, rank resources]
     number : int64 array [entries]
-        Shards that a plan with the option has of each entry on ranks.
+        Shards of each entry that a plan with its option puts on ranks.
     of_table : list of int64 arrays
         Portions of each table.
     """
@@ -58,9 +59,9 @@ class Portions:
 def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
     """Portions of the options kept; None where patterns do not suit the instance.
 
-    They suit costs of ranks and options of one block each, on ranks, whose shards are alike or on
-    different ranks; few enough of them. Options
-    with a shard that fits no rank's memory are left out.
+    They suit objectives over ranks, and options of one block on ranks whose shards are all alike or
+    on different ranks, if there are few enough. Options with a shard that fits in no rank's memory
+    are left out.
     """
     keep = keep & _fits(instance)
     single = np.diff(instance.option_blocks) == 1
@@ -78,7 +79,7 @@ def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
         entries = range(*map(int, instance.block_shards[block.index : block.index + 2]))
         once = block.distinct or block.where in (Where.EVERY_RANK, Where.LIST)
         if len(entries) > 1 and not once:
-            return None  # a rank may hold several different ones
+            return None  # a rank may hold several different shards of the option
         most = 1 if once else block.count
         table = int(instance.table_of[option])
         found += [
@@ -109,7 +110,7 @@ def _capacity(instance: Instance) -> IntArray:
 
 
 def _fits(instance: Instance) -> NDArray[np.bool_]:
-    """Options whose shards each fit some rank, bool array [options]."""
+    """Options whose shards each fit in some rank's memory, bool array [options]."""
     within = instance.shard_use[:, _ranked(instance)] <= _capacity(instance)
     small: NDArray[np.bool_] = np.logical_and.reduce(within, axis=1)
     return np.asarray(per_option(instance, small, np.logical_and))

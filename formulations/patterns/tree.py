@@ -1,7 +1,7 @@
-"""Is there a plan of patterns at a target? Branch on options until every case is closed.
+"""Can patterns form a plan at a target? Branch on options until every case is closed.
 
-A case keeps some options. The linear program of a case, closed by weights in integers, is a leaf of
-a certificate; one whose options come out whole gives a choice of options to pack.
+A case keeps some options. If integer weights from its linear program close a case, it is a leaf of
+a certificate; if the program takes whole options, they are a choice to pack.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What is known of a target.
+    """What is known about a target.
 
     Attributes
     ----------
     certificate : Certificate or None
-        That every plan costs more than the target.
+        Proves that every plan costs more than the target.
     options : int64 array [tables] or None
         A choice of options whose linear program needs no more ranks than there are.
     """
@@ -58,10 +58,10 @@ def decide(
     cases: int = 1,
     fits: bool = False,
 ) -> Decision:
-    """Close a target, or find options for it, within so many cases; depth first.
+    """Refute a target, or find options for it, within a number of cases; depth first.
 
-    Nothing is decided (both fields None) where a case stays open, or it is over. With ``fits``
-    patterns obey memory as well: options are sought, and nothing is certified.
+    Nothing is decided (both fields are None) where a case stays open, or ``over`` stops the search.
+    With ``fits``, patterns respect memory as well: this looks for options and certifies nothing.
     """
     instance = portions.instance
     keep = np.zeros(instance.num_options, dtype=np.bool_)
@@ -96,7 +96,7 @@ def _every_table(portions: Portions, keep: NDArray[np.bool_]) -> bool:
 
 
 def _least_whole(portions: Portions, solved: Solved) -> int | None:
-    """The table whose options are taken least whole; None where all are whole."""
+    """The table whose shares of options are the most fractional; None where all are whole."""
     apart = np.minimum(solved.shares, np.abs(1 - solved.shares))
     each = np.add.reduceat(apart, portions.instance.table_options[:-1])
     return int(each.argmax()) if each.max() > _WHOLE else None
@@ -112,9 +112,10 @@ def _chosen(portions: Portions, solved: Solved, keep: NDArray[np.bool_]) -> IntA
 
 
 def _split(portions: Portions, solved: Solved, case: Case, table: int) -> None:
-    """Few shards, many shards: by the mean number that the program takes; else one option apart.
+    """Split a table's options into those with few and those with many shards, at the mean number
+    that the program takes; where that separates nothing, set one option apart.
 
-    The side with the larger share is first.
+    The side with the larger share comes first.
     """
     instance = portions.instance
     options = np.arange(*instance.table_options[table : table + 2])
@@ -138,8 +139,11 @@ def _split(portions: Portions, solved: Solved, case: Case, table: int) -> None:
 
 
 def _written(portions: Portions, root: Case, target: int) -> Certificate:
-    """The cases as nodes, in the order of docs/proof.md; options that patterns leave out are listed
-    with the first side: a vector rules them out, or they have no place."""
+    """The certificate: the cases as nodes, in the order of docs/proof.md.
+
+    No case lists the options that patterns leave out: they have no place, or alone cost more than
+    the target.
+    """
     vectors: list[list[dict[str, Any]]] = []
     nodes: list[dict[str, Any]] = []
     order = [root]

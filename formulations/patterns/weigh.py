@@ -1,4 +1,4 @@
-"""Weights in integers: a row of a certificate that closes a case (*pattern* of docs/proof.md)."""
+"""Integer weights: a row of a certificate that closes a case (*pattern* in docs/proof.md)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from formulations.instance import Objective
 from formulations.patterns.knapsack import Floats
 from formulations.patterns.portions import Portions
 
-#: What a full rank is made to weigh, small numbers first: weights of a linear program's corner are
-#: often simple fractions.
+#: Weights tried for a full rank, small numbers first, because the weights at a vertex of a linear
+#: program are often simple fractions.
 _SCALES = (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 20, 24, 30, 60, 120, 180, 360, 720, 2520, 10_000)
 _NEVER = 2**62
 
@@ -22,8 +22,8 @@ def closing_row(
 ) -> dict[str, Any] | None:
     """The row that proves that no plan with the options kept costs ``target`` or less.
 
-    ``weight`` is that of one shard, float array [entries], so that a pattern weighs about 1; None
-    where no scale tried closes the case.
+    ``weight`` is the weight of one shard, float array [entries], with patterns of at most about 1.
+    None where no scale tried closes the case.
     """
     for scale in _SCALES:
         whole = np.floor(weight * scale + 1e-6).astype(np.int64)
@@ -37,7 +37,7 @@ def closing_row(
 
 
 def _least(portions: Portions, whole: NDArray[np.int64], keep: NDArray[np.bool_]) -> int:
-    """What the shards of all tables weigh at least, with the options kept."""
+    """The least total weight of all tables' shards, with the options kept."""
     instance = portions.instance
     owner = np.repeat(
         instance.option_of, np.diff(instance.block_shards)
@@ -49,7 +49,7 @@ def _least(portions: Portions, whole: NDArray[np.int64], keep: NDArray[np.bool_]
 
 
 def _most(portions: Portions, whole: NDArray[np.int64], target: int, scale: int) -> int | None:
-    """What a rank can hold at most, up to ``scale``; None: more.
+    """The largest weight that a rank can hold; None if it exceeds ``scale``.
 
     ``least[w]`` is the smallest load of a pattern that weighs w or more.
     """
@@ -67,7 +67,7 @@ def _most(portions: Portions, whole: NDArray[np.int64], target: int, scale: int)
 
 
 def _row(portions: Portions, whole: NDArray[np.int64], most: int) -> dict[str, Any]:
-    """As it stands in a certificate: weights by table, option and shard of the option."""
+    """The row as a certificate states it: weights by table, option and shard of the option."""
     instance = portions.instance
     items = sorted(
         {

@@ -88,7 +88,7 @@ class _Builder:
         return rooms
 
     def alike(self) -> Rows:
-        """All options at once; only where :attr:`uniform`."""
+        """The rows of all options at once; only where :attr:`uniform`."""
         instance = self._instance
         row, amount, length = own_alike(instance, self._measures, self._layout, self._fused)
         none = np.zeros(0, dtype=np.int64)
@@ -110,7 +110,7 @@ class _Builder:
         return self._pack(possible)
 
     def _option(self, option: int) -> bool:
-        """Fill in one option; False when some shard of it has no place."""
+        """Fill in one option; False when one of its shards has no place."""
         instance = self._instance
         table = int(instance.table_of[option])
         own = self._own[option]
@@ -220,14 +220,14 @@ class _Builder:
             self._cover(own, machine, {block.entry(r) for r in ranks})
 
     def _cover(self, terms: Terms, machine: int, entries: set[int]) -> None:
-        """The least of the shards on all ranks of a machine."""
+        """Add the smallest of the shards that cover all ranks of a machine."""
         width = self._measures.value.shape[1]
         for f in range(width):
             least = min(self._value[e][f] for e in entries)
             self._add(terms, self._layout.cover + (1 + machine) * width + f, least)
 
     def _slot(self, times: int, role: int, choices: list[tuple[int, Terms]]) -> bool:
-        """Add a slot for several places; a single place is no choice and needs none."""
+        """Add a slot for shards with several possible places; a single place needs no slot."""
         if times == 0:
             return True
         if not choices:
@@ -240,7 +240,7 @@ class _Builder:
         return True
 
     def _anywhere(self, block: BlockView, cells: list[int]) -> bool:
-        """Shards that each take a rank of one of the cells."""
+        """Add shards that each take a rank in one of the cells."""
         home, first, times = block.index == self._home, block.entry(0), dict[int, int]()
         for position in range(home, block.count):
             times[block.entry(position)] = times.get(block.entry(position), 0) + 1

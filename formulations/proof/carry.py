@@ -13,17 +13,17 @@ from formulations.instance import Instance, Scope
 from formulations.proof.build import build_rows
 from formulations.result.certificate import Certificate
 
-#: Rows of the whole instance: the same multiplier at every place.
+#: Kinds of rows that get the same multiplier at every place.
 _EVEN = ("cost", "capacity")
 
 
 def carried(certificate: Certificate, before: Instance, after: Instance) -> Certificate | None:
     """The multipliers at the root of a certificate of ``before``, for ``after``.
 
-    Tables, resources and costs are known by name. A cost or capacity gets at every place the mean
-    of what its places had, as ranks may be others now. Rows that ``after`` does not have fall away,
-    with patterns and rows about single machines, which name what may have changed. None for a proof
-    of infeasibility, or where no multiplier of a cost is left.
+    Tables, resources and costs are matched by name. Because the ranks may have changed, a cost or
+    capacity gets the mean of its multipliers at every place. Rows that ``after`` does not have are
+    dropped; so are patterns and rows about single machines, because what they name may have
+    changed. None for a proof of infeasibility, or where no multiplier of a cost is left.
     """
     if certificate.kind != "bound" or not certificate.vectors:
         return None
@@ -38,7 +38,7 @@ def carried(certificate: Certificate, before: Instance, after: Instance) -> Cert
 
 @dataclass(frozen=True)
 class _Known:
-    """What the rows of an instance can be about."""
+    """Names of what the rows of an instance can refer to."""
 
     instance: Instance
     tables: Mapping[str, int]

@@ -1,10 +1,10 @@
-"""Judge a certificate by arrays of integers: in milliseconds what the checker reads for seconds.
+"""Judge a certificate with integer arrays: milliseconds where the checker takes seconds.
 
 The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
 fusion and moves, and splits by options. It leaves every other proof to the checker. A solve asks
-the judge first, because the checker takes 20 s to read 1,000 tables on 128 ranks. The judge shares
-rows and prices with the prover, the checker shares no line with either: ``verify`` always asks the
-checker.
+the judge first, because the checker takes 20 s for 1,000 tables on 128 ranks. The judge shares
+rows and prices with the prover, whereas the checker shares no code with either: ``verify`` always
+uses the checker.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import BigArray, choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate, certificate_to_dict
 
-#: Options times vectors applied that are looked at: about a second.
+#: Largest product of options and vectors applied that the judge works through, in about a second.
 MOST = 10**8
-#: Targets beyond this leave the arrays' integers.
+#: Targets beyond this do not fit in the arrays' integers.
 _FAR = 2**62
 _KEYS = {"use", "table", "options"}
 
@@ -54,7 +54,7 @@ class _Judge:
     Raises
     ------
     InstanceError
-        For a vector that is not one of pooled ranks.
+        For a vector with a row that is not over pooled ranks.
     """
 
     def __init__(self, instance: Instance, certificate: Certificate, limit: int) -> None:
@@ -86,7 +86,7 @@ class _Judge:
         return len(states) == len(self.nodes)
 
     def _there(self, node: dict[str, Any]) -> bool:
-        """Whether a node names what there is."""
+        """Whether the vectors, table and options that a node names exist."""
         good = all(index < len(self.vectors) for index in node.get("use", []))
         if "options" not in node:
             return good
@@ -95,7 +95,7 @@ class _Judge:
         return good and all(option < many for case in node["options"] for option in case)
 
     def _left(self, keep: NDArray[np.bool_], use: list[int]) -> NDArray[np.bool_] | None:
-        """Options that a node leaves; None: it is closed."""
+        """Options left after a node's vectors; None: the node is closed."""
         keep = bare(self.rows, keep, self.limit)
         for index in use:
             if empty_table(self.rows, keep):
@@ -110,7 +110,7 @@ class _Judge:
     def _split(
         self, keep: NDArray[np.bool_], table: int, cases: list[list[int]]
     ) -> list[NDArray[np.bool_]]:
-        """The state of every case; none where one is left out."""
+        """The state of every case; empty if the cases leave out an option."""
         own = slice(*self.instance.table_options[table : table + 2])
         covered, found = np.zeros_like(keep[own]), []
         for case in cases:
@@ -130,7 +130,7 @@ class _Judge:
 
 
 def _pooled(rows: Rows, row: dict[str, Any]) -> bool:
-    """Whether a row is of a kind that is read here, of something that exists."""
+    """Whether the judge reads rows of this kind, and the row names something that exists."""
     if row["row"] in {"moved_tables", "moved_bytes"}:
         return getattr(rows.instance, f"max_{row['row']}") is not None
     if row["row"] == "cost" and rows.instance.objective == Objective.TOTAL:

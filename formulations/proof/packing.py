@@ -19,8 +19,8 @@ from formulations.proof.rows import Measures
 #: and steps for one measure. When the steps run out, later cases get half as many, but never fewer
 #: than the last number.
 _COMBINATIONS, _LIGHT, _STEPS, _LEAST = 2**14, 1_000, 300_000, 3_000
-#: Packing is tried with at most so many options left, where ranks are at least so full on average,
-#: and with at most so many shards that choose a rank (each is one level of recursion).
+#: Packing is tried only with at most ``_FEW`` options left, at most ``_ITEMS`` shards that choose a
+#: rank (each is one level of recursion), and ranks at least ``_FULL`` full on average.
 _FEW, _FULL, _ITEMS = 400, 0.8, 100
 
 #: Sizes, the largest first.
@@ -44,7 +44,7 @@ class Packing:
     Attributes
     ----------
     spent : int
-        About the most steps that a checker takes for the case refuted last: one for each item.
+        About the most steps that a checker takes for the last case refuted: one for each item.
     """
 
     def __init__(self, instance: Instance, measures: Measures, steps: int = _STEPS) -> None:
@@ -61,7 +61,7 @@ class Packing:
         np.add.at(self._shards, owner, instance.block_count * instance.free)
 
     def refutes(self, keep: NDArray[np.bool_], limit: int | None) -> str | None:
-        """The cost or resource by which the shards of no choice of options fit into the ranks.
+        """Find a cost or resource for which no choice of options can be packed into the ranks.
 
         None: there is no such measure, or finding it takes too long.
         """
@@ -126,7 +126,8 @@ class Packing:
         return room >= 0 and fit(items, self._instance.num_ranks)
 
     def _beside(self, items: Items, room: int, spare: int) -> Iterator[Items]:
-        """The items left after some of them have filled a bin up to ``spare``, each way once."""
+        """The items left after some have filled a bin to within ``spare`` of its room, for each
+        way to do so."""
         self._steps -= 1
         if self._steps < 0:
             raise _TooMany
@@ -143,7 +144,7 @@ class Packing:
 def _combinations(
     choices: list[set[tuple[int, Items]]], ranks: int, most: int
 ) -> set[tuple[int, Items]]:
-    """Floors added up, and items, of every choice of options whose sum fits into all ranks."""
+    """Summed floors, and items, of every choice of options whose total fits into all ranks."""
     sums = [[f * ranks + sum(items) for f, items in own] for own in map(list, choices)]
     order = sorted(range(len(sums)), key=lambda t: min(sums[t]) - max(sums[t]))
     rest, below = sum(map(min, sums)), [0]

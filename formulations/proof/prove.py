@@ -23,15 +23,16 @@ from formulations.proof.tree import Effort, Node, Tree
 from formulations.proof.weights import Weights, vector_to_list
 from formulations.result.certificate import Certificate
 
-#: Targets tried at the root, and with trees; targets that differ by less than this share are equal.
+#: Most targets tried at the root, and with trees; targets that differ by less than the share
+#: ``_NEAR`` count as equal.
 _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
-#: Steps of packing for all roots together: few, as a search waits for them.
+#: Steps of packing for all roots together: few, because a search waits for them.
 _STEPS = 10_000
 #: Seconds that the first linear program gets even if less time is left.
 _LEAST = 1.0
-#: Seconds that trees get where the root already certifies the bound but for a small share.
+#: Seconds that trees get where the root already certifies the plan's cost to within ``_NEAR``.
 _LAST = 1.0
-#: Most cases that are split where there is no time limit.
+#: Most cases split where there is no time limit.
 _NODES = 200
 #: Without a plan, targets up to this multiple of the first bound are tried.
 _FAR = 8
@@ -276,7 +277,7 @@ class _Search:
             target = (low + high) // 2
 
     def trees(self, most: int, share: float) -> None:
-        """Grow trees for the plan's cost; where they fail, for targets between the bound and it."""
+        """Grow trees for the plan's cost; where they fail, for targets between it and the bound."""
         assert self._upper is not None
         whole, high = self._effort, self._upper
         self._effort = _part(whole, share, _LAST if self._near(high) else float("inf"))
@@ -293,7 +294,7 @@ class _Search:
         self._effort = whole
 
     def _near(self, high: int) -> bool:
-        """Whether the certified bound equals this cost but for a small share."""
+        """Whether the certified bound is within the share ``_NEAR`` of this cost."""
         low = self._bound()
         return low is not None and high - low <= 1 + int(abs(high) * _NEAR)
 
@@ -329,5 +330,5 @@ class _Search:
 
 
 def _reached(node: Node, vector: Weights) -> int:
-    """The highest target for which its last vector closes a case."""
+    """The highest target for which a vector closes a case."""
     return -((vector.room - node.least) // vector.level)

@@ -20,7 +20,7 @@ _BITS, _NOISE = 44, 1e-11
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What the linear program says of a node.
+    """The result of the linear program at a node.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class _Matrix:
             )  # fmt: skip
 
     def _fusion(self) -> int:
-        """Add rows that tie options to levels, one level a group; returns the levels' columns."""
+        """Add rows that tie options to levels, one per group; returns the number of levels."""
         levels = {key: i for i, key in enumerate(sorted({f[1:] for f in self._rows.fused}))}
         for index, (_, group, level) in enumerate(self._rows.fused):
             row = self._rows.layout.fusion + index

@@ -1,11 +1,11 @@
 """The rows of a proof, and what every option adds to them.
 
-An option adds fixed amounts to some rows. Besides, it may have *slots*: shards with several places
-to choose from, each of which adds to other rows. Ranks that are alike form a cell and share one
-row, because the prover gives them equal multipliers. Slots choose independently of each other.
-Where the instance restricts them jointly (distinct ranks, one machine for all), the rows are a
-relaxation of those of docs/proof.md, whose prices are at least as high. Where all ranks are alike,
-the place of a shard does not matter, and all options are summed up at once (:func:`own_alike`).
+An option adds fixed amounts to some rows. It may also have *slots*: shards with several possible
+places, each of which adds to other rows. Ranks that are alike form a cell and share one row,
+because the prover gives them equal multipliers. Slots choose independently of each other. Where the
+instance restricts them jointly (distinct ranks, one machine for all), the rows are a relaxation of
+those of docs/proof.md, whose prices are at least as high. Where all ranks are alike, the place of a
+shard does not matter, and all options are summed up at once (:func:`own_alike`).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Rows:
     capacity : int64 array [rows]
         Right-hand sides of capacities, moves, and largest-shard rows of resources.
     fused : list of (table, group, level)
-        Those that occur among the options.
+        The triples that occur among the options.
     """
 
     instance: Instance
@@ -190,7 +190,7 @@ def possible_alike(instance: Instance) -> NDArray[np.bool_]:
 def own_alike(
     instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows and amounts, option by option, and the number of each option, int64 arrays."""
+    """Row and amount of each term, option by option, and the number of terms of each option."""
     columns = _columns(instance, measures, layout, fused)
     row, amount = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     there = amount != 0
@@ -213,7 +213,7 @@ def _columns(
     fusion = np.asarray([fused.get(key, -1) for key in keys], dtype=np.int64)
 
     def summed(values: IntArray) -> IntArray:
-        """Of all shards of each option, from those of the entries."""
+        """Sum over all shards of each option, from one value per shard entry."""
         return per_option(instance, values * counts)
 
     def put(row: int | IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:

@@ -19,7 +19,8 @@ _WHOLE = 1e-6
 
 @dataclass(frozen=True)
 class Split:
-    """Cases that together cover the split one: sets of options, or of home machines, of a table.
+    """Cases that together cover the case that is split: sets of options, or of home machines, of
+    one table.
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ class Split:
     machines: tuple[tuple[int, ...], ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """The split as a node of the file holds it."""
+        """The split as a node of the certificate's file states it."""
         key, lists = ("options", self.options) if self.options else ("machines", self.machines)
         return {"table": self.table, key: [list(case) for case in lists]}
 
@@ -123,7 +124,7 @@ def _features(rows: Rows) -> NDArray[np.float64]:
 
 
 def _typical(rows: Rows) -> float:
-    """The cost of a rank if the cheapest options were spread evenly, to compare costs with."""
+    """The cost of a rank if the cheapest options were spread evenly: the unit of costs."""
     instance = rows.instance
     cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
     least = np.minimum.reduceat(np.abs(cost), instance.table_options[:-1]).sum()
@@ -131,7 +132,7 @@ def _typical(rows: Rows) -> float:
 
 
 def _by_home(rows: Rows, homes: Homes, shares: NDArray[np.float64]) -> list[tuple[float, Split]]:
-    """Tables whose first shard the linear program spreads over machines."""
+    """Splits by machine, for tables whose first shard the linear program spreads over machines."""
     instance, sizes = rows.instance, _features(rows)
     slots = np.flatnonzero(rows.slot_role == HOME)
     at: dict[int, NDArray[np.float64]] = {}

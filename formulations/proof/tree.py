@@ -1,4 +1,4 @@
-"""Branch and bound over the rows of a proof: the best bound first, every step in integers."""
+"""Branch and bound over the rows of a proof: lowest bound first, every step in integers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def empty_table(rows: Rows, keep: Mask) -> bool:
 
 
 def bare(rows: Rows, keep: Mask, limit: int | None) -> Mask:
-    """Apply the bare rule (docs/proof.md) until it removes nothing, or a table is empty."""
+    """Apply the bare rule (docs/proof.md) until it removes nothing, or a table has no option."""
     instance, floor = rows.instance, rows.measures.floor
     if not instance.num_tables or not floor.shape[1]:
         return keep
@@ -64,9 +64,9 @@ def swept(rows: Rows, keep: Mask, prices: BigArray, right: int) -> tuple[Mask, i
 
 
 def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int | float]:
-    """The least left-hand side if each option in turn is chosen, and the least of all.
+    """The least left-hand side with each option in turn chosen, and the least over all choices.
 
-    Parameters as for :func:`swept`; inf for options not kept, and where a table has none.
+    Parameters as for :func:`swept`; inf for options not kept, and where a table has no option.
     """
     instance, inf = rows.instance, float("inf")
     if not instance.num_tables:
@@ -79,7 +79,7 @@ def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int
     return kept + (total - least)[instance.table_of], int(total)
 
 
-#: Most rounds of solving and sweeping at a node; a round must remove this share to be followed.
+#: Most rounds of solving and sweeping at a node; a next round follows if one removes this share.
 _ROUNDS, _WORTH = 6, 0.1
 #: Most splits tried at a node, and most in a row that may fail to beat the best so far.
 _TRIED, _PATIENCE = 30, 3
@@ -125,8 +125,8 @@ class Node:
     use : list of Weights
         Vectors that removed an option here.
     last : Weights or None
-        The vector of its last linear program; ``prices`` of the choices at this vector, and
-        ``least``, its least left-hand side.
+        The vector of its last linear program; ``prices`` are the choices' prices at it, and
+        ``least`` is its least left-hand side.
     value : float
         A lower bound on the cost of this case, from the linear program.
     solved : Solved or None
@@ -196,8 +196,8 @@ class Tree:
         return [node for _, _, node in self._open]
 
     def run(self) -> None:
-        """Split the case of the lowest bound until none is open, no split is left or the limits end
-        it."""
+        """Split the case with the lowest bound until none is open, no split is left or a limit is
+        reached."""
         while self._open and not self._effort.over() and not self.stuck and self.steps < _STEPS:
             node = self._open[0][2]
             self.stuck = not self._branch(node)
@@ -258,7 +258,7 @@ class Tree:
         return float(np.prod([max(g / reach, little) for g in gains]))
 
     def _child(self, parent: Node, keep: NDArray[np.bool_], homes: Homes) -> Node:
-        """A new case, after its parent's multipliers and one linear program were applied."""
+        """A new case, with its parent's multipliers and one linear program applied."""
         node = Node(keep, homes, last=parent.last, prices=parent.prices, value=parent.value)
         self._look(node)
         return node

@@ -1,4 +1,4 @@
-"""Integer multipliers of rows: prices of options at them, and their form in a file
+"""Integer multipliers of rows, the option prices they imply, and their form in a file
 (docs/proof.md)."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from formulations.errors import InstanceError
 from formulations.instance import IntArray, Objective, Scope
 from formulations.proof.rows import Rows
 
-#: Arrays of Python integers, as multipliers times bytes exceed 64 bits.
+#: Arrays of Python integers, because multipliers times bytes exceed 64 bits.
 BigArray = np.ndarray[Any, np.dtype[np.object_]]
 
 
@@ -165,7 +165,7 @@ def _spread(
 
 
 def vector_of(rows: Rows, vector: list[dict[str, Any]]) -> Weights:
-    """The multipliers of rows that a vector of a certificate means.
+    """The multipliers of rows that a certificate's vector stands for.
 
     Raises
     ------

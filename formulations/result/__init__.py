@@ -1,1 +1,1 @@
-"""What an answer is: the placement, its check, the Outcome, and what of it can be proved."""
+"""Answers: the placement, its check, the Outcome, and the verification of its claims."""

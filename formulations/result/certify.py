@@ -26,8 +26,8 @@ FINDING = 0.7
 
 
 def kept_to_prove(instance: Instance, settings: Settings) -> float:
-    """Seconds to reserve for :func:`certify` in a solve that has proved nothing before, with those
-    for the checker where it is quick."""
+    """Seconds to reserve for :func:`certify` in a solve that proves nothing on the way, including
+    the checker's time where that is short."""
     if not settings.certificate or settings.work_limit is not None:
         return 0.0
     several = len(instance.machines) > 1
@@ -57,7 +57,7 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     left, finding = inf, None
     if seconds is not None:
         left, check = max(2 * LEAST_SECONDS, seconds), seconds_to_check(instance)
-        # where the checker takes longer than that, the judge by arrays has to do
+        # if the checker would take longer than that, only the judge can accept a certificate
         finding = max(LEAST_SECONDS, FINDING * (seconds - (check if check < seconds else 0.0)))
     accepts = partial(accepted, seconds=left)
     if outcome.status == Status.INFEASIBLE:

@@ -104,9 +104,9 @@ def objectives(loads: Loads) -> dict[str, int]:
 def compute_loads(
     instance: Instance, placement: Placement, tables: Iterable[int] | None = None
 ) -> Loads:
-    """Sum cost and use of every shard at its place (the placement must be well formed).
+    """Sum the cost and use of every shard at its place (the placement must be well formed).
 
-    With ``tables``, only of these.
+    With ``tables``, sum only over their shards.
     """
     entries, ranks = [], []
     off_entries: list[int] = []

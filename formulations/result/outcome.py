@@ -81,7 +81,7 @@ class GoalReached:
     bound : int or None
         Lower bound for plans that are as good in the objective and all earlier goals.
     met : bool
-        Whether the value equals the bound, or is so low that less does not matter.
+        Whether the value equals the bound, or is so low that a lower one would not matter.
     """
 
     goal: str
@@ -221,7 +221,7 @@ def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int |
 
 
 def why_stopped(clock: Clock) -> StoppedBy:
-    """The reason for which a clock that is over has stopped."""
+    """Why a clock that is over has stopped."""
     if clock.interrupted():
         return StoppedBy.INTERRUPTED
     counted = clock.counts and clock.seconds_left() > 0.0

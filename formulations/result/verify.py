@@ -19,12 +19,12 @@ from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
 
-#: The seconds of trace points and of the outcome are rounded separately.
+#: Tolerance in seconds: the times of trace points and of the outcome are rounded separately.
 _ROUNDING = 0.01
-#: Seconds an option that the checker takes to read an instance, and to check a certificate without
+#: Seconds per option that the checker takes to read an instance, and to check a certificate without
 #: cases; measured on a slow day.
 READING, CHECKING = 9e-5, 5e-5
-_LONG = "the certificate takes more steps than the checker gives it"
+_LONG = "the certificate takes more steps than the checker allows"
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,16 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
 
 
 def holds(instance: Instance, outcome: Outcome) -> bool:
-    """What :attr:`Verification.ok` of :func:`verify` says, sooner where arrays can tell.
+    """Whether :func:`verify` would find an outcome ok, but faster where the judge can tell.
 
-    The placement is judged by :func:`formulations.result.check.check` and the certificate by
-    :mod:`formulations.proof.judge`; claims of the outcome's own figures as in :func:`verify`. What
-    is not found to hold that way is left to the checker, which reads option by option.
+    :func:`formulations.result.check.check` judges the placement and
+    :mod:`formulations.proof.judge` the certificate; the outcome's other figures are checked as in
+    :func:`verify`. Anything not confirmed this way goes to the checker, which is slower.
 
     Raises
     ------
     InstanceError
-        As :func:`verify`.
+        As in :func:`verify`.
     """
     if outcome.placement is None or not judge.closes(instance, outcome.certificate):
         return verify(instance, outcome).ok
@@ -222,8 +222,8 @@ def seconds_to_check(instance: Instance) -> float:
 
 
 def accepted(instance: Instance, certificate: Certificate, seconds: float = inf) -> bool:
-    """Whether a solve may claim what a certificate says: the judge by arrays accepts it
-    (:mod:`formulations.proof.judge`), or the checker where the judge cannot read it.
+    """Whether a solve may claim what a certificate says: the judge
+    (:mod:`formulations.proof.judge`) accepts it or, where the judge cannot read it, the checker.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def _bound(outcome: Outcome) -> Iterator[Claim]:
     yield Claim(
         "bound",
         None,
-        f"{bound} is the word of {outcome.bound_source.method} ({kind}); certified here: {backed}",
+        f"{bound} is claimed by {outcome.bound_source.method} ({kind}); certified: {backed}",
     )
 
 
@@ -302,13 +302,13 @@ def _status(instance: Instance, outcome: Outcome) -> Claim:
     if outcome.placement is not None:
         expected = Status.OPTIMAL if outcome.closed else Status.FEASIBLE
         return Claim(
-            "status", outcome.status == expected, f"{outcome.status.value}, by its own figures "
+            "status", outcome.status == expected, f"{outcome.status.value}; its figures give "
             f"{expected.value}",
         )  # fmt: skip
     if outcome.status == Status.INFEASIBLE:
         backed = outcome.certificate is not None and outcome.certificate.kind == "infeasible"
-        word = outcome.bound_source.method if outcome.bound_source else "nobody"
-        text = "certified" if backed else f"the word of {word}"
+        method = outcome.bound_source.method if outcome.bound_source else "nobody"
+        text = "certified" if backed else f"claimed by {method}"
         return Claim("status", True if backed else None, f"infeasible: {text}")
     return Claim(
         "status", outcome.status == Status.UNKNOWN, f"{outcome.status.value}, no placement"
@@ -322,7 +322,7 @@ def _search(outcome: Outcome) -> Iterator[Claim]:
         text = f"{outcome.stopped_by.value}, although the status is {outcome.status.value}"
         yield Claim("stopped by", False, text)
     if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, _gap_asked(outcome)):
-        yield Claim("stopped by", False, "gap, although what is certified is not that near")
+        yield Claim("stopped by", False, "gap, although the certified gap is larger than asked for")
     fault = next((text for text, wrong in _faults(outcome) if wrong), None)
     if fault is not None:
         yield Claim("trace", False, fault)
@@ -337,16 +337,16 @@ def _faults(outcome: Outcome) -> Iterator[tuple[str, bool]]:
     moments = [p.seconds for p in outcome.trace]
     counted = outcome.settings.get("work_limit") is not None  # then times are in units of work
     late = bool(moments) and not counted and moments[-1] > outcome.seconds + _ROUNDING
-    yield "its moments are not in order", moments != sorted(moments)
-    yield "it goes on after the end", late
+    yield "its times are not in order", moments != sorted(moments)
+    yield "it continues after the end of the solve", late
     objectives = [p.objective for p in outcome.trace if p.objective is not None]
     if objectives:
         best, given = min(objectives), outcome.before_goals
-        told = outcome.objective if given is None else given
-        text = f"the best plan it reports costs {best}, the outcome's {told}"
-        yield text, best != told
+        claimed = outcome.objective if given is None else given
+        text = f"its best plan costs {best}, the outcome's {claimed}"
+        yield text, best != claimed
     bounds = [p.bound for p in outcome.trace if p.bound is not None]
     if bounds and outcome.status != Status.INFEASIBLE:
         high, bound = max(bounds), outcome.bound
-        text = f"it reports the bound {high}, the outcome {bound}"
+        text = f"its highest bound is {high}, the outcome's {bound}"
         yield text, bound is None or high > bound

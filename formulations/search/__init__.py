@@ -1,1 +1,2 @@
-"""The conductor: compiled search, neighbourhoods and the exact model, telling each other."""
+"""The conductor: compiled search, neighbourhoods and the exact model, which share what they
+find."""

@@ -1,9 +1,9 @@
-"""Annealing towards a target: options and places at once, through plans that are not feasible.
+"""Annealing towards a target, over options and places together, through infeasible states.
 
-A target T for the objective is a capacity like any other; what exceeds a capacity is penalised
-(:mod:`formulations.search.kernels`). A state without penalty is a plan of at most T; the
-target is then lowered below it and the search goes on at the temperature it has. It proposes:
-whoever takes a plan checks it.
+A target T for the objective acts as one more capacity, and any excess over a capacity is penalised
+(:mod:`formulations.search.kernels`). A state without penalty is a plan that costs at most T; the
+target is then lowered below its cost, and the search continues at the same temperature. The caller
+must check every plan proposed here.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
 from formulations.search.parameters import DEFAULT
 
-#: Moves between two looks at the clock: a few hundredths of a second.
+#: Moves between two checks of the clock: a few hundredths of a second.
 SLICE = 20_000
 _NOBODY = np.zeros(0, dtype=np.int64)
-#: Targets beyond this are no different, and their sum over phases stays below 2^63.
+#: Targets are capped at this, so that their sum over phases stays below 2^63.
 _FAR = 2**59
 
 
@@ -41,8 +41,8 @@ class Annealer:
     array : int64 array
         The state (:mod:`formulations.search.anneal_data`).
     capacity_weight : float
-        What a share of use over capacity weighs against a share of cost over the target; counts
-        from the next start.
+        Weight of excess use (as a share of the capacity) relative to excess cost (as a share of
+        the target); a change takes effect at the next start.
     """
 
     def __init__(self, instance: Instance, seed: int = 0) -> None:
@@ -57,11 +57,11 @@ class Annealer:
         self._empty()
 
     def reseed(self, seed: int) -> None:
-        """Draw other moves, from the next start on."""
+        """Change the seed, from the next start on."""
         self._seed = seed
 
     def choose_from(self, keep: NDArray[np.bool_]) -> None:
-        """Options that moves may choose; every table needs one that can be placed."""
+        """Set the options that moves may choose; every table needs one that can be placed."""
         self._choice = np.flatnonzero(keep & self._lowered.placeable)
         table = self._instance.table_of[self._choice]
         counts = np.bincount(table, minlength=self._instance.num_tables)
@@ -74,8 +74,11 @@ class Annealer:
         machines: IntArray | None = None,
         most: int = 256,
     ) -> None:
-        """A state from options alone: tables with the largest shards first, looking at ``most``
-        places for each; on the machine given for a table (−1: on any) where that may be."""
+        """Build a state from options alone, placing tables with the largest shards first.
+
+        Each shard takes the best of ``most`` places, on the machine given for its table where that
+        is possible (−1: on any machine).
+        """
         self._empty()
         preferred = self._lowered.view(data.PREFERRED, self._instance.num_tables, self.array)
         preferred[:] = -1 if machines is None else machines
@@ -87,7 +90,7 @@ class Annealer:
         preferred[:] = -1
 
     def load(self, placement: Placement, target: Sequence[int]) -> None:
-        """A state as a placement says."""
+        """Build the state of a placement."""
         self._empty()
         self.aim(target)
         self._sound = not mixed_groups(self._instance, placement)
@@ -100,8 +103,11 @@ class Annealer:
         self._run(everything, (0, 0, 1), (1.0, 1.0), (0,) * 8, (0.0, 0.0))
 
     def settle(self, wish: Placement, most: int = 256) -> None:
-        """A state as a placement says as far as it says anything, which is then the target; tables
-        whose ranks do not suit their option follow, as in :meth:`start`."""
+        """Build the state of a partly valid placement, and make its cost the target.
+
+        Tables whose ranks do not suit their option are placed after the others, as in
+        :meth:`start`.
+        """
         self._empty()
         options = self._one_level_a_group(np.asarray(wish.options, dtype=np.int64))
         there = np.zeros(len(options), dtype=bool)
@@ -119,14 +125,14 @@ class Annealer:
 
     @property
     def tops(self) -> list[int]:
-        """What the present state costs, phase by phase where there are peaks."""
+        """Cost of the present state: one peak per phase, or the total."""
         if self._peaks:
             return [int(top) for top in self.peaks]
         loads = self._lowered.view(data.LOAD, int(self.array[data.LOADS]), self.array)
         return [int(loads[int(self.array[data.CLUSTER_LOAD])])]
 
     def aim(self, target: Sequence[int]) -> None:
-        """Set the target: one number a phase under ``step_time``, else one."""
+        """Set the target: one number per phase under ``step_time``, else a single one."""
         target = [min(one, _FAR) for one in target]
         loads = int(self.array[data.LOADS])
         limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
@@ -153,13 +159,14 @@ class Annealer:
         heats : (float, float)
             Temperatures at the first and the last move, as penalties.
         over : callable
-            Asked every few hundredths of a second whether to stop.
+            Called every few hundredths of a second; returns whether to stop.
         mix : seven ints
-            Shares of the kinds of moves, and places looked at (:func:`kernels.anneal`).
+            Frequencies of the kinds of moves, and numbers of places tried
+            (:func:`kernels.anneal`).
         shrink : float
-            After a plan, the target is this share below it.
+            After each plan, the target is set below its objective by this share.
         least : int
-            A plan of this objective ends the run.
+            A plan with at most this objective ends the run.
         """
         if not self._instance.num_tables:
             return 0
@@ -172,7 +179,7 @@ class Annealer:
         return moves
 
     def replicate(self, heats: Sequence[float]) -> None:
-        """Continue from here with a replica at each of these temperatures, the hottest first."""
+        """Copy the present state to a replica at each of these temperatures, the hottest first."""
         self.array = data.replicated(self.array, len(heats))
         self._ladder = np.asarray(heats, dtype=np.float64)
         self._slot = np.arange(len(heats))
@@ -181,15 +188,17 @@ class Annealer:
         self, moves: int, over: Callable[[], bool], mix: tuple[int, ...], shrink: float,
         burst: int, least: int = -(2**62),
     ) -> int:  # fmt: skip
-        """Replica exchange (Swendsen and Wang, Physical Review Letters 57, 1986): replicas
-        anneal, each at its temperature, and neighbours change places by their penalties. What is
-        hot tries other choices of options, and what of these is good cools down; nothing has to be
-        known of how hot is hot enough. Returns the moves made; the coldest replica is selected.
+        """Replica exchange (Swendsen and Wang, Physical Review Letters 57, 1986).
+
+        Replicas anneal, each at its own temperature, and neighbours swap temperatures depending on
+        their penalties. Hot replicas try other choices of options, and the good ones among them
+        cool down, so no schedule needs to know the right temperature. Returns the moves made, and
+        selects the coldest replica.
 
         Parameters
         ----------
         burst : int
-            Moves of each replica between exchanges; else as in :meth:`run`.
+            Moves of each replica between exchanges; the other parameters as in :meth:`run`.
         """
         if not self._instance.num_tables:
             return 0
@@ -217,11 +226,11 @@ class Annealer:
         )  # fmt: skip
 
     def hold(self, instance: Instance) -> None:
-        """Take the limits of an instance that differs in capacities, and in how many tables may
-        move, at most; until the next start."""
+        """Adopt the limits of an instance that differs at most in its capacities and in the number
+        of tables that may move, until the next start."""
         limits = np.concatenate([part.ravel() for part in data.capacities(instance)])
         own = self._lowered.view(data.LIMIT, len(limits), self.array)
-        kept = np.ones(len(limits), dtype=bool)  # all but what the target says
+        kept = np.ones(len(limits), dtype=bool)  # all but the limits that the target sets
         wide, ranks = int(self.array[data.WIDE]), instance.num_ranks
         kept[: wide * ranks].reshape(ranks, wide)[:, : self._peaks] = False
         if not self._peaks:
@@ -236,7 +245,7 @@ class Annealer:
         Parameters
         ----------
         preferences : int64 array [2 × options]
-            The least is the best: of every option, then of every option as in production.
+            Rank of every option, then of every option as in production; the lowest is the best.
         most : int
         """
         choice, start = self._states(preferences)
@@ -247,8 +256,8 @@ class Annealer:
         )  # fmt: skip
 
     def even(self, order: IntArray, most: int, scope: Scope) -> None:
-        """Shards of tables, asked in this order, leave the rank or machine whose memory is fullest,
-        as long as that lowers how full it is, within an objective of ``most``."""
+        """Move shards away from the rank or machine whose memory is fullest, as long as that lowers
+        the largest fill, within an objective of ``most``; tables are tried in the given order."""
         weight, a = self._strict(most), data
         machines, end = (int(self.array[i]) for i in (a.MACHINE_LOAD, a.CLUSTER_LOAD))
         wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
@@ -275,8 +284,8 @@ class Annealer:
         return int(self._kernels.preference_sum(self.array, preferences))
 
     def _states(self, preferences: IntArray) -> tuple[IntArray, IntArray]:
-        """Options that moves may choose, and homes (the number of options more), table by table,
-        the most preferred first; and where every table's begin."""
+        """Options that moves may choose, and homes (option + number of options), table by table
+        with the most preferred first; and where each table's states begin."""
         home = self._lowered.view(data.HOME_OPTION, self._instance.num_tables)
         home = home[home >= 0]
         states = np.append(self._choice, home + self._instance.num_options)
@@ -287,7 +296,7 @@ class Annealer:
 
     @property
     def penalty(self) -> float:
-        """Of the present state."""
+        """Penalty of the present state."""
         loads = int(self.array[data.LOADS])
         load = self._lowered.view(data.LOAD, loads, self.array)
         limit = self._lowered.view(data.LIMIT, loads, self.array)
@@ -295,7 +304,7 @@ class Annealer:
 
     @property
     def over(self) -> tuple[float, float]:
-        """How far the present state exceeds the target, and capacities: shares, summed."""
+        """How far the present state exceeds the target, and the capacities: sums of shares."""
         loads = int(self.array[data.LOADS])
         load = self._lowered.view(data.LOAD, loads, self.array)
         limit = self._lowered.view(data.LIMIT, loads, self.array)
@@ -309,7 +318,7 @@ class Annealer:
 
     @property
     def value(self) -> int | None:
-        """Objective of the best plan without penalty met since the state began."""
+        """Objective of the best plan (a state without penalty) since the start; None: no plan."""
         found, value = self.array[data.TALLY : data.TALLY + 2]
         return int(value) if found and self._sound else None
 
@@ -322,7 +331,7 @@ class Annealer:
         ].max(axis=0)
 
     def placement(self, best: bool = False) -> Placement:
-        """The present state, or the best plan met."""
+        """The placement of the present state, or the best plan since the start."""
         names = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
         tables = self._instance.num_tables
         options = self._lowered.view(names[0], tables, self.array).copy()
@@ -337,10 +346,11 @@ class Annealer:
         return Placement(options, ranks)
 
     def _one_level_a_group(self, options: IntArray) -> IntArray:
-        """The options with every mixed fusion group at the level that most of its tables can take;
-        the others leave the group if they can.
+        """Put every mixed fusion group at the level that most of its tables can take; the other
+        tables leave the group if they can.
 
-        Moves keep groups at one level: where one stays mixed, nothing is proposed.
+        Moves never mix levels, but cannot repair a mixed group: while one remains, no plan is
+        proposed.
         """
         options = np.array(options, dtype=np.int64)
         group, level = self._instance.option_group, self._instance.option_level
@@ -355,7 +365,7 @@ class Annealer:
                 [c[(group[c] != mixed) | (level[c] == at)] for c in mine]
                 for at in np.unique(level[inside])
             ]
-            away = np.where(group == mixed, 0, 1 + (group >= 0))  # best no group, then another
+            away = np.where(group == mixed, 0, 1 + (group >= 0))  # this group, none, another
             best = min(ways, key=lambda fits: sum(min(away[c], default=9) for c in fits))
             for table, fits in zip(tables, best, strict=True):
                 if len(fits) and options[table] not in fits:
@@ -364,7 +374,8 @@ class Annealer:
         return options
 
     def _largest_shard(self) -> NDArray[np.float64]:
-        """Largest share of any rank's capacity, or of the dearest shard's cost, by option."""
+        """Size of each option's largest shard: the sum of its shares of the mean capacities of a
+        rank and of the largest shard costs."""
         entry, assignments = self._lowered.entry[0], self._lowered.assignments
         scale = np.maximum(1.0, self._lowered.capacity[0].mean(axis=0))
         scale[: self._peaks] = np.maximum(1, entry[:, : self._peaks].max(axis=0, initial=1))
@@ -382,7 +393,7 @@ class Annealer:
 
 
 def _mixed(group: IntArray, level: IntArray) -> int | None:
-    """A fusion group that tables at these groups and levels hold at more than one level."""
+    """A fusion group with tables at more than one level; None where there is none."""
     pairs = np.unique(np.stack([group, level])[:, group >= 0], axis=1)[0]
     again = pairs[1:][pairs[1:] == pairs[:-1]]
     return int(again[0]) if len(again) else None

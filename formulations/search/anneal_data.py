@@ -1,7 +1,7 @@
 """The Instance as flat arrays for compiled loops: what each option puts where, lowered once.
 
-An option is what it puts on every rank, what it puts on fixed ranks, and *assignments*: shards (or
-whole machines) that still choose a place from a *domain*, a list of ranks or of machines.
+An option consists of shards on every rank, shards on fixed ranks, and *assignments*: shards (or
+whole machines) that choose a place from a *domain*, a list of ranks or of machines.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from formulations.result.placement import machine_ranks
 
 #: Kinds of assignment: a shard on a rank, the same shard on all ranks of a machine, one shard each.
 RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
-#: What lies on the cluster, in lists by scope.
+#: Index of the cluster in lists by scope.
 _CLUSTER = 2
 
-#: Numbers in the one array that compiled loops read: ``a[WIDE]`` rank features, and so on. Features
-#: of a rank are the objective's peaks, then resources of scope rank; loads lie rank by rank, then
-#: machine by machine, then for the cluster.
+#: Numbers in the single array that compiled loops read: ``a[WIDE]`` is the number of rank features,
+#: and so on. Features of a rank are the objective's peaks, then the resources of scope rank; loads
+#: are stored rank by rank, then machine by machine, then for the cluster.
 (
     PEAKS, WIDE, MACHINE_WIDE, CLUSTER_WIDE, RANKS, MACHINES, TABLES, ASSIGNMENTS, ADMITTED_WIDE,
     MACHINE_LOAD, CLUSTER_LOAD, LOADS, MOVES, RANDOM, TALLY, _VALUE, REPLICA, STATE, GOAL,
 ) = range(19)  # fmt: skip
-#: Sections: ``a[a[NAME] + i]``. By rank or machine; domains of assignments; shard entries ×
-#: features; options; assignments; blocks; tables; and the state: loads, limits, choices and places.
+#: Sections: ``a[a[NAME] + i]``. Line by line: ranks, machines and domains; shard entries ×
+#: features; fixed loads and shards of options; options; assignments (two lines); blocks; tables;
+#: and the state, which is loads, limits, choices and places.
 (
     MACHINE_OF, MACHINE_START, MACHINE_RANKS, DOMAIN_START, DOMAINS, ADMITTED,
     ENTRY_RANK, ENTRY_MACHINE, ENTRY_CLUSTER,
@@ -45,9 +46,9 @@ _CLUSTER = 2
     BEST_OPTION, BEST_PLACE, OLD_OPTION, OLD_PLACE, RUINED, REPACKED, PREFERRED,
 ) = range(19, 65)  # fmt: skip
 _HEADER = 65
-# LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED are a replica's own: they lie side
-# by side, replica after replica, a[STATE] apart; a[REPLICA] is the one that the names point to.
-#: Assignments that are packed anew at once, at most.
+# Each replica has its own LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED, side by
+# side and a[STATE] apart from the next replica's; the names point to those of replica a[REPLICA].
+#: Most assignments repacked at once.
 MOST_REPACKED = 160
 _ASSIGNMENT = (
     ASSIGNMENT_ENTRY,
@@ -64,9 +65,9 @@ class Lowered:
     Attributes
     ----------
     array : int64 array
-        Numbers, where sections begin, and the sections; a state is a copy of it.
+        Numbers, beginnings of sections, and the sections; a state is a copy of it.
     peaks : int
-        Cost features of a rank.
+        Number of cost features of a rank.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -98,7 +99,7 @@ class Lowered:
         return array[int(array[name]) : int(array[name]) + size]
 
     def _features(self) -> None:
-        """Columns of every scope, and the capacities they are held against."""
+        """Collect the columns of every scope, and the capacities that limit their sums."""
         instance, cost = self.instance, self.instance.shard_cost
         total = cost.sum(axis=1, keepdims=True)
         step = instance.objective == Objective.STEP_TIME
@@ -170,7 +171,8 @@ class Lowered:
         }  # fmt: skip
 
     def _options(self) -> tuple[list[IntArray], tuple[IntArray, ...], IntArray]:
-        """What options put everywhere, their fixed shards, and what counts where they move."""
+        """Loads that options put everywhere, their fixed shards, and what they count if they
+        move."""
         instance, found = self.instance, self._candidates
         every: list[IntArray] = [
             np.zeros((instance.num_options, e.shape[1]), dtype=np.int64) for e in self.entry
@@ -192,7 +194,7 @@ class Lowered:
         fixed = self._fixed(found.option[owner], rank, entry, times)
         on_rank = self.assignments[self.assignments[:, 1] == RANK]
         put(_CLUSTER, instance.option_of[on_rank[:, 2]], on_rank[:, 0], 1)
-        for group in found.whole:  # what they put on the cluster, their machines decide
+        for group in found.whole:  # their use of the cluster depends on the machines they choose
             size = len(instance.machines[int(group.machines[0])])
             shards = np.broadcast_to(group.entries, (len(group.block), size))
             bytes_moved = instance.shard_move[shards].sum(axis=1) * group.count
@@ -202,8 +204,8 @@ class Lowered:
     def _fixed(
         self, option: IntArray, rank: IntArray, entry: IntArray, times: IntArray
     ) -> tuple[IntArray, ...]:
-        """Where fixed shards of options begin; their ranks and entries, option by option."""
-        less = np.unique(entry[times < 0])  # an entry more for what is taken away
+        """Beginnings of the options' fixed shards, and the shards' ranks and entries."""
+        less = np.unique(entry[times < 0])  # a negative copy of each entry that is taken away
         entry = np.where(times < 0, len(self.entry[0]) + np.searchsorted(less, entry), entry)
         self.entry = [np.concatenate([e, -e[less]]) for e in self.entry]
         shard = np.repeat(np.arange(len(option)), np.abs(times))
@@ -212,7 +214,8 @@ class Lowered:
         return _starts(counts), rank[shard], entry[shard]
 
     def _all_assignments(self) -> IntArray:
-        """Entry, kind, block, domain and place among uneven entries, [assignments, 5]."""
+        """Entry, kind, block, domain and first uneven entry of each assignment,
+        [assignments, 5]."""
         found, parts = self._candidates, [np.zeros((0, 5), dtype=np.int64)]
 
         def add(
@@ -251,8 +254,8 @@ class Lowered:
         self, array: IntArray, name: int, table: int, option: int,
         ranks: Sequence[Sequence[int] | IntArray],
     ) -> bool:  # fmt: skip
-        """Note the places of a table's shards, from the ranks of its blocks, in a section; False
-        where they are not such as its assignments may take."""
+        """Store the places of a table's shards, from the ranks of its blocks, in a section; False
+        where its assignments may not take these places."""
         blocks = self.instance.blocks_of(option)
         if len(ranks) != len(blocks):
             return False
@@ -280,7 +283,7 @@ class Lowered:
         return True
 
     def _settled(self, option: int, block: int) -> IntArray | None:
-        """Ranks of a block without assignments."""
+        """Ranks of a block without assignments; None for other blocks."""
         if self._block_assignments[block] < self._block_assignments[block + 1]:
             return None
         return settled_ranks(self._candidates, int(self._candidate[option]), block)
@@ -289,7 +292,8 @@ class Lowered:
         return bool(self.assignments[self._block_assignments[block], 1] != RANK)
 
     def _places(self, block: int, ranks: Sequence[int] | IntArray) -> list[int]:
-        """Places of a block's assignments: its ranks, or the machines that begin with them."""
+        """Places of a block's assignments: its ranks, or the machines whose first ranks they
+        are."""
         found = [int(rank) for rank in ranks]
         if self._on_machines(block):
             found = [self._machine_at[rank] for rank in found if rank in self._machine_at]
@@ -313,7 +317,7 @@ class Lowered:
 
 
 def _shards(instance: Instance, blocks: IntArray) -> tuple[IntArray, IntArray]:
-    """Block and entry of every shard of blocks that count shards, position by position."""
+    """Block and entry of every shard of the blocks, position by position."""
     entry, ends = members(instance.block_shards, blocks)
     owner = np.repeat(blocks, np.diff(ends))
     shared = np.diff(ends)[np.repeat(np.arange(len(blocks)), np.diff(ends))] == 1
@@ -326,14 +330,14 @@ def _starts(sizes: Sequence[int] | IntArray) -> IntArray:
 
 
 def peaks_of(instance: Instance) -> int:
-    """Cost features of a rank."""
+    """Number of cost features of a rank."""
     if instance.objective == Objective.TOTAL:
         return 0
     return len(instance.phases) if instance.objective == Objective.STEP_TIME else 1
 
 
 def capacities(instance: Instance) -> list[IntArray]:
-    """Limits of all loads, one array [places, features] a scope; 0 for the objective's."""
+    """Limits of all loads, one array [places, features] per scope; 0 for the objective's."""
     ranks = instance.num_ranks
     limits: dict[Scope, list[IntArray]] = {s: [] for s in Scope}
     limits[Scope.RANK] += [np.zeros(ranks, dtype=np.int64)] * peaks_of(instance)
@@ -353,12 +357,12 @@ def capacities(instance: Instance) -> list[IntArray]:
 
 @lru_cache(maxsize=1)
 def lowered(instance: Instance) -> Lowered:
-    """The instance as arrays, kept for whoever asks about the same one next."""
+    """The instance as arrays, cached for the next call with the same instance."""
     return Lowered(instance)
 
 
 def _packed(numbers: dict[int, int], sections: dict[int, object]) -> IntArray:
-    """One array of all: numbers, then where sections begin, then the sections."""
+    """A single array: numbers, then the beginnings of sections, then the sections."""
     flat = {k: np.asarray(v, dtype=np.int64).ravel() for k, v in sections.items()}
     array = np.zeros(_HEADER + sum(len(v) for v in flat.values()), dtype=np.int64)
     at = _HEADER
@@ -372,6 +376,6 @@ def _packed(numbers: dict[int, int], sections: dict[int, object]) -> IntArray:
 
 
 def replicated(state: IntArray, count: int) -> IntArray:
-    """A state with its own sections ``count`` times."""
+    """A state in which a replica's own sections are repeated ``count`` times."""
     own = state[len(state) - int(state[STATE]) :]
     return np.concatenate([state, np.tile(own, count - 1)])

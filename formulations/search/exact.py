@@ -31,7 +31,7 @@ def columns_of_whole(context: Context, keep: np.ndarray) -> int:
 def solve_whole(
     context: Context, work: float, workers: int, stale: Callable[[int | None], bool]
 ) -> Answer:
-    """Search the whole model, over the options left, for a plan better than the best.
+    """Search the whole model, over the options left, for a plan better than the best one known.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def solve_whole(
         Units of the clock.
     workers : int
     stale : callable
-        Called now and then with the best plan of this solve; returns whether to end early, because
-        there is a smaller model to solve by now.
+        Called now and then with the objective of this solve's best plan; returns whether to end
+        early, because a smaller model can be solved by now.
     """
     with context.lock:
         upper, best = context.objective, context.best
@@ -57,8 +57,8 @@ def solve_whole(
             mine = context.objective
 
     def lift(bound: int) -> None:
-        """Keep a bound, but below the plan: the final answer decides, in integers, whether it
-        reaches the plan."""
+        """Record a bound, but keep it below the plan: the final answer decides, in integers,
+        whether the bound reaches the plan."""
         value = context.objective
         context.lift(bound if value is None else min(value - 1, bound), _SOURCE)
 
@@ -81,7 +81,7 @@ def improve_whole(context: Context, work: float, seed: int) -> None:
 
 
 def place(context: Context, options: IntArray, work: float) -> None:
-    """Place a choice of options, which takes CP-SAT about a second with so few columns."""
+    """Place a choice of options; with so few columns, CP-SAT takes about a second."""
     keep = np.zeros(context.instance.num_options, dtype=bool)
     keep[options] = True
     if columns_of_whole(context, keep) > context.parameters.whole_columns:
@@ -95,7 +95,7 @@ def place(context: Context, options: IntArray, work: float) -> None:
 
 
 def _with(best: Placement | None, context: Context) -> np.ndarray:
-    """The options left, and those of the best plan, from which CP-SAT starts."""
+    """The options left, together with those of the best plan, from which CP-SAT starts."""
     keep = context.keep.copy()
     if best is not None:
         keep[best.options] = True

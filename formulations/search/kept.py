@@ -1,4 +1,4 @@
-"""Where compiled loops are kept; Numba is not imported to say so."""
+"""Where compiled loops are kept, found without importing Numba."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 
 def folder_for(sources: Iterable[Path], kept: Path) -> Path:
-    """A folder in ``kept`` for what is compiled from these files; those for other texts go."""
+    """The folder in ``kept`` for code compiled from these files; folders of other versions are
+    removed."""
     text = b"".join(source.read_bytes() for source in sources)
     folder = kept / f"loops-{sha256(text).hexdigest()[:16]}"
     for old in kept.glob("loops-*"):
@@ -22,7 +23,7 @@ def folder_for(sources: Iterable[Path], kept: Path) -> Path:
 
 
 def loops_folder() -> Path | None:
-    """Ours; None where nothing may be written here, and Numba finds another place."""
+    """Our folder; None if it is not writable, in which case Numba chooses a place."""
     here, chosen = Path(__file__).parent / "kernels", os.environ.get("NUMBA_CACHE_DIR")
     if not (chosen or os.access(here, os.W_OK)):
         return None
@@ -31,6 +32,6 @@ def loops_folder() -> Path | None:
 
 
 def mark() -> Path | None:
-    """A file in that folder that says that all loops are in it, for this Python and this Numba."""
+    """The file that marks our folder as complete for this version of Python and of Numba."""
     folder = loops_folder()
     return folder and folder / f"complete-{sys.implementation.cache_tag}-{version('numba')}"

@@ -1,4 +1,4 @@
-"""The compiled loops: there, or being compiled in a process of their own, once on a machine."""
+"""Load the compiled loops, or compile them in a separate process, once per machine."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _LOOPS = "formulations.search.kernels"
 
 
 def loaded() -> bool:
-    """Whether the loops can run at once."""
+    """Whether the loops are loaded and can run at once."""
     return hasattr(sys.modules.get(_LOOPS), "tidy")
 
 
 def load() -> None:
-    """Load them from the cache, or compile them, and mark that they are in it."""
+    """Load the loops from the cache, or compile them, and mark the cache as complete."""
     import_module(_LOOPS)
     complete = mark()
-    if complete is not None and complete.parent.is_dir():  # not where Numba compiles nothing
+    if complete is not None and complete.parent.is_dir():  # no folder: Numba compiled nothing
         complete.touch()
 
 
 class Loops:
     """The loops for one search.
 
-    Compiled here, they would hold up every Python thread; later they are read from Numba's cache
-    in a second.
+    Compiling them in this process would block every Python thread. Once compiled, they load from
+    Numba's cache in a second.
 
     Parameters
     ----------
     compile_apart : bool
-        In another process, for whoever watches the clock; else where they are first used.
+        Compile in another process, for callers with a time limit; else on first use.
     """
 
     def __init__(self, compile_apart: bool) -> None:
@@ -47,7 +47,7 @@ class Loops:
         self._loading: threading.Thread | None = None
 
     def prepare(self) -> None:
-        """Start loading them from the cache, or compiling."""
+        """Start loading the loops from the cache, or compiling them."""
         if loaded() or not self._apart:
             return
         complete = mark()
@@ -55,7 +55,7 @@ class Loops:
             self._loading = threading.Thread(target=load, daemon=True)
             self._loading.start()
             return
-        # -P: this package, not one of the same name in the working folder, as in a clone
+        # -P: run this package, not one of the same name in the working folder, such as a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self._compiling = subprocess.Popen(
             [sys.executable, "-P", "-m", "formulations.search.loops"], env=path, process_group=0,
@@ -63,28 +63,29 @@ class Loops:
         )  # fmt: skip
 
     def compiling(self) -> bool:
-        """Whether someone is still at it."""
+        """Whether the loops are still being compiled or loaded."""
         compiler, loader = self._compiling, self._loading
         return (compiler is not None and compiler.poll() is None) or (
             loader is not None and loader.is_alive()
         )
 
     def ready(self, over: Callable[[], bool]) -> bool:
-        """Wait for them until it is over; whether they are there."""
+        """Wait for the loops until ``over`` returns True; returns whether they are loaded."""
         with self._lock:
             prepared = self._compiling is not None or self._loading is not None
             while self.compiling() and not over():
                 time.sleep(POLL)
             if prepared and (self.compiling() or over()):
-                return False  # nothing is compiled here once it is over
+                return False  # too late to compile them in this process
             self._compiling = self._loading = None
             load()
         return True
 
     def close(self) -> None:
-        """End a compiler that is still at work; what it has compiled is kept for the next solve.
+        """Stop a compiler that is still running; the next solve can use what it has compiled.
 
-        Loading is waited for: a thread that is in Numba's libraries when Python ends aborts it.
+        Wait for loading to end, because Python aborts if it exits while a thread is in Numba's
+        libraries.
         """
         if self._loading is not None:
             self._loading.join()
@@ -94,7 +95,7 @@ class Loops:
 
 
 def waited_for(over: Callable[[], bool]) -> bool:
-    """Have the loops loaded or compiled, until it is over; whether they are there."""
+    """Load or compile the loops until ``over`` returns True; returns whether they are loaded."""
     loops = Loops(compile_apart=True)
     loops.prepare()
     try:
@@ -103,5 +104,5 @@ def waited_for(over: Callable[[], bool]) -> bool:
         loops.close()
 
 
-if __name__ == "__main__":  # compiled ahead, for an image or a fresh machine
+if __name__ == "__main__":  # compile ahead, for an image or a fresh machine
     load()

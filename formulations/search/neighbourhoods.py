@@ -59,7 +59,7 @@ class Descent:
         self._context, self._rng, self.target = context, random.Random(seed), target
         self._cap = cap
         self._keep = (context.keep if keep is None else keep).copy()
-        self._keep[start.options] |= context.instance.allowed[start.options]  # it may stay so
+        self._keep[start.options] |= context.instance.allowed[start.options]  # may keep its options
         self._chooser = Chooser(context.instance, self._keep, self._rng, sizes)
         self.placement = start
         self.load = compute_loads(context.instance, start)

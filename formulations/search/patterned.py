@@ -1,4 +1,5 @@
-"""Patterns as part of the search: bounds with certificates, and plans, between bound and plan."""
+"""Patterns as part of the search: bounds with certificates, and plans, from targets between the
+bound and the best plan."""
 
 from __future__ import annotations
 
@@ -12,22 +13,23 @@ from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
 
-#: Cases of one target, seconds to pack one choice, and how near bound and plan are near enough.
+#: Cases per target, seconds to pack one choice, and the gap between bound and plan to stop at.
 CASES, PACKING, NEAR = 200, 5.0, 1e-5
-#: The first step above the bound is its part by this; seconds in which something must be decided.
+#: The first step above the bound is the bound divided by this; seconds in which a first target must
+#: be decided.
 LEAST_STEP, FIRST = 200, 4.0
 
 
 def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) -> bool:
-    """Halve what is between the bound and the best plan; whether it may deliver more later.
+    """Bisect between the bound and the best plan; returns whether another turn may achieve more.
 
-    Each target is closed with a certificate, or gives options to pack into ranks. Where few large
-    shards fill a rank, this takes a second or two; where many small ones do, the first target
-    stays open. Work is not counted here, so that a work clock leaves it out. Patterns found are
-    kept in ``known`` for the next turn.
+    Each target is refuted with a certificate, or gives options to pack into ranks. Where few large
+    shards fill a rank, this takes a second or two; where many small ones do, the first target stays
+    open. Work is not counted here, so nothing is done under a work clock. Patterns found are kept
+    in ``known`` for the next turn.
     """
     clock = context.clock
-    # a certificate stands alone: options that the search ruled out meanwhile count
+    # a certificate must stand alone, so options that the search has ruled out are included
     instance = context.instance
     portions = None if clock.counts else portions_of(instance, instance.allowed)
     if portions is None or context.bound is None:
@@ -38,13 +40,13 @@ def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) 
         spent = clock.now() - start
         return context.over() or spent >= (amount if moved else min(amount, FIRST))
 
-    unit = portions.unit  # costs are multiples of it, so that targets between two are the lower
+    unit = portions.unit  # costs are multiples of it, so other targets are no use
     closed, value = -(-context.bound // unit) - 1, context.objective
     high = 2 * closed + 2 if value is None else -(-value // unit)
     step, missed = 1 + closed // LEAST_STEP, False
     while high - closed > max(1, int(NEAR * high)) and not over():
         middle = (closed + high) // 2
-        if not missed:  # low targets are fast: from the bound up, in growing steps
+        if not missed:  # low targets are fast, so go up from the bound in growing steps
             middle, step = min(middle, closed + step), 2 * step
         decision = decide(portions, (middle + 1) * unit - 1, known, over, CASES)
         if _lifted(context, decision):
@@ -56,7 +58,7 @@ def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) 
 
 
 def _lifted(context: Context, decision: Decision) -> bool:
-    """Take a bound whose certificate the checker accepts."""
+    """Adopt the bound if its certificate is accepted; returns whether it was."""
     if decision.certificate is None or context.certificate is None:
         return False
     certificate = _after(context.certificate, decision.certificate)
@@ -68,7 +70,8 @@ def _lifted(context: Context, decision: Decision) -> bool:
 
 
 def _after(first: Certificate, patterns: Certificate) -> Certificate:
-    """The same with the linear program's vector in front: its prices are read there."""
+    """The certificate of patterns with the linear program's vector first, where its prices are
+    read."""
     nodes = [
         {**node, "use": [v + 1 for v in node["use"]]} if "use" in node else node
         for node in patterns.nodes
@@ -83,7 +86,7 @@ def _place(
     target: int,
     over: Callable[[], bool],
 ) -> None:
-    """Pack the options that a target left; where memory is in the way, others."""
+    """Pack the options that a target left or, if they do not fit in memory, others that may."""
     for fits in (False, True):
         if fits:
             decision = decide(portions, target, set(), over, CASES, fits=True)

@@ -13,7 +13,7 @@ from scenarios.batch.scenario import Scenario
 from scenarios.batch.suite import AXES, Assertion, Where
 
 PICOSECONDS = 10**9
-"""In a millisecond."""
+"""Picoseconds in a millisecond."""
 _LABELS = {"objective": "objective_kind"}
 
 
@@ -38,7 +38,7 @@ def check_assertions(assertions: Iterable[Assertion], scenarios: Iterable[Scenar
     Raises
     ------
     BadInput
-        With the assertion's name.
+        When there is one; the message names the assertion.
     """
     known = list(scenarios)
     for assertion in assertions:

@@ -48,7 +48,7 @@ def execute(scenario: Scenario, key: str) -> dict[str, Any]:
     """
     try:
         if scenario.key() != key:
-            raise RuntimeError("the inputs or versions here are not those of whoever asked")
+            raise RuntimeError("the inputs or versions here differ from those of the caller")
         return {**_head(scenario, key), **_solve(scenario), "error": None}
     except Exception as error:  # kept in the record: one failure must not stop the others
         return failure(scenario, key, error)
@@ -92,7 +92,7 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
 
 
 def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
-    """The plan of one Instance, and how it was come by."""
+    """The plan of one Instance, and how it was obtained."""
     start = time.perf_counter()
     compiled = compile_for(model, cluster, scenario.objective)
     priced = time.perf_counter() - start
@@ -106,7 +106,7 @@ def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, 
 
 
 def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
-    """The plan of the best division into sharding groups; bounds and seconds are of all."""
+    """The plan of the best division into sharding groups; bounds and seconds are those of all."""
 
     def planned(compiled: Compiled, name: str, settings: Settings) -> Outcome:
         return solve(compiled.instance, name, settings)

@@ -22,7 +22,7 @@ Task = tuple[str, Scenario]
 """A scenario with its key."""
 
 PATIENCE, GRACE = 10, 120.0
-"""A process is killed after ten time limits plus two minutes, as its solver must hang."""
+"""A process is killed after ten time limits plus two minutes, because its solver must hang."""
 _TICK = 1.0
 
 

@@ -1,4 +1,4 @@
-"""A placement as text, to be sent between processes."""
+"""Placements as text, to be sent between processes."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds except ``seconds``.
 
-``best`` and ``best_bound`` are over all scenarios with the same inputs and objective. ``gap`` is
+``best`` and ``best_bound`` cover all scenarios with the same inputs and objective. ``gap`` is
 relative to ``best_bound``, so it is known also for formulations that prove nothing;
 ``certified_gap`` is relative to ``best_certified``, the largest bound certified by any of them;
-``own_gap`` to the scenario's own ``bound``. ``options`` is JSON, from which for example
+``own_gap`` to the scenario's own ``bound``. ``options`` is JSON, from which, for example,
 ``json_extract(options, '$.hbm_bins_per_device')`` selects a setting."""
 
 _READING = {
@@ -43,7 +43,7 @@ _READING = {
 
 
 def connect(folder: str | Path) -> sqlite3.Connection:
-    """The newest record of every scenario of a folder as the table ``results``, in memory.
+    """Open the newest record of every scenario of a folder as the in-memory table ``results``.
 
     The connection is read-only: ``ATTACH``, ``VACUUM INTO``, pragmas and changes are forbidden.
 

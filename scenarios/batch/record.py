@@ -1,4 +1,4 @@
-"""Validate records read from disk, as reports and assertions compute with them."""
+"""Validate records read from disk, because reports and assertions compute with them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_record(record: Record, folder: str | Path) -> Record:
     Raises
     ------
     BadInput
-        When they have not, because something other than a batch changed the file.
+        When they do not, because something other than a batch changed the file.
     """
     try:
         _Record.model_validate(record)

@@ -25,7 +25,7 @@ from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
-#: Most rounds in which scenarios are solved again from better plans of others.
+#: Most rounds in which scenarios are solved again from other scenarios' better plans.
 AGAIN = 20
 SUITE_FILE = "suite.json"
 """The suite, stored next to the results."""
@@ -95,7 +95,7 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     plans: bool = False,
     cache: str | Path | None = None,
 ) -> Batch:
-    """Solve the scenarios of a suite that a folder has no result of.
+    """Solve the scenarios of a suite for which a folder has no result.
 
     Scenarios with the same inputs start from each other's plans for other objectives, and are
     solved again if such a plan is better (:mod:`scenarios.batch.sharing`).
@@ -107,7 +107,7 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
     ----------
     suite
     output
-        Folder of the results; created where it is absent.
+        Folder of the results; created if it does not exist.
     folder
         Folder that the suite's relative paths start from.
     engine

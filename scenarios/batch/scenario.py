@@ -94,7 +94,7 @@ class Scenario:
         )  # fmt: skip
 
     def settings(self) -> Settings:
-        """Settings of the solve, with one worker, as batches run many solves at the same time."""
+        """Settings of the solve, with one worker, because batches run many solves at a time."""
         return Settings(
             time_limit=self.time_limit,
             work_limit=self.work_limit,
@@ -121,7 +121,8 @@ class Scenario:
     def key(self) -> str:
         """SHA-256 (hexadecimal) of inputs, objective, formulation, settings and versions.
 
-        For inputs that cannot be read, their names are hashed, as the failure is a result too.
+        If the inputs cannot be read, the error is hashed instead, because a failure is a result
+        too.
         """
         try:
             content: object = _content(*self._names())

@@ -1,9 +1,9 @@
 """Scenarios with the same inputs share plans that were made for different objectives.
 
 A scenario starts from the plan that is best for its own objective. If a better one appears after it
-was solved, it is solved again. Scenarios that are compared with each other share nothing: seeds,
-settings and formulations for the same objective. ``auto`` takes any formulation's plans, other
-proving formulations only their own, and baselines none.
+was solved, it is solved again. Scenarios with the same objective that differ in seed, settings or
+formulation are compared with each other, so they share nothing. ``auto`` takes any formulation's
+plans, other proving formulations only their own, and baselines none.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Plans:
                 yield key, scenario
 
     def _best(self, scenario: Scenario) -> tuple[int, str] | None:
-        """The least objective of a plan that a scenario may take, and the plan."""
+        """The lowest objective of the plans that a scenario may take, and its plan."""
         if registry.get(scenario.formulation).proves not in ("optimum", "optimum or gap"):
             return None
         found = [

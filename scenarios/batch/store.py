@@ -23,7 +23,8 @@ def read_records(folder: str | Path) -> Iterator[Record]:
     Raises
     ------
     BadInput
-        When an earlier line is no record, because something other than a batch changed the file.
+        When an earlier line is not a record, because something other than a batch changed the
+        file.
     """
     path = Path(folder) / FILE
     if not path.is_file():
@@ -100,7 +101,7 @@ class Store:
         return latest(self.folder)
 
     def _lock(self) -> None:
-        """Lock the file until it is closed, which any end of the process does."""
+        """Lock the file until it is closed, which happens however the process ends."""
         import fcntl
 
         try:

@@ -24,7 +24,7 @@ from milp_planner.pricing.profile import profile_names
 
 
 def _listed(value: Any) -> Any:
-    """A single value means a list of one."""
+    """A list; a single value becomes a list of one."""
     return as_tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
@@ -53,7 +53,7 @@ class Sweep(Spec):
     skew: Annotated[tuple[Alpha, ...], _List] = ()
     """Zipf exponent of the accesses, in place of the model's access statistics."""
     measured_skew: Annotated[tuple[Ratio, ...], _List] = ()
-    """Row-wise lookups of the busiest rank over the mean, on average, at the cluster's ranks."""
+    """Row-wise lookups of the busiest rank over the mean, on average, on the cluster's ranks."""
     peak_skew: Annotated[tuple[Ratio, ...], _List] = ()
     """The same in the worst batch, which determines memory."""
     sequence_length: Annotated[tuple[Positive, ...], _List] = ()
@@ -89,15 +89,14 @@ class Sweep(Spec):
     dim: Annotated[tuple[Count, ...], _List] = ()
     """Columns of every table."""
     outside_embeddings: Annotated[tuple[Bytes, ...], _List] = ()
-    """HBM that every rank needs outside the embeddings, in bytes; goes before what the model
-    says."""
+    """HBM that every rank needs outside the embeddings, in bytes; overrides the model's own."""
     hbm_percent: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage of every rank's HBM to reserve; as this and the following, a field of the
     cluster's reservations."""
     min_headroom: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
     fragmentation: Annotated[tuple[Percent, ...], _List] = ()
-    """Percentage of every rank's HBM that the allocator holds and cannot give."""
+    """Percentage of every rank's HBM that the allocator holds but cannot provide."""
     dense_parameter_bytes: Annotated[tuple[Bytes, ...], _List] = ()
     """Bytes of the dense parameters on one rank."""
     dense_multiple: Annotated[tuple[Multiple, ...], _List] = ()
@@ -114,13 +113,13 @@ class Sweep(Spec):
     """Further DDR to reserve per machine."""
 
     sharding_group_size: Annotated[tuple[Literal["all", "auto"] | Count, ...], _List] = ()
-    """Ranks of a sharding group; ``all``: the cluster is not divided."""
+    """Ranks in a sharding group; ``all``: the cluster is not divided."""
     layout: Annotated[tuple[Layout | Literal["auto"], ...], _List] = ()
     """How groups lie in the cluster; as this and the following, a field of its ``two_d``."""
     strategy: Annotated[tuple[Strategy | Literal["auto"], ...], _List] = ()
-    """Whether replicas keep part of their rows only, between forward and backward pass."""
+    """Whether replicas keep only part of their rows between forward and backward pass."""
     sync_interval: Annotated[tuple[Count | Literal["never"], ...], _List] = ()
-    """Steps from one averaging of replicas to the next."""
+    """Steps between two averagings of the replicas."""
 
     @model_validator(mode="after")
     def _profiles_exist(self) -> Sweep:
@@ -164,7 +163,7 @@ class Assertion(Spec):
     ddr_headroom: Percent | None = None
     """Least percentage of usable DDR that the plan leaves free on every machine."""
     hbm_used: Annotated[tuple[Percent, Percent], BeforeValidator(as_tuple)] | None = None
-    """Least and most percentage of the fullest rank's whole HBM in use, with what is outside the
+    """Least and most percentage of the fullest rank's HBM in use, including what lies outside the
     embeddings."""
     modes: dict[Name, Mode] = Field(default_factory=dict)
     """Mode that each of the tables named must have."""
@@ -196,7 +195,7 @@ class Suite(Spec):
     name: Name
     """Name of the suite."""
     description: str = ""
-    """What it is for."""
+    """What the suite is for."""
     models: Annotated[tuple[Text, ...], _List] = ()
     """Shipped names, ``generated:…``, or paths of YAML files next to the suite."""
     clusters: Annotated[tuple[Text, ...], _List] = ()
@@ -214,7 +213,7 @@ class Suite(Spec):
     objectives: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("step_time",)
     """What is minimised."""
     formulations: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("auto",)
-    """How it is solved."""
+    """The formulations that solve each scenario."""
     seeds: Annotated[
         tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], _List, Field(min_length=1)
     ] = (0,)
@@ -296,7 +295,7 @@ def find_suite(name: str) -> tuple[Suite, Path]:
     Raises
     ------
     BadInput
-        With the nearest name when there is no such suite, or when the file is wrong.
+        When there is no such suite (the message has the nearest name), or the file is wrong.
     """
     shipped = suites()
     path = shipped.get(name, Path(name))

@@ -35,7 +35,7 @@ def vary_model(
     hot_ids
         With skew: for this many rows, the k-th most popular row has id k.
     ranks
-        Number of ranks for which measured and peak skew are given: the cluster's.
+        Number of ranks for which measured and peak skew are given, which is the cluster's.
 
     Raises
     ------

@@ -4,15 +4,15 @@ Published (mlcommons/training PR 889: the comments of ``yambda_5b.gin`` and the 
 eight MI350X, 32 ranks of 1024 samples; album_id loads its hot rank 2.8 times the mean when
 row-wise, artist_id 1.3 times. With the stock fp16 codec, which clamps a full fp32 copy, the job
 died at window 235 on a temporary of 42.7 million rows. With a codec that casts first it died near
-window 248: the hot rank stood at 208 to 238 GiB, then 16 GiB were free, then it needed more than
-288. With album_id and artist_id column-wise, 16 columns a shard, it sat at 58%.
+window 248: the hot rank used 208 to 238 GiB, then 16 GiB were free, then it needed more than 288.
+With album_id and artist_id column-wise, in shards of 16 columns, it used 58%.
 
-Method: what the hottest rank holds of embeddings and their exchange is the ledger's, of the shipped
-model with every table in HBM, at the fullest moment of a step. What it holds besides is calibrated
-on the 58% alone, with the low-memory codec, as the fixes came in the order of their windows; the
-model states it as ``outside_embeddings``. Nothing else is fitted.
+Method: the ledger gives what the hottest rank holds of embeddings and their exchange, for the
+shipped model with every table in HBM, at the fullest moment of a step. What the rank holds besides
+is calibrated on the 58% alone, with the low-memory codec, because the fixes came in the order of
+their windows; the model states it as ``outside_embeddings``. Nothing else is fitted.
 
-``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md and its figure from it.
+``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md and its figure from this module.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ PUBLISHED = {
 }
 """What the hot rank held, row-wise with the low-memory codec."""
 LENGTHS = {
-    2627: "2.69 million ids a rank and table, measured on batches of 1024: the model's",
+    2627: "2.69 million ids per rank and table, measured on batches of 1024: the model's",
     2663: "the history that the default strategy (interleaved) gathers, as measured",
     4085: "the history that the strategy last_n gathers, as measured",
     2048: "max_seq_len of the first runs",
     2039: "history_length of the first runs",
     1638: "40% of 4096, the fill of the B200 log",
 }
-"""Ids a sample of the three sequence tables, with their sources."""
+"""Ids per sample of the three sequence tables, with their sources."""
 MOVED = ("artist_id", "album_id")
 SEQUENCES = ("item_id", *MOVED)
 
@@ -68,11 +68,11 @@ class Hot:
     Attributes
     ----------
     moments : dict of str to int
-        All that is alive at each moment of a step.
+        Everything alive at each moment of a step.
     entries : dict of str to int
-        The ledger's entries at the fullest of them.
+        The ledger's entries at the fullest moment.
     rows : float
-        Embeddings it returns in the worst step, in full rows.
+        Embeddings that the rank returns in the worst step, in full rows.
     """
 
     moments: dict[str, int]
@@ -87,7 +87,7 @@ class Hot:
 
 @cache
 def run() -> tuple[Model, Cluster]:
-    """The shipped model on the 32 ranks of the run, whose hosts had no memory to give."""
+    """The shipped model on the 32 ranks of the run, whose hosts had no memory to spare."""
     cluster = vary_cluster(catalog.find_cluster("4x8xmi350x"), {"ddr": 0})
     return catalog.find_model("dlrmv4-yambda5b"), cluster
 
@@ -106,13 +106,14 @@ def hot(
     Parameters
     ----------
     column_wise : tuple of str
-        Tables cut into one shard of columns a rank; all others are row-wise.
+        Tables cut into one shard of columns per rank; all others are row-wise.
     codec : {"stock", "low_memory"}
     peak : float, optional
-        Load of the hot rank over the mean in the worst batch, of artist_id and album_id where they
+        Load of the hot rank over the mean in the worst batch, for artist_id and album_id where they
         are row-wise; by default their measured averages, with the tail that the planner assumes.
     batch, length, dedup
-        Samples a rank, ids a sample of the sequence tables, and whether equal ids are sent once.
+        Samples per rank, ids per sample of the sequence tables, and whether equal ids are sent
+        once.
     """
     model, cluster = run()
     axes: dict[str, Any] = {
@@ -144,12 +145,12 @@ def hot(
 
 
 def calibrated() -> int:
-    """Bytes outside the embeddings that make the column-wise run 58%."""
+    """Bytes outside the embeddings with which the column-wise run uses 58%."""
     return int(COLUMN_WISE_SHARE * CAPACITY) - hot(MOVED).need
 
 
 def outside() -> int:
-    """The same as the shipped model states it."""
+    """Bytes outside the embeddings, as the shipped model states them."""
     said = run()[0].outside_embeddings
     assert said is not None
     assert said.measured_peak is not None
@@ -162,13 +163,13 @@ def burst(length: float = 2627) -> float:
 
 
 def peak_for(total: int) -> float:
-    """Load over the mean at which the hot rank, row-wise with the low-memory codec, holds so many
-    bytes in all."""
+    """Load over the mean at which the hot rank, row-wise with the low-memory codec, holds ``total``
+    bytes."""
     return _least(lambda peak: hot(peak=peak).need + outside(), total)
 
 
 def _least(grows: Callable[[float], float], wanted: float) -> float:
-    """Where a function that grows reaches a value, between 1 and the number of ranks, to 1e-4."""
+    """Where an increasing function reaches a value, between 1 and the number of ranks, to 1e-4."""
     low, high = 1.0, float(run()[1].num_ranks)
     while high - low > 1e-4:
         middle = (low + high) / 2
@@ -177,12 +178,12 @@ def _least(grows: Callable[[float], float], wanted: float) -> float:
 
 
 def kept() -> int:
-    """What a plan may use of a rank: all but the headroom that must stay free."""
+    """Bytes of a rank that a plan may use: all but the headroom that must stay free."""
     return int(CAPACITY * (1 - run()[1].reservations.min_headroom / 100))
 
 
 def largest_batch(peak: float) -> int:
-    """Samples a rank with which the burst still fits, row-wise with the low-memory codec."""
+    """Samples per rank with which the burst still fits, row-wise with the low-memory codec."""
     low, high = 0, 1024
     while high - low > 1:
         middle = (low + high) // 2

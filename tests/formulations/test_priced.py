@@ -124,7 +124,7 @@ def test_a_fraction_is_rounded_up() -> None:
 def test_refusals() -> None:
     """A price below zero, one too large, and one on top of another."""
     instance = one(Objective.STEP_TIME)
-    with pytest.raises(InstanceError, match="needs 0 or more"):
+    with pytest.raises(InstanceError, match="must be 0 or more"):
         priced(instance, Fraction(-1))
     with pytest.raises(InstanceError, match=r"2\^53"):
         priced(instance, Fraction(2**53))

@@ -43,12 +43,13 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
 
     Options (``settings.options``):
 
-    - ``variant``: ``merged`` (default: 100 × 25 bins per device, float32, a proposal a bin of the
-      first axis) or ``first`` (100 × 50, 1,024 at most on an axis, float64, a proposal a cell).
+    - ``variant``: ``merged`` (default: 100 × 25 bins per device, float32, one proposal per bin of
+      the first axis) or ``first`` (100 × 50, at most 1,024 on an axis, float64, one proposal per
+      cell).
     - ``hbm_bins_per_device``, ``ddr_bins_per_device``: other bins; ``mem_bins_per_device`` is the
       original's old name for the first and wins over it. ``axis_cap``: most bins on an axis.
     - ``axes``: the resources of the two axes, ``("hbm", "ddr")`` by default.
-    - ``fusion_aware``: one level a fusion group inside the dynamic programme (ours); it runs on
+    - ``fusion_aware``: one level per fusion group inside the dynamic programme (ours); it runs on
       an eighth of the bins first.
     - ``select``: ``best`` (default: all proposals are placed and rated, as TorchRec's planner
       does) or ``cheapest`` (by increasing sum of costs, the first that can be placed).
@@ -70,7 +71,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     found = Found(tells=chosen.rank_by == instance.objective)
     grids: list[Grid] = []
     if all(len(o) for o in problem.options):
-        # The original's first proposal; by cheapest it is the last resort instead.
+        # The original's first proposal; with ``cheapest`` it is the last resort instead.
         cheapest = chosen.select == Select.CHEAPEST
         if not cheapest and _proposes_smallest(problem):
             search(partitioner, [problem.smallest], settings, clock, found=found)
@@ -135,7 +136,7 @@ def _run(
     clock: Clock,
     found: Found,
 ) -> None:
-    """One run on one grid; what it finds and why it stops is noted in ``found``."""
+    """Run once on a grid; ``found`` records what the run finds and why it stops."""
     first = problem.chosen.select == Select.CHEAPEST
     try:
         programme = Programme(problem, grid, clock.over)
@@ -161,7 +162,7 @@ class _Hopeless:
         rating = self._found.rating
         if rating is None or not self._usable:
             return np.zeros(len(states), dtype=bool)
-        # Sums of thousands of float32 stay within 0.1 %; those inside it are rated exactly.
+        # Sums of thousands of float32 are within 0.1 %; states that near are rated exactly.
         hopeless: np.ndarray = end.cost[states].astype(np.float64) * 0.999 >= rating * self._ranks
         self._found.proposed += int(hopeless.sum())
         self._found.skipped += int(hopeless.sum())

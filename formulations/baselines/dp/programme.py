@@ -77,7 +77,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class DPSettings:
-    """What the caller asks of ``dp``; see :func:`formulations.baselines.dp.solve` for each."""
+    """The caller's options for ``dp``; see :func:`formulations.baselines.dp.solve`."""
 
     variant: Variant
     bins: tuple[int, int]
@@ -97,7 +97,7 @@ class DPSettings:
 
 
 def read_settings(instance: Instance, given: OwnSettings) -> DPSettings:
-    """Fill in what the caller leaves open.
+    """Fill in the options that the caller leaves out.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def read_settings(instance: Instance, given: OwnSettings) -> DPSettings:
 
 _ELSEWHERE = "cpsat, mip and scale cover every shape"
 _BATCH = 256
-#: Working bytes a cell (dense and sparse arrays of one step), and of a remembered state.
+#: Working bytes of a cell (dense and sparse arrays of one step), and of a remembered state.
 _CELL_BYTES, _STATE_BYTES = 100, 37
 
 
@@ -143,7 +143,7 @@ class Axis:
     total : int
         Σ of the capacities of all places: the budget.
     largest : int
-        What one shard may use at most before its option is dropped.
+        The most that one shard may use; options with a larger shard are dropped.
     use, peak : int64 array [options]
         Σ over an option's shards; its largest shard.
     """
@@ -175,9 +175,9 @@ def make_axes(instance: Instance, facts: OptionFacts, names: Sequence[str]) -> t
 
     The second axis is host memory, which ranks of one machine share: given per rank, one shard is
     still compared with its machine's sum (as published). Resources ``NAME@…`` limit one memory at
-    different moments; its axis counts the most an option uses at any, and the least capacity. An
-    option that needs a resource of which
-    there is none is dropped; the original has no rule for it, since its enumerator makes none.
+    different moments; its axis takes an option's largest use at any moment, and the least capacity.
+    An option that needs a resource with no capacity is dropped; the original has no rule for such
+    options, because its enumerator makes none.
 
     Raises
     ------
@@ -229,7 +229,7 @@ class Problem:
     tables : list of int
         In the order of their smallest option, as the original meets them.
     options : list [tables of the instance] of int64 array
-        Allowed options by increasing total memory; what fits nowhere is still here.
+        Allowed options by increasing total memory, including those that fit nowhere.
     """
 
     instance: Instance
@@ -357,7 +357,7 @@ class Programme:
         Parameters
         ----------
         hopeless : callable
-            Given final states, which of them need not be proposed any more.
+            Returns which of the given final states need not be proposed any more.
         """
         order = self.order()
         for first in range(0, len(order), _BATCH):

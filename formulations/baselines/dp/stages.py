@@ -14,9 +14,9 @@ from formulations.clock import OutOfTime
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, IntArray
 
-#: Combinations of levels that are tried for tables tied together by fusion groups.
+#: Most combinations of levels tried for tables tied together by fusion groups.
 MAX_COMBINATIONS = 4096
-#: Bytes that a remembered step takes a state.
+#: Bytes per state of a remembered step.
 _STEP_BYTES = 5
 
 
@@ -35,12 +35,12 @@ class Trellis:
     memory : int
         Bytes for remembered steps.
     over : callable
-        Asked before every table; True ends the run.
+        Called before every table; True ends the run.
 
     Raises
     ------
     OutOfTime
-        When ``over`` says so.
+        When ``over`` returns True.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class Stage:
     ----------
     tables : list of int
     combinations : list of list of Choices
-        One where the tables' choices do not depend on each other.
+        A single one if the tables' choices do not depend on each other.
     run : callable
-        A Trellis of some choices.
+        Builds a Trellis for given choices.
     grid : Grid
 
     Attributes
@@ -189,7 +189,7 @@ def fusion_components(instance: Instance, tables: Sequence[int]) -> list[list[in
 def combinations_of_levels(
     instance: Instance, tables: Sequence[int], choices: dict[int, Choices]
 ) -> list[list[Choices]]:
-    """What is left of the tables' choices at every combination of levels of their groups.
+    """The tables' remaining choices for every combination of levels of their groups.
 
     Raises
     ------

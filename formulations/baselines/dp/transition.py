@@ -12,9 +12,9 @@ from formulations.instance import IntArray
 
 FloatArray = NDArray[np.floating]
 
-#: Candidates that are looked at together.
+#: Candidates processed together.
 _CHUNK = 65_536
-#: Candidates of one step that are kept for its second pass instead of found again.
+#: Up to this many candidates of a step are kept for its second pass; otherwise it recomputes them.
 _KEPT = 1_000_000
 
 
@@ -99,9 +99,10 @@ def origin(dtype: type[np.floating]) -> Cells:
 def step(cells: Cells, choices: Choices, grid: Grid) -> tuple[Cells, Steps]:
     """Add one table: the cheapest state of every reachable cell.
 
-    Equal costs go to the earliest state, then the earliest choice: the order of a plain loop over
-    states and, inside, choices. Two passes, over few candidates at a time to keep memory at a few
-    arrays of ``k``: first the lowest cost of every cell, then the earliest candidate that has it.
+    Of equal costs, the earliest state wins, then the earliest choice: the order of a plain loop
+    over states and, inside it, choices. There are two passes, over few candidates at a time to keep
+    memory at a few arrays of ``k``: the first finds the lowest cost of every cell, the second the
+    earliest candidate that has it.
 
     Returns
     -------
@@ -145,10 +146,10 @@ def _window(cells: Cells, choices: Choices, grid: Grid) -> tuple[int, int]:
 def _candidates(
     cells: Cells, choices: Choices, grid: Grid
 ) -> Iterator[tuple[IntArray, IntArray | np.int64, IntArray]]:
-    """States, choices (one, or one a state) and the cells that they lead to, inside the grid.
+    """States, choices (one, or one per state) and the cells that they lead to, inside the grid.
 
-    Few states are taken with many choices at a time, many states with one: arrays long enough to
-    be fast, short enough to stay in the processor's cache where they can.
+    Few states are combined with many choices at a time, many states with one choice. The arrays are
+    then long enough to be fast, and if possible short enough to stay in the processor's cache.
     """
     together = max(1, min(_CHUNK // max(1, len(cells)), len(choices.option)))
     if together == 1:

@@ -42,7 +42,7 @@ class SortBy(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Options with ranks, before it is known whether anybody wants the Placement.
+    """Options with ranks; :meth:`placement` makes a Placement of them where it is needed.
 
     Attributes
     ----------
@@ -91,13 +91,13 @@ class Partitioner:
         self._astray = [option for option, ranks in self._pinned.items() if ranks is None]
 
     def partition(self, options: IntArray, within: Instance | None = None) -> Partition | None:
-        """Place one option a table; None when a shard finds no rank, or a pin names wrong ones.
+        """Place one option per table; None when a shard finds no rank, or a pin names wrong ones.
 
         Parameters
         ----------
         options : int64 array [tables]
         within : Instance, optional
-            The same instance with other capacities, to count instead.
+            The same instance with other capacities, which then apply.
         """
         load, use, off, _ = self._blocks.base(options)
         state = State(within or self.instance, self._places, load, use, off)
@@ -142,8 +142,8 @@ class Partitioner:
 
 
 def _place(heap: RankHeap, block: FreeBlock) -> list[int] | None:
-    """Each shard on the least loaded rank where it fits; None, and nothing placed, if one does
-    nowhere."""
+    """Put each shard on the least loaded rank where it fits; None, with nothing placed, if a shard
+    fits nowhere."""
     ranks: list[int] = []
     for shard in block.shards:
         rank = heap.place(shard, set(ranks) if block.distinct else frozenset())
@@ -241,7 +241,7 @@ class BalancedPartitioner(Partitioner):
         self._hbm = hbm.index(True)
 
     def partition(self, options: IntArray, within: Instance | None = None) -> Partition | None:
-        """Place one option a table; see :meth:`Partitioner.partition`."""
+        """Place one option per table; see :meth:`Partitioner.partition`."""
         best = super().partition(options, within)
         if best is None:
             return None

@@ -1,5 +1,5 @@
-"""TorchRec's proposers on an Instance, and what is made of their proposals: placed one after
-another, as its planner loop does, and the best as an Outcome.
+"""TorchRec's proposers on an Instance; their proposals are placed one after another, as in its
+planner loop, and the best becomes an Outcome.
 
 A proposer yields int64 arrays [proposals, tables] of global option indices, in the order in which
 TorchRec 1.8.0 (``torchrec/distributed/planner/proposers.py``) would propose them; tables and
@@ -69,7 +69,8 @@ def greedy_by_total(instance: Instance, facts: OptionFacts) -> Iterator[IntArray
 
 
 def _greedy(instance: Instance, facts: OptionFacts, score: IntArray) -> Iterator[IntArray]:
-    """Cheapest option a table; then, step by step, the table that stores most takes its next one.
+    """Start with each table's cheapest option; in every step, the table that stores most takes its
+    next option.
 
     "Stores most" compares (largest shard, sum) resource by resource; a table whose current option
     stores nothing, or that has no next option, stays.
@@ -149,7 +150,7 @@ Proposals = Iterable[IntArray]
 
 @dataclass
 class Found:
-    """What a search over proposals saw.
+    """The result of a search over proposals.
 
     Attributes
     ----------
@@ -158,7 +159,7 @@ class Found:
     rating : int or None
         Its objective.
     stopped_by : StoppedBy
-        ``EXHAUSTED`` when every proposal was looked at (or the first good one was wanted).
+        ``EXHAUSTED`` when every proposal was seen (or the search ended at the first that fits).
     proposed, skipped, placed, accepted : int
         Proposals seen; not placed because their bound could not beat the best; placed on ranks;
         better than all before.
@@ -209,9 +210,9 @@ def search(
     settings : Settings
     clock : Clock
     first : bool
-        Stop at the first proposal that can be placed instead of looking at all.
+        Stop at the first proposal that can be placed, instead of trying all.
     found : Found, optional
-        What an earlier search saw; continued.
+        The result of an earlier search, to be continued.
     threshold : int, optional
         End when more proposals in a row than this rate worse than the best of this search (as
         TorchRec's ``GreedyProposer`` does); then every proposal is placed.

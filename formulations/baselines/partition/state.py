@@ -1,5 +1,5 @@
-"""The blocks of chosen options, unpacked once; what is left at every place, and the load of every
-rank, while shards are placed."""
+"""The blocks of chosen options, unpacked once; the remaining capacity of every place and the load
+of every rank, while shards are placed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class State:
         return all(self.left[i][self.place_of[i][rank]] >= amount for i, amount in shard[1])
 
     def put(self, shard: Shard, rank: int) -> None:
-        """Place one shard; the caller has asked :meth:`fits`."""
+        """Place one shard; the caller has checked :meth:`fits`."""
         cost, uses = shard
         self.load[rank] += cost
         for index, amount in uses:
@@ -134,8 +134,8 @@ _CACHE = 8_000_000
 class FreeBlock:
     """A block whose place the partitioner chooses.
 
-    ``shards`` has one entry a position; one a *local* position for ``ONE_MACHINE``, where a
-    shared entry is a list of one.
+    ``shards`` has one entry per position or, for ``ONE_MACHINE``, per position on one machine; a
+    shared entry is then a list of one.
     """
 
     whole: bool

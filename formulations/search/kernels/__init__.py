@@ -1,10 +1,11 @@
-"""The compiled loops of the search: loads in place, moves tried and taken back.
+"""The compiled loops of the search: they update loads in place, and try and undo moves.
 
 Penalty: Σ over ranks and phases of max(0, cost − T_p)/T + c·Σ over places of
-max(0, use/capacity − 1), c the capacity weight. T is the sum of T_p, and moves shift it between
-the phases (one, but under ``step_time``). Sums are kept in integers; only the penalty is a float.
+max(0, use/capacity − 1), where c is the capacity weight. T is the sum of T_p, which moves shift
+between phases (``step_time`` has several, other objectives one). Sums are integers; only the
+penalty is a float.
 
-What Python calls is imported here; how loops are written, ``compiled`` says.
+The functions that Python calls are imported here; ``compiled`` describes how loops are written.
 """
 
 from formulations.search.kernels.annealing import anneal, select, temper

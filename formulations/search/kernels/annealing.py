@@ -29,15 +29,15 @@ from formulations.search.kernels.tables import assignments_of, put_table
 from formulations.search.kernels.targets import aim, record, shift_target
 from formulations.search.kernels.views import old_option_of
 
-#: Penalties below this are looked at exactly.
+#: A running penalty below this is recomputed exactly.
 _NOTHING = 1e-9
-#: Of 100 moves under ``step_time``, those that give some of a phase's target to another.
+#: Of 100 moves under ``step_time``, those that shift some of a phase's target to another phase.
 SHIFTS = 2
 
 
 @kernel
 def _one_move(a, w, choice_start, choice, heat, mix):
-    """One random move; the change of the penalty (0 where it is taken back)."""
+    """Make one random move; returns the change of the penalty (0 if the move is undone)."""
     if a[PEAKS] > 1 and draw(a, 100) < SHIFTS:
         return shift_target(a, w, heat)
     table, kind = draw(a, a[TABLES]), draw(a, 100)
@@ -88,26 +88,27 @@ def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
 @entry
 def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
     """Place tables, then make moves ``span[0]`` to ``span[1]`` of ``span[2]``, cooling
-    geometrically; the penalty at the end.
+    geometrically; returns the penalty at the end.
 
     Parameters
     ----------
     order : int64 array
-        Tables to place first, at ``OLD_OPTION``: at ``OLD_PLACE``, or (``mix[7]`` above 0) where
-        they are least penalised of so many places.
+        Tables to place first, with the options in ``OLD_OPTION``: at the places in ``OLD_PLACE``
+        or, if ``mix[7]`` is positive, at the least penalised of that many places.
     choice_start, choice : int64 arrays
         Options that moves choose from, by table.
     span : three ints
     heats : two floats
         Temperatures at the first and at the last of all moves.
     mix : eight ints
-        Of 100 moves, those below mix[0] change an option, below mix[1] move a shard, below mix[4]
-        swap two; of 100 of the others, those below mix[5] pack some ranks anew, below mix[6] after
-        an option was changed, the rest ruin and put back. mix[2] places are looked at for a shard
-        of an option, mix[3] for a single one.
+        Thresholds for two random numbers from 0 to 99. By the first, a move below mix[0] changes an
+        option, below mix[1] moves a shard, below mix[4] swaps two shards. For the others the second
+        decides: below mix[5] they repack some ranks, below mix[6] they change an option and then
+        repack, and the rest ruin and put back. mix[2] is the number of places tried for each shard
+        of an option, mix[3] for a single shard.
     limits : two floats
-        A plan without penalty is kept and the target lowered by this share below it; one as cheap
-        as the second ends the run.
+        After a plan without penalty, the target is set below its objective by the first as a share;
+        an objective of at most the second ends the run.
     """
     return _anneal(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
@@ -117,7 +118,7 @@ def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
 
 @kernel
 def _select(a, replica):
-    """Let the names point to the sections of a replica."""
+    """Make the names point to the sections of a replica."""
     shift = (replica - a[REPLICA]) * a[STATE]
     a[LOAD] += shift
     a[LIMIT] += shift
@@ -131,7 +132,7 @@ def _select(a, replica):
 
 @entry
 def select(a, replica):
-    """Let the names point to the sections of a replica."""
+    """Make the names point to the sections of a replica."""
     _select(a.ctypes, replica)
 
 
@@ -156,7 +157,7 @@ def _temper(a, w, choice_start, choice, ladder, slot, left, count, rounds, burst
 
 @entry
 def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, limits):
-    """Anneal replicas, each at its own temperature, and exchange them between neighbours.
+    """Anneal replicas, each at its own temperature, and exchange neighbours' temperatures.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, l
     slot : int64 array
         Replica at each temperature.
     left : float64 array
-        Set to the penalty of each.
+        Receives the penalty of the replica at each temperature.
     rounds, burst : int
-        Exchanges, and moves of every replica before each.
+        Number of exchanges, and moves of every replica before each.
     """
     _temper(
         a.ctypes, w.ctypes, choice_start.ctypes, choice.ctypes, ladder.ctypes, slot.ctypes,

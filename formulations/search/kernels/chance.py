@@ -1,4 +1,4 @@
-"""Numbers drawn, and whether a change is accepted."""
+"""Random numbers, and whether a change is accepted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from formulations.search.kernels.compiled import kernel
 
 @kernel
 def draw(a, below):
-    """A number in [0, below), by xorshift."""
+    """A random number in [0, below), by xorshift."""
     x = np.uint64(a[RANDOM])
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)

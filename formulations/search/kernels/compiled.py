@@ -1,11 +1,11 @@
-"""How the loops are compiled, and where what is compiled is kept.
+"""How the loops are compiled, and where the compiled code is kept.
 
 ``a`` holds everything in one int64 array (:mod:`formulations.search.anneal_data`: ``a[NAME]`` is
-a number, or where a section begins), ``w`` what a unit of excess weighs at every place: with few
-arguments, calls stay cheap and compiling stays short. Every function releases the GIL.
+a number, or the beginning of a section), and ``w`` the weight of a unit of excess at every place.
+Few arguments keep calls cheap and compilation short. Every function releases the GIL.
 
-Numba's cache of a file does not see that what it calls in another has changed. So what is compiled
-is kept in a folder that is named after the text of all files of loops.
+Numba's cache does not notice that a function called in another file has changed. So the compiled
+code is kept in a folder named after a hash of all these files.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ _TYPES = {
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile for the types that go with the names of arguments (int64: any other name), when an
-    entry that is not in the cache calls it: an entry's cached code holds what it calls.
+    """Compile a function that other loops call, for one signature.
 
-    Once a function: left to the types it is called with, most would be compiled several times.
-    Arrays are pointers: an array costs seven arguments and four atomic counts of references at
-    every call.
+    The name of an argument determines its type (int64 unless listed). The function is compiled
+    when an entry that is not in the cache calls it; an entry's cached code contains the functions
+    it calls. With types inferred from calls, Numba would compile most functions several times.
+    Arrays are passed as pointers, because an array costs seven arguments and four atomic updates of
+    reference counts at every call.
     """
     signature = tuple(_TYPES.get(name, types.int64) for name in _names(function))
     lazy = njit(nogil=True)(function)
@@ -45,7 +46,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def entry(function: Callable[..., Any]) -> Any:
-    """Compile what Python calls: with arrays."""
+    """Compile a function that Python calls; it takes arrays."""
     kinds = (_TYPES.get(name, types.int64) for name in _names(function))
     arrays = tuple(k.dtype[::1] if isinstance(k, types.CPointer) else k for k in kinds)
     with _kept():
@@ -62,7 +63,7 @@ _FOLDER = loops_folder()
 
 @contextmanager
 def _kept() -> Iterator[None]:
-    """Numba's folder is ours while a loop of ours is compiled."""
+    """Set Numba's cache folder to ours while one of our loops is compiled."""
     before = config.CACHE_DIR
     if _FOLDER is not None:
         config.CACHE_DIR = str(_FOLDER)

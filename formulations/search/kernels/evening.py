@@ -1,4 +1,4 @@
-"""Memory is evened out, within an objective."""
+"""Even out the use of memory, within an objective."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from formulations.search.kernels.views import (
 
 @kernel
 def _at(a, assignment, place, load, wide):
-    """Whether an assignment's place is, or has a part in, the rank or machine of a load."""
+    """Whether an assignment lies, at least in part, on the rank or machine of a load."""
     machine = place if kind_of(a, assignment) else machine_of(a, place)
     if load >= a[MACHINE_LOAD]:
         return machine == (load - a[MACHINE_LOAD]) // wide
@@ -38,7 +38,8 @@ def _at(a, assignment, place, load, wide):
 
 @kernel
 def _relieves(a, w, table, load, wide, most):
-    """Whether a shard of a table leaves the place of a load for one that it leaves less full."""
+    """Move a shard of a table from the place of a load to one that stays less full; returns whether
+    it did."""
     first, end, at = assignments_of(a, table)
     for assignment in range(first, end):
         here, block = a[at + assignment], block_of(a, assignment)
@@ -69,7 +70,7 @@ def _relieves(a, w, table, load, wide, most):
 
 @kernel
 def _fullest(a, room, low, high, wide):
-    """The load with the largest share of its room, every limit set below that share; -1: none."""
+    """The load with the largest share of its room (-1: none); sets every limit below that share."""
     full, top = -1, 0.0
     for i in range(low, high, wide):
         share = a[a[LOAD] + i] / max(1, room[i])
@@ -84,7 +85,7 @@ def _fullest(a, room, low, high, wide):
 
 @kernel
 def _relieved(a, w, order, count, full, wide, most):
-    """Whether a shard of any table leaves the place of a load."""
+    """Move a shard of any table away from the place of a load; returns whether it did."""
     for n in range(count):
         if _relieves(a, w, order[n], full, wide, most):
             return True
@@ -104,17 +105,18 @@ def _even(a, w, room, order, count, low, high, wide, most):
 
 @entry
 def even(a, w, room, order, low, high, wide, most):
-    """Shards leave the place where a resource is fullest, as long as that lowers how full it is.
+    """Move shards away from the place where a resource is fullest, as long as the largest fill
+    falls.
 
     Parameters
     ----------
     room : int64 array
         The limit of every load.
     order : int64 array
-        Tables to ask, in turn.
+        Tables in the order in which to try them.
     low, high, wide : int
         Loads of the resource: every ``wide``-th from ``low`` to ``high``.
     most : int
-        What the objective may be.
+        The highest objective allowed.
     """
     _even(a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, most)

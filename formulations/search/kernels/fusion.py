@@ -1,4 +1,4 @@
-"""Tables that fuse keep one level: they change it together."""
+"""Fused tables have one level, which they change together."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from formulations.search.kernels.views import (
 
 @kernel
 def conflicts(a, option, old):
-    """Whether tables other than the one at ``old`` (-1: it is lifted) hold the option's fusion
-    group at another level."""
+    """Whether other tables hold the option's fusion group at another level; ``old`` is the table's
+    present option (-1: the table is lifted)."""
     group = group_of(a, option)
     if group < 0 or a[a[GROUP_LEVEL] + group] == level_of(a, option):
         return False
@@ -42,7 +42,7 @@ def conflicts(a, option, old):
 
 @kernel
 def _alike(a, option, other):
-    """Whether the places of one option serve the other."""
+    """Whether one option can take over the places of the other."""
     first, second = first_assignment(a, option), first_assignment(a, other)
     count = first_assignment(a, option + 1) - first
     if first_assignment(a, other + 1) - second != count:
@@ -61,18 +61,19 @@ def _alike(a, option, other):
 
 @kernel
 def option_count(a):
-    """How many options there are: as long as the sections by option."""
+    """Number of options, which is the length of each section by option."""
     return a[LEVEL] - a[GROUP]
 
 
 @kernel
 def at_level(a, table, choice_start, choice, like):
-    """The table's option at the group and level of ``like``, alike its own if there is one."""
+    """The table's option at the group and level of ``like`` (-1: none), if possible one that can
+    take over its places."""
     found = -1
     for i in range(choice_start[table], choice_start[table + 1]):
         option = choice[i]
         if (
-            option < option_count(a)  # others stand for homes
+            option < option_count(a)  # higher numbers stand for homes
             and group_of(a, option) == group_of(a, like)
             and level_of(a, option) == level_of(a, like)
         ):
@@ -85,7 +86,7 @@ def at_level(a, table, choice_start, choice, like):
 
 @kernel
 def change_level(a, w, choice_start, choice, like, heat, most):
-    """All tables of a fusion group take the level of an option together."""
+    """Move all tables of a fusion group to the level of an option together."""
     group, level, change, end = group_of(a, like), level_of(a, like), 0.0, a[TABLES]
     for t in range(a[TABLES]):
         old = option_of(a, t)

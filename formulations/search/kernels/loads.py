@@ -1,4 +1,5 @@
-"""Loads of ranks, machines and the cluster: what shards add, and what exceeds the limits."""
+"""Loads of ranks, machines and the cluster: what shards add, and by how much limits are
+exceeded."""
 
 from __future__ import annotations
 
@@ -32,15 +33,17 @@ from formulations.search.anneal_data import (
 from formulations.search.kernels.compiled import kernel
 from formulations.search.kernels.views import entry_of, kind_of, machine_of
 
-#: Tidying weighs a unit above any capacity by twice this; above the objective by far less.
+#: While tidying, a unit above a capacity weighs twice this; one above the objective, far less.
 BROKEN = 5e5
-#: Among equally penalised ranks the least loaded is taken: this much of its load counts.
+#: Share of a rank's load added to its penalty, so that of equally penalised ranks the least loaded
+#: is taken.
 _TIE = 1e-7
 
 
 @kernel
 def add(a, w, at, values, wide, times):
-    """Add ``times`` a row of values (at index ``values``) to loads from ``at`` on; the change."""
+    """Add ``times`` × a row of values (from index ``values``) to the loads from ``at`` on; returns
+    the change of the penalty."""
     change = 0.0
     load, limit = a[LOAD] + at, a[LIMIT] + at
     for f in range(wide):
@@ -55,7 +58,7 @@ def add(a, w, at, values, wide, times):
 
 @kernel
 def would_add(a, w, rank, entry):
-    """What one more shard on a rank would change, and a little for what the rank carries."""
+    """The change of the penalty by one more shard on a rank, plus a little for the rank's load."""
     change, wide, at = 0.0, a[WIDE], rank * a[WIDE]
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_RANK] + entry * wide
     for f in range(wide):
@@ -101,7 +104,7 @@ def on_assignment(a, w, assignment, place, times):
 
 @kernel
 def on_fixed(a, w, option, times):
-    """Put what an option puts on places that it does not choose."""
+    """Add what an option puts on places that it does not choose."""
     wide = a[CLUSTER_WIDE]
     change = add(a, w, a[CLUSTER_LOAD], a[CLUSTER] + option * wide, wide, times)
     if a[a[EVERYWHERE] + option]:
@@ -120,7 +123,7 @@ def on_fixed(a, w, option, times):
 
 @kernel
 def penalty_of(a, w):
-    """The whole penalty, from the loads."""
+    """The whole penalty, computed from the loads."""
     total = 0.0
     for i in range(a[LOADS]):
         total += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
@@ -138,7 +141,7 @@ def top_load(a, phase):
 
 @kernel
 def value_of(a):
-    """The objective, from the loads."""
+    """The objective, computed from the loads."""
     if a[PEAKS] == 0:
         return a[a[LOAD] + a[CLUSTER_LOAD]]
     value = 0

@@ -41,7 +41,8 @@ from formulations.search.kernels.views import (
 
 @kernel
 def _change_option(a, w, table, option, home, heat, most):
-    """A table takes an option, its shards where they are least penalised (or as in production)."""
+    """Give a table an option, with its shards where they are least penalised (or as in
+    production)."""
     change = keep_and_lift(a, w, table)
     if home:
         change += put_table(a, w, table, option, a[HOME])
@@ -55,7 +56,7 @@ def _change_option(a, w, table, option, home, heat, most):
 
 @kernel
 def move_shard(a, w, table, assignment, heat, most):
-    """One shard (or machine) goes where it is least penalised."""
+    """Move one shard (or machine) to where it is least penalised."""
     _, end, at = assignments_of(a, table)
     block, here = block_of(a, assignment), a[at + assignment]
     if is_pinned(a, block):
@@ -82,7 +83,7 @@ def move_shard(a, w, table, assignment, heat, most):
 
 @kernel
 def _admits(a, table, assignment, here, place):
-    """Whether an assignment may change to a place that another assignment leaves."""
+    """Whether an assignment may move to a place that another assignment leaves."""
     block = block_of(a, assignment)
     if is_pinned(a, block):
         return False
@@ -97,7 +98,7 @@ def _admits(a, table, assignment, here, place):
 
 @kernel
 def _exchange(a, w, one, i, other, j):
-    """Assignments i and j of two tables change places; the change of the penalty."""
+    """Swap the places of assignments i and j of two tables; returns the change of the penalty."""
     at, to = assignments_of(a, one)[2] + i, assignments_of(a, other)[2] + j
     p, q = a[at], a[to]
     change = on_assignment(a, w, i, p, -1) + on_assignment(a, w, j, q, -1)
@@ -109,7 +110,7 @@ def _exchange(a, w, one, i, other, j):
 
 @kernel
 def swap(a, w, one, i, other, j, heat):
-    """Two shards (or machines) change places."""
+    """Swap the places of two shards (or machines)."""
     p, q = a[assignments_of(a, one)[2] + i], a[assignments_of(a, other)[2] + j]
     if p == q or (kind_of(a, i) == 0) != (kind_of(a, j) == 0):
         return 0.0
@@ -126,7 +127,7 @@ def swap(a, w, one, i, other, j, heat):
 
 @kernel
 def move_table(a, w, table, choice_start, choice, heat, most):
-    """A table takes a random option, or returns to where it is in production."""
+    """Give a table a random option, or return it to its place in production."""
     low = choice_start[table]
     count = choice_start[table + 1] - low
     option = choice[low + draw(a, count)]

@@ -1,4 +1,4 @@
-"""Moves of several tables: ruin and put back, or pack some ranks anew."""
+"""Moves of several tables: ruin and put back, or repack some ranks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _busy_rank(a, w):
 
 @kernel
 def _on(a, table, rank):
-    """Whether an assignment of a table's option is at a rank (or at its machine)."""
+    """Whether a shard of a table that chose its place is on a rank (or on its machine)."""
     first, end, at = assignments_of(a, table)
     for assignment in range(first, end):
         place = a[at + assignment]
@@ -86,7 +86,7 @@ def _reinsert(a, w, table, choice_start, choice, most):
 
 @kernel
 def ruin(a, w, choice_start, choice, heat, most):
-    """Take some tables away from a busy rank, and put them back one after another."""
+    """Lift some tables, most of them from a busy rank, and put them back one after another."""
     rank, wanted, found, change = _busy_rank(a, w), 2 + draw(a, 4), 0, 0.0
     taken = a[RUINED]
     for _ in range(12 * wanted):
@@ -114,7 +114,7 @@ def ruin(a, w, choice_start, choice, heat, most):
 
 @kernel
 def _size(a, w, entry):
-    """How large a shard is: the shares of the capacities of a rank that it takes, summed."""
+    """The size of a shard: the sum of its shares of a rank's capacities."""
     total = 0.0
     for f in range(a[WIDE]):
         total += a[a[ENTRY_RANK] + entry * a[WIDE] + f] * w[f]
@@ -123,8 +123,8 @@ def _size(a, w, entry):
 
 @kernel
 def _gather(a, w, ranks, noise):
-    """Note the shards on some ranks (a[ranks - 1] many, from a[ranks] on), the largest first:
-    table, assignment, place, size in turn; how many."""
+    """List the shards on some ranks (a[ranks - 1] of them, from a[ranks] on), the largest first, as
+    table, assignment, place and size; returns the number of shards."""
     found, at = 0, a[REPACKED]
     for table in range(a[TABLES]):
         first, end, places = assignments_of(a, table)
@@ -153,7 +153,8 @@ def _gather(a, w, ranks, noise):
 
 @kernel
 def _some_ranks(a, rank):
-    """Note a rank and one to three others, drawn; where they are kept, their number before."""
+    """List a rank and up to three others, drawn at random; returns where the list begins, with
+    its length just before."""
     ranks = a[REPACKED] + 4 * MOST_REPACKED + 1
     a[ranks], many = rank, 1
     for _ in range(1 + draw(a, 3)):
@@ -169,7 +170,7 @@ def _some_ranks(a, rank):
 
 @kernel
 def _best_of(a, w, table, assignment, place, ranks):
-    """The least penalised of some ranks that may take an assignment lifted from a place, or −1."""
+    """The least penalised of the listed ranks that may take a lifted assignment; −1: none may."""
     _, end, _ = assignments_of(a, table)
     block, best, least = block_of(a, assignment), -1, np.inf
     for k in range(a[ranks - 1]):
@@ -188,8 +189,8 @@ def _best_of(a, w, table, assignment, place, ranks):
 
 @kernel
 def _repack(a, w, rank):
-    """Take all shards off a rank and a few others and pack them again, the largest first; the
-    change, and how many."""
+    """Lift all shards from a rank and a few others and pack them again, the largest first; returns
+    the change of the penalty and the number of shards."""
     ranks, noise = _some_ranks(a, rank), 1 << (8 + draw(a, 8))
     count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
     for i in range(count):
@@ -211,7 +212,7 @@ def _repack(a, w, rank):
 
 @kernel
 def _unpack(a, w, count):
-    """Put shards back to where they were before :func:`_repack`."""
+    """Put shards back where they were before :func:`_repack`."""
     at = a[REPACKED]
     for i in range(count):
         table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]
@@ -226,7 +227,7 @@ def _unpack(a, w, count):
 
 @kernel
 def repack_move(a, w, heat):
-    """Pack a busy rank and some others anew."""
+    """Repack a busy rank and some others."""
     change, count = _repack(a, w, _busy_rank(a, w))
     if accepted(a, change, heat):
         return change
@@ -236,7 +237,7 @@ def repack_move(a, w, heat):
 
 @kernel
 def option_and_repack(a, w, table, choice_start, choice, heat, most):
-    """A table takes another option, and the rank that suffers and some others are packed anew."""
+    """Give a table another option, then repack the rank that it overloads most and some others."""
     low = choice_start[table]
     option = choice[low + draw(a, choice_start[table + 1] - low)]
     if conflicts(a, option, option_of(a, table)):

@@ -1,4 +1,4 @@
-"""Places for shards: which may be taken, and the least penalised."""
+"""Places for shards: which are allowed, and which is penalised least."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from formulations.search.kernels.views import (
 
 @kernel
 def is_taken(a, table, end, assignment, place):
-    """Whether another assignment of the same block, before ``end``, sits there already."""
+    """Whether another assignment of the same block, before ``end``, is already there."""
     block = block_of(a, assignment)
     if not must_part(a, block):
         return False
@@ -68,14 +68,14 @@ def choose_place(a, w, table, end, assignment, low, high, most):
 
 @kernel
 def domain_of(a, assignment):
-    """Where in ``a`` the domain of an assignment begins and ends."""
+    """Begin and end of an assignment's domain in ``a``."""
     at = a[DOMAIN_START] + domain_number(a, assignment)
     return a[DOMAINS] + a[at], a[DOMAINS] + a[at + 1]
 
 
 @kernel
 def ranks_of(a, machine):
-    """Where in ``a`` the ranks of a machine begin and end."""
+    """Begin and end of a machine's ranks in ``a``."""
     at = a[MACHINE_START] + machine
     return a[MACHINE_RANKS] + a[at], a[MACHINE_RANKS] + a[at + 1]
 
@@ -100,9 +100,10 @@ def _admits_all(a, assignment, machine):
 
 @kernel
 def place_table(a, w, table, option, most):
-    """Put a lifted table at an option, every assignment where it is least penalised.
+    """Give a lifted table an option, and place every assignment where it is least penalised.
 
-    Returns the change of the penalty, infinite where shards that must part have too few places.
+    Returns the change of the penalty, infinite where there are too few places for shards that must
+    lie apart.
     """
     a[a[OPTION] + table] = option
     change, block, position = on_fixed(a, w, option, 1), -1, 0

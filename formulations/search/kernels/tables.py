@@ -1,4 +1,4 @@
-"""Tables are taken away and put back as they were."""
+"""Lift tables from their places, and put them back as they were."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from formulations.search.kernels.views import (
 
 @kernel
 def assignments_of(a, table):
-    """First assignment of a table's option, their end, and where an assignment's place is kept,
-    less the assignment."""
+    """First and end of a table's assignments, and the offset from an assignment to the index of its
+    place."""
     option = option_of(a, table)
     first = first_assignment(a, option)
     return first, first_assignment(a, option + 1), a[PLACE] + a[a[STATE_START] + table] - first
@@ -40,7 +40,7 @@ def assignments_of(a, table):
 
 @kernel
 def recount(a, w, table, moved):
-    """Let a table count as moved or not; the change of the penalty."""
+    """Count a table as moved or not; returns the change of the penalty."""
     if a[MOVES] < 0 or a[a[MOVED] + table] == moved:
         return 0.0
     a[a[MOVED] + table] = moved
@@ -50,7 +50,7 @@ def recount(a, w, table, moved):
 
 @kernel
 def is_away(a, table):
-    """1 where a table is not as it is in production, every block as a multiset of places."""
+    """1 if a table is not as in production, comparing the places of each block as a multiset."""
     now = home_of(a, table)
     if now == -2:
         return 0
@@ -71,13 +71,13 @@ def is_away(a, table):
 
 @kernel
 def has_moved(a, table):
-    """1 where a table counts as moved: where moves are limited, and it is not at home."""
+    """1 if a table counts as moved: moves are limited, and it is not as in production."""
     return 0 if a[MOVES] < 0 else is_away(a, table)
 
 
 @kernel
 def lift(a, w, table):
-    """Take a table away."""
+    """Lift a table from its places; returns the change of the penalty."""
     change, option = recount(a, w, table, 0), option_of(a, table)
     change += on_fixed(a, w, option, -1)
     first, end, at = assignments_of(a, table)
@@ -90,7 +90,7 @@ def lift(a, w, table):
 
 @kernel
 def keep_and_lift(a, w, table):
-    """Take a table away, noting where it was to put it back."""
+    """Lift a table, and remember its option and places so that :func:`undo` can restore them."""
     a[a[OLD_OPTION] + table] = option_of(a, table)
     for i in range(a[a[STATE_START] + table], a[a[STATE_START] + table + 1]):
         a[a[OLD_PLACE] + i] = a[a[PLACE] + i]
@@ -99,7 +99,7 @@ def keep_and_lift(a, w, table):
 
 @kernel
 def settle(a, w, table):
-    """What a table counts for once its assignments are taken: its group, and whether it moved."""
+    """Count a table that has been placed in its group, and as moved or not."""
     option = option_of(a, table)
     group = group_of(a, option)
     if group >= 0:
@@ -110,7 +110,7 @@ def settle(a, w, table):
 
 @kernel
 def put_table(a, w, table, option, places):
-    """Put a lifted table at an option and at the places kept in the section at ``places``."""
+    """Give a lifted table an option, at the places stored in the section at ``places``."""
     a[a[OPTION] + table] = option
     change = on_fixed(a, w, option, 1)
     first, end, at = assignments_of(a, table)

@@ -1,4 +1,4 @@
-"""The target of the objective, as a limit of every rank in every phase."""
+"""The target of the objective, as a limit for every rank in every phase."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from formulations.search.kernels.views import option_of
 
 @kernel
 def shift_target(a, w, heat):
-    """Some of a phase's target goes to another phase: what it has to spare, or a random part."""
+    """Shift part of a phase's target to another phase: its slack, or a random part."""
     p = draw(a, a[PEAKS])
     q = (p + 1 + draw(a, a[PEAKS] - 1)) % a[PEAKS]
     target, more = a[a[LIMIT] + p], a[a[LIMIT] + q]
@@ -52,7 +52,7 @@ def shift_target(a, w, heat):
 
 @kernel
 def record(a, w, share):
-    """Keep the plan met, and aim below it."""
+    """Record the present state as a plan if it is the best, and set the target below its cost."""
     value = value_of(a)
     a[GOAL] = value - max(1, np.int64(abs(value) * share))
     if a[PEAKS] == 0:
@@ -76,7 +76,7 @@ def record(a, w, share):
 
 @kernel
 def aim(a):
-    """Set the target of this replica to the one of all, in the shares that its phases have."""
+    """Set this replica's target to the common one, divided between phases as before."""
     if a[PEAKS] == 0:
         a[a[LIMIT] + a[CLUSTER_LOAD]] = a[GOAL]
     total = 0
@@ -93,7 +93,7 @@ def aim(a):
 
 @kernel
 def aim_here(a):
-    """Set the target of every phase to its present peak: what goes beyond costs the objective."""
+    """Set the target of every phase to its present peak, so that exceeding it is penalised."""
     if a[PEAKS] == 0:
         a[a[LIMIT] + a[CLUSTER_LOAD]] = a[a[LOAD] + a[CLUSTER_LOAD]]
     for p in range(a[PEAKS]):

@@ -1,4 +1,4 @@
-"""Preferences between plans of one objective: tables take what they prefer."""
+"""Preferences between plans of equal objective: every table takes the best state it can."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from formulations.search.kernels.views import group_of, home_of, old_option_of, 
 
 @kernel
 def _takes(a, w, table, option, home, most):
-    """Whether a table takes an option, the objective at most ``most`` and no capacity broken; it
-    stays as it is otherwise."""
+    """Give a table an option if the objective stays at most ``most`` and no capacity is exceeded;
+    returns whether it did."""
     keep_and_lift(a, w, table)
     aim_here(a)
     if home:
@@ -34,7 +34,7 @@ def _takes(a, w, table, option, home, most):
 
 @kernel
 def _preference(a, table, preferences):
-    """How much less preferred than the best a table's state is."""
+    """The preference of a table's state; the lowest is the best."""
     option = option_of(a, table)
     home = home_of(a, table) == option and not is_away(a, table)
     return preferences[option + option_count(a)] if home else preferences[option]
@@ -56,8 +56,8 @@ def preference_sum(a, preferences):
 
 @kernel
 def _take_together(a, w, choice_start, choice, preferences, like, most):
-    """Whether all tables of a fusion group take the level of an option, at which none is preferred
-    less."""
+    """Move all tables of a fusion group to the level of an option if their preferences improve and
+    none gets worse; returns whether it did."""
     group, before = group_of(a, like), 0
     for t in range(a[TABLES]):
         if group_of(a, option_of(a, t)) == group:
@@ -83,7 +83,8 @@ def _take_together(a, w, choice_start, choice, preferences, like, most):
 
 @kernel
 def _changed_level(a, w, table, choice_start, choice, preferences, most):
-    """Whether a table's fusion group takes another level, at which it is more preferred."""
+    """Move a table's fusion group to another level, for an option that the table prefers; returns
+    whether it did."""
     own = option_of(a, table)
     for i in range(choice_start[table], choice_start[table + 1]):
         like = choice[i]
@@ -97,7 +98,8 @@ def _changed_level(a, w, table, choice_start, choice, preferences, most):
 
 @kernel
 def _improved(a, w, table, choice_start, choice, preferences, most):
-    """Whether a table takes the most preferred state it can, better than its own."""
+    """Give a table the best state it can have, if it prefers that to its own; returns whether it
+    did."""
     options, own = option_count(a), _preference(a, table, preferences)
     for i in range(choice_start[table], choice_start[table + 1]):
         if preferences[choice[i]] >= own:
@@ -124,16 +126,16 @@ def _tidy(a, w, order, count, choice_start, choice, preferences, most):
 
 @entry
 def tidy(a, w, order, choice_start, choice, preferences, most):
-    """Table after table takes the most preferred state that keeps the objective at ``most`` and
-    breaks no capacity, fusion groups change their level together, until nothing changes.
+    """Give one table after another the best state that keeps the objective at most ``most`` and
+    exceeds no capacity, until nothing changes; fusion groups change their level together.
 
     Parameters
     ----------
     choice_start, choice : int64 arrays
-        States of every table, the most preferred first: options placed anywhere, and (the number
-        of options more) the one in production where it is there.
+        States of every table, the most preferred first: options placed anywhere, and option +
+        number of options for the option in production at its places there.
     preferences : int64 array
-        Of every such state, the least is the best.
+        Preference of every such state; the lowest is the best.
     """
     _tidy(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,

@@ -1,4 +1,4 @@
-"""Names for what sections of a state say: reading ``a[a[NAME] + i]``."""
+"""Named accessors for the sections of a state, ``a[a[NAME] + i]``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def block_of(a, assignment):
 
 @kernel
 def kind_of(a, assignment):
-    """What an assignment is: 0 a shard on a rank, 1 and 2 shards on all ranks of a machine."""
+    """The kind of an assignment: 0 a shard on a rank, 1 and 2 shards on all ranks of a machine."""
     return a[a[ASSIGNMENT_KIND] + assignment]
 
 
@@ -47,7 +47,7 @@ def domain_number(a, assignment):
 
 @kernel
 def first_assignment(a, option):
-    """The first assignment of an option; that of the next one is its end."""
+    """The first assignment of an option; its assignments end where the next option's begin."""
     return a[a[ASSIGNMENT_START] + option]
 
 
@@ -71,13 +71,13 @@ def option_of(a, table):
 
 @kernel
 def old_option_of(a, table):
-    """The option that a table had before it was taken away."""
+    """The option that a table had before it was lifted."""
     return a[a[OLD_OPTION] + table]
 
 
 @kernel
 def home_of(a, table):
-    """The option of a table in production; -1: another than these, -2: none."""
+    """The option of a table in production; -1: one that is not among the options, -2: none."""
     return a[a[HOME_OPTION] + table]
 
 
@@ -89,7 +89,7 @@ def machine_of(a, rank):
 
 @kernel
 def must_part(a, block):
-    """Whether shards of a block must sit on different ranks."""
+    """Whether shards of a block must lie on different ranks."""
     return a[a[DISTINCT] + block]
 
 

@@ -44,7 +44,7 @@ def test_loads_and_objectives_of_every_kind_of_place() -> None:
     [
         (0, [0, 1, 2], "all ranks in order"),
         (1, [0], "1 ranks for 2 shards"),
-        (1, [0, 4], "leave 0…3"),
+        (1, [0, 4], "not all in 0…3"),
         (2, [1, 2], "whole machines"),
         (2, [0, 1, 2, 3], "2 machines where 1"),
         (3, [1, 2], "one machine"),
