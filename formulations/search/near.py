@@ -174,17 +174,22 @@ class _Search:
     def mended(self, over: Callable[[], bool], stop: Callable[[], bool]) -> Placement | None:
         """A plan within the smallest limits that allow one; None if no limits do.
 
-        Once the time is over, only the caller's own limits count, and the plan may cost anything.
+        The caller's own limits are all that is left once the time is over, or after a first failure
+        if there are any; at last the plan may cost anything.
         """
         tables = len(self._moved) + max(_TABLES, self._instance.num_tables // _TABLES)
         size = moved_bytes(self._instance, self._start, self._moved) + _ROOM * self._short()
-        for _ in range(_LIMITS):
+        for _ in range(1 if self._asked.limits_moves else _LIMITS):
             for dearer, heats in _TRIES:
                 plan = None if over() else self._within(tables, size, dearer, heats, stop)
                 if plan is not None or stop():
                     return plan
             tables, size = _GROWTH * tables, _GROWTH * size + 1
-        return self._within(MAX_VALUE, MAX_VALUE, None, _TRIES[-1][1], stop)
+        for dearer, heats in (*_TRIES[1:], (None, _TRIES[-1][1])):
+            plan = self._within(MAX_VALUE, MAX_VALUE, dearer, heats, stop)
+            if plan is not None or stop():
+                return plan
+        return None
 
     def improved(self, plan: Placement, over: Callable[[], bool], left: Left) -> Placement:
         """The best plan found within the limits on moves, until the time is over or several passes
