@@ -185,8 +185,10 @@ class _Search:
                 if plan is not None or stop():
                     return plan
             tables, size = _GROWTH * tables, _GROWTH * size + 1
-        for dearer, heats in (*_TRIES[1:], (None, _TRIES[-1][1])):
-            plan = self._within(MAX_VALUE, MAX_VALUE, dearer, heats, stop)
+        last: tuple[tuple[float | None, tuple[float, float]], ...]
+        last = (*_TRIES[1:], (None, _TRIES[-1][1]))
+        for share, heats in last:
+            plan = self._within(MAX_VALUE, MAX_VALUE, share, heats, stop)
             if plan is not None or stop():
                 return plan
         return None
