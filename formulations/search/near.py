@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import floor
 from time import perf_counter
 
 import numpy as np
@@ -121,15 +122,22 @@ def _choices(
         bounds = None
     keep = able if bounds is None else _worthwhile(bounds, able, wish.options[known])
     options = np.where(known, wish.options, _least(instance, keep, own_cost(instance)))
-    low = int(_mean(instance, options)) if bounds is None else bounds.bound
-    return Placement(options, wish.ranks), keep, low
+    if bounds is not None:
+        return Placement(options, wish.ranks), keep, bounds.bound
+    cheapest = _least(instance, able, _costs(instance))
+    return Placement(options, wish.ranks), keep, floor(_mean(instance, cheapest))
 
 
 def _mean(instance: Instance, options: IntArray) -> float:
     """Average cost of a rank with these options; under ``total`` the sum of all costs."""
-    cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
+    cost = _costs(instance)
     ranks = 1 if instance.objective == Objective.TOTAL else instance.num_ranks
     return float(cost[options].sum()) / ranks
+
+
+def _costs(instance: Instance) -> IntArray:
+    """Cost of every option, over all of its shards; int64 array [options]."""
+    return per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
 
 
 def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntArray:

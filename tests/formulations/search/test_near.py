@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,3 +91,22 @@ def test_solve_mends_its_hint_and_says_what_moved() -> None:
     assert outcome.detail["settled"] == {"tables": 1, "bytes": 2}
     assert outcome.status == "optimal" and outcome.objective == 9
     assert brute_force(asked).objective == 9
+
+
+@pytest.mark.parametrize("objective", ["total", "busiest_rank"])
+def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
+    """Without multipliers too: of three tables with a cheaper option, one may move."""
+    builder = InstanceBuilder([[0, 1, 2]], ["time"], [("hbm", "rank", 9)], objective)
+    for index in range(3):
+        builder.add_table(f"t{index}")
+        for name, cost in (("dear", 10 + 10 * (index == 1)), ("cheap", 1)):
+            shard = Shard({"hbm": 1}, [cost], move_bytes=1)
+            builder.add_option(name, [Block(Where.ANY_RANK, [shard])])
+    current = tuple(Current(t, 2 * t, ((t,),)) for t in range(3))
+    instance = replace(builder.build(), current=current, max_moved_tables=1)
+    there = Placement(2 * np.arange(3), [[np.asarray([t])] for t in range(3)])
+    plan = settled(instance, there)
+    assert plan is not None and check(instance, plan).feasible
+    assert (
+        check(instance, plan).objectives[objective] == {"total": 21, "busiest_rank": 10}[objective]
+    )
