@@ -163,13 +163,10 @@ def _signatures(instance: Instance, lists: bool = True) -> tuple[list[Hashable],
         target = {Scope.RANK: marks, Scope.MACHINE: machine_marks}.get(resource.scope, [])
         for place, mark in enumerate(target):
             mark.append(int(resource.capacity[place]))
-    named = {
-        (int(p), bool(machines))
-        for p, machines, free in zip(
-            instance.block_places, instance.by_machine, ~instance.settled, strict=True
-        )
-        if p >= 0 and (lists or free)
-    }
+    there = (instance.block_places >= 0) & (lists | ~instance.settled)
+    named = set(
+        zip(instance.block_places[there].tolist(), instance.by_machine[there].tolist(), strict=True)
+    )
     for index, of_machines in sorted(named):
         for place in instance.place_sets[index]:
             (machine_marks if of_machines else marks)[place].append(("set", index))

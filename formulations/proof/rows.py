@@ -207,10 +207,11 @@ def _columns(
     moves = np.ones(instance.num_options, dtype=np.int64)
     moves[[now.option for now in instance.current if now.option >= 0]] = 0
     moves *= np.isin(table, [now.table for now in instance.current])
-    keys = zip(
-        table.tolist(), instance.option_group.tolist(), instance.option_level.tolist(), strict=True
-    )
-    fusion = np.asarray([fused.get(key, -1) for key in keys], dtype=np.int64)
+    grouped = np.flatnonzero(instance.option_group >= 0)
+    columns = table, instance.option_group, instance.option_level
+    keys = zip(*(column[grouped].tolist() for column in columns), strict=True)
+    fusion = np.full(instance.num_options, -1, dtype=np.int64)
+    fusion[grouped] = [fused[key] for key in keys]
 
     def summed(values: IntArray) -> IntArray:
         """Sum over all shards of each option, from one value per shard entry."""

@@ -23,8 +23,13 @@ _KEYS = {
 }  # fmt: skip
 
 
-def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
-    """The document of an Outcome (see docs/outcome.md); None, not 0, for what is unknown."""
+def outcome_to_dict(
+    instance: Instance, outcome: Outcome, identity: str | None = None
+) -> dict[str, Any]:
+    """The document of an Outcome (see docs/outcome.md); None, not 0, for what is unknown.
+
+    It calls its instance ``identity``, by default its fingerprint.
+    """
     source = outcome.bound_source
     certificate = outcome.certificate
     return {
@@ -45,7 +50,7 @@ def outcome_to_dict(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "version": outcome.version,
         "settings": outcome.settings,
         "note": outcome.note,
-        "instance": instance.fingerprint,
+        "instance": identity or instance.fingerprint,
         "tables": None
         if outcome.placement is None
         else tables_to_dict(instance, outcome.placement),
@@ -68,11 +73,22 @@ def tables_to_dict(instance: Instance, placement: Placement) -> dict[str, Any]:
     }
 
 
-def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Outcome:
+def outcome_from_dict(
+    instance: Instance, document: Any, what: str = "outcome", identity: str | None = None
+) -> Outcome:
     """Rebuild an Outcome from its document.
 
     Claims (objective, bound, status) are kept as written;
     :func:`formulations.result.verify.verify` judges them.
+
+    Parameters
+    ----------
+    instance : Instance
+    document : dict
+    what : str
+        Names the document in errors.
+    identity : str, optional
+        What the document must call its instance; default: the instance's fingerprint.
 
     Raises
     ------
@@ -83,7 +99,7 @@ def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") 
     top = Reader(document, what, _KEYS)
     ours = {k: v for k, v in document.items() if k not in ("certificate", "settings")}
     strict_json.check_numbers(ours, what)
-    _same_instance(instance, top)
+    _same_instance(instance, top, identity or instance.fingerprint)
     tables = top.value("tables")
     certificate = top.value("certificate")
     outcome = Outcome(
@@ -111,17 +127,17 @@ def outcome_from_dict(instance: Instance, document: Any, what: str = "outcome") 
     return outcome
 
 
-def _same_instance(instance: Instance, top: Reader) -> None:
+def _same_instance(instance: Instance, top: Reader, identity: str) -> None:
     kind = top.choice("objective_kind", [o.value for o in Objective])
     if kind != instance.objective.value:
         raise InstanceError(
             f"{top.what}: minimises {kind}, the instance asks for {instance.objective.value}"
         )
-    if top.get("instance", str) != instance.fingerprint:
+    if top.get("instance", str) != identity:
         raise InstanceError(
             f"{top.what}: answers another instance, or was written before version 0.2.0 (its "
             f"fingerprint is {shown(top.value('instance'))}, this one's "
-            f"{shown(instance.fingerprint)}); solve again"
+            f"{shown(identity)}); solve again"
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from formulations import Placement
+from formulations.collector import uncollected
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -98,21 +99,22 @@ def regrouped(ranks: tuple[tuple[int, ...], ...], pinned: bool) -> tuple[tuple[i
 def _blocks(options: Options) -> dict[str, Any]:
     """Arrays of an Instance: one block for each option, or for each shard if ranks are pinned."""
     choices, first = options.choices, options.entries.first
-    pinned = np.array([c.pinned is not None for c in choices], dtype=np.bool_)
+    distinct, of = options.distinct
+    pinned = np.array([c.pinned is not None for c in distinct], dtype=np.bool_)[of]
     times = np.where(pinned, np.diff(first), 1)
     option_blocks = np.concatenate(([0], np.cumsum(times))).astype(np.int64)
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
     everyone = options.cluster.num_ranks
-    where = np.array([_where(c, everyone) for c in choices], dtype=np.int8)
-    count = np.array([c.columns * (c.row_shards or 1) for c in choices], dtype=np.int64)
+    where = np.array([_where(c, everyone) for c in distinct], dtype=np.int8)[of]
+    count = np.array([c.columns * (c.row_shards or 1) for c in distinct], dtype=np.int64)[of]
     sets: dict[tuple[int, ...], int] = {}
-    places = np.full(len(choices), -1, dtype=np.int64)
-    for index, choice in enumerate(choices):
+    places = np.full(len(distinct), -1, dtype=np.int64)
+    for index, choice in enumerate(distinct):
         place = choice.members or (choice.machines if choice.machines is not None else choice.ranks)
         if place is not None and choice.pinned is None:
             places[index] = sets.setdefault(place, len(sets))
-    block_places = places[option]
+    block_places = places[of][option]
     for block in np.flatnonzero(pinned[option]):
         ranks = choices[int(option[block])].pinned
         assert ranks is not None
@@ -122,8 +124,8 @@ def _blocks(options: Options) -> dict[str, Any]:
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
     block_count = np.where(listed | settled[option], 1, count[option])
     # a rank has one store per table, and one part of a HugeCTR table
-    one = [c.mode == "SSD" or c.row_shards > 0 for c in choices]
-    apart = np.array(one, dtype=np.bool_)[option]
+    one = [c.mode == "SSD" or c.row_shards > 0 for c in distinct]
+    apart = np.array(one, dtype=np.bool_)[of][option]
     return {
         "option_blocks": option_blocks,
         "block_where": block_where,
@@ -258,8 +260,9 @@ def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> C
     if str(objective) not in names:
         raise BadInput(f"objective {str(objective)!r}: {nearest(str(objective), names)}")
     read = to_model(model), to_cluster(cluster)
-    options = price(*read)
-    return Compiled(*read, options, compile_instance(options, Objective(objective)))
+    with uncollected():
+        options = price(*read)
+        return Compiled(*read, options, compile_instance(options, Objective(objective)))
 
 
 Input = TypeVar("Input", Model, Cluster)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -252,7 +252,9 @@ def _milliseconds(picoseconds: int | None) -> float | None:
 
 def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
     """The plan of an Outcome of the Instance that was compiled from some options."""
-    tables = placed_tables(options.model, options.cluster, instance, outcome.placement)
+    placement = outcome.placement
+    chosen = () if placement is None else [options.choices[o] for o in placement.options.tolist()]
+    tables = _tables(options.model, options.cluster, instance, placement, chosen)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
 
 
@@ -265,19 +267,34 @@ def placed_tables(
     """
     if placement is None:
         return ()
-    found = []
-    pairs = zip(model.tables, enumerations_of(model, cluster), strict=True)
-    for index, (table, legal) in enumerate(pairs):
-        option = instance.option_names[int(placement.options[index])]
+    chosen = []
+    legal_of = zip(model.tables, enumerations_of(model, cluster), strict=True)
+    for (table, legal), index in zip(legal_of, placement.options.tolist(), strict=True):
+        option = instance.option_names[index]
         if option not in legal.names:
             raise BadInput(f"table {table.name!r} has no option {option!r} on {cluster.name!r}")
-        choice = legal.choices[legal.names.index(option)]
-        dynamic, room = table.kind == "dynamicemb", -(-table.rows // cluster.num_ranks)
+        chosen.append(legal.choices[legal.names.index(option)])
+    return _tables(model, cluster, instance, placement, chosen)
+
+
+def _tables(
+    model: Model,
+    cluster: Cluster,
+    instance: Instance,
+    placement: Placement | None,
+    chosen: Sequence[Choice],
+) -> tuple[PlacedTable, ...]:
+    """The placed tables, each with the choice that its option stands for."""
+    if placement is None:
+        return ()
+    found, ranks, cpu_only = [], cluster.num_ranks, cluster.cpu_only
+    for index, (table, choice) in enumerate(zip(model.tables, chosen, strict=True)):
+        dynamic, room = table.kind == "dynamicemb", -(-table.rows // ranks)
         row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
         found.append(
             PlacedTable(
                 name=table.name,
-                option=option,
+                option=instance.option_names[int(placement.options[index])],
                 kind=table.kind,
                 sharding_type=choice.sharding,
                 mode=choice.mode,
@@ -285,7 +302,7 @@ def placed_tables(
                     table.kind,
                     choice.sharding,
                     choice.mode,
-                    cluster.cpu_only,
+                    cpu_only,
                     table.key_value.virtual,
                 ),
                 cache_ratio=choice.ratio,

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -226,6 +227,15 @@ class Options:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def distinct(self) -> tuple[list[Choice], IntArray]:
+        """The choices without repetitions, as they first occur, and the index of each option's
+        among them; int64 array [options]. Tables alike share theirs, so these are few."""
+        places: dict[int, int] = {}
+        index = [places.setdefault(id(choice), len(places)) for choice in self.choices]
+        found = {place: choice for place, choice in zip(index, self.choices, strict=True)}
+        return list(found.values()), np.array(index, dtype=np.int64)
 
     @property
     def phases(self) -> tuple[str, ...]:

@@ -276,15 +276,15 @@ def _largest_sum(options: Options) -> float:
         return 0.0
     entries, ranks = options.entries, options.cluster.num_ranks
     size = {name: ranks for name in ("row_wise", "data_parallel")}
-    shared = [size.get(c.sharding, c.row_parts * c.columns) for c in options.choices]
+    choices, index = options.distinct
+    shared = [size.get(c.sharding, c.row_parts * c.columns) for c in choices]
     copies = [  # on listed ranks every column slice has entries of its own
-        c.columns if c.sharding == "grid_shard" and c.members is None else 1
-        for c in options.choices
+        c.columns if c.sharding == "grid_shard" and c.members is None else 1 for c in choices
     ]
     runs = np.diff(entries.first)
-    own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64), runs)
+    own = entries.repeat * np.repeat(np.array(copies, dtype=np.int64)[index], runs)
     alone = np.repeat(runs == 1, runs)
-    times = np.where(alone, np.repeat(np.array(shared, dtype=np.int64), runs), own)[:, None]
+    times = np.where(alone, np.repeat(np.array(shared, dtype=np.int64)[index], runs), own)[:, None]
     memory = [entries.hbm + entries.buffer, entries.ddr, entries.ssd, entries.ssd_step]
     columns = np.column_stack([entries.cost, *memory])
     values = columns.astype(np.float64)

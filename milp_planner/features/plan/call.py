@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from formulations import Outcome, Settings, registry, solve
+from formulations.collector import uncollected
 from formulations.interrupt import interruptible
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint, parse_goals
 from milp_planner.errors import BadInput, Problem
@@ -281,7 +282,8 @@ def _kept(
     """The plan from the cache, or else a new one that is then stored."""
     question = question_of(compiled, formulation, settings)
     outcome = answered(cache, question, lambda: _planned(compiled, formulation, settings))
-    return decode(compiled.options, compiled.instance, outcome)
+    with uncollected():
+        return decode(compiled.options, compiled.instance, outcome)
 
 
 def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:

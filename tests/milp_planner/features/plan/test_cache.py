@@ -6,15 +6,17 @@ import copy
 import multiprocessing
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Settings
+from formulations.instance import Objective, Resource
 from formulations.settings import parse_goals
 from milp_planner import Plan, plan, verify
 from milp_planner.errors import BadInput, PlannerError
@@ -175,6 +177,39 @@ def test_a_changed_field_of_the_inputs_is_a_miss(
         assume(False)
     asked = Settings(workers=1, polish=False, gap=0.5)
     assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is None
+
+
+def changed_field(value: Any) -> Any:
+    """The value of an Instance's field, changed as little as can be."""
+    if isinstance(value, np.ndarray):
+        later = value.copy()
+        later.flat[-1] = not later.flat[-1] if value.dtype == np.bool_ else later.flat[-1] + 1
+        return later
+    if isinstance(value, Objective):
+        return next(each for each in Objective if each != value)
+    if value is None:
+        return 0
+    if value and isinstance(value[0], Resource):
+        last = value[-1]
+        return (*value[:-1], replace(last, capacity=changed_field(last.capacity)))
+    if value and isinstance(value[0], str):
+        return (*value[:-1], value[-1] + "x")
+    return (*value, (0, 0))
+
+
+def test_every_field_of_the_instance_is_part_of_the_question(
+    inputs: tuple[Model, Cluster],
+) -> None:
+    """A change to any array, name, capacity or constraint gives the question another name."""
+    compiled, asked = compile_for(*inputs, "step_time"), Settings()
+    instance = compiled.instance
+    name = question_of(compiled, "auto", asked).name
+    assert question_of(replace(compiled, instance=replace(instance)), "auto", asked).name == name
+    unread = {"name", "source", "time_unit", "reference"}
+    for each in {field.name for field in fields(instance)} - unread:
+        other_one = replace(instance, **{each: changed_field(getattr(instance, each))})
+        changed = replace(compiled, instance=other_one)
+        assert question_of(changed, "auto", asked).name != name, each
 
 
 def test_another_version_is_a_miss(
