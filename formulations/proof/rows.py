@@ -4,8 +4,7 @@ An option adds fixed amounts to some rows. It may also have *slots*: shards with
 places, each of which adds to other rows. Ranks that are alike form a cell and share one row,
 because the prover gives them equal multipliers. Slots choose independently of each other. Where the
 instance restricts them jointly (distinct ranks, one machine for all), the rows are a relaxation of
-those of docs/proof.md, whose prices are at least as high. Where all ranks are alike, the place of a
-shard does not matter, and all options are summed up at once (:func:`own_alike`).
+those of docs/proof.md, whose prices are at least as high.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Scope
-from formulations.instance.facts import per_option, shard_counts
 from formulations.model.partition import Partition
 
 
@@ -168,71 +165,3 @@ class Rows:
         """Number of sets of ranks: all ranks, and every machine where machines are
         distinguished."""
         return 1 + (len(self.instance.machines) if self.apart else 0)
-
-
-def possible_alike(instance: Instance) -> NDArray[np.bool_]:
-    """Allowed options whose shards all have a place on like ranks, bool array [options]."""
-    fits = np.ones(len(instance.shard_use), dtype=bool)
-    for index, resource in enumerate(instance.resources):
-        if resource.scope != Scope.CLUSTER:
-            fits &= instance.shard_use[:, index] <= resource.capacity[0]
-    count, sizes = instance.block_count, np.diff(instance.block_shards)
-    fits |= instance.off_rank
-    open_ = np.logical_and.reduceat(fits, instance.block_shards[:-1])
-    room = np.where(instance.by_machine, len(instance.machines[0]), instance.num_ranks)
-    room[instance.whole] = len(instance.machines)
-    alike = (instance.free & (sizes == 1)) | instance.whole
-    open_ &= ~(alike & instance.block_distinct & (count > room))
-    placed = np.logical_and.reduceat(open_, instance.option_blocks[:-1])
-    return np.asarray(instance.allowed & placed)
-
-
-def own_alike(
-    instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Row and amount of each term, option by option, and the number of terms of each option."""
-    columns = _columns(instance, measures, layout, fused)
-    row, amount = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    there = amount != 0
-    none = ~there.any(axis=1)
-    row[none, 0], there[none, 0] = layout.nothing, True
-    return row[there], amount[there], there.sum(axis=1)
-
-
-def _columns(
-    instance: Instance, measures: Measures, layout: Layout, fused: dict[tuple[int, int, int], int]
-) -> list[tuple[IntArray, IntArray]]:
-    """Row and amount of every option, one pair of arrays for each kind of row."""
-    table, counts = instance.table_of, shard_counts(instance)
-    moves = np.ones(instance.num_options, dtype=np.int64)
-    moves[[now.option for now in instance.current if now.option >= 0]] = 0
-    moves *= np.isin(table, [now.table for now in instance.current])
-    grouped = np.flatnonzero(instance.option_group >= 0)
-    columns = table, instance.option_group, instance.option_level
-    keys = zip(*(column[grouped].tolist() for column in columns), strict=True)
-    fusion = np.full(instance.num_options, -1, dtype=np.int64)
-    fusion[grouped] = [fused[key] for key in keys]
-
-    def summed(values: IntArray) -> IntArray:
-        """Sum over all shards of each option, from one value per shard entry."""
-        return per_option(instance, values * counts)
-
-    def put(row: int | IntArray, amount: IntArray) -> tuple[IntArray, IntArray]:
-        return np.broadcast_to(row, amount.shape).astype(np.int64), amount
-
-    found = [
-        put(layout.moved_tables, moves),
-        put(layout.fusion + fusion, (fusion >= 0).astype(np.int64)),
-    ]
-    for f in range(measures.value.shape[1]):
-        found.append(put(layout.cover + f, measures.floor[:, f]))
-        chief = layout.chief + f * instance.num_tables + table
-        found.append(put(chief, measures.excess[:, f]))
-    for f in range(len(measures.costs)):
-        found.append(put(layout.cost + f, summed(measures.value[:, f])))
-    if instance.objective == Objective.TOTAL:
-        found.append(put(layout.cost, summed(instance.shard_cost.sum(axis=1))))
-    for i, first in enumerate(layout.resource):
-        found.append(put(first, summed(instance.shard_use[:, i])))
-    found.append(put(layout.moved_bytes, moves * summed(instance.shard_move)))
-    return found

@@ -1,31 +1,52 @@
-"""Options summed up at once, if all ranks are alike, against rows built shard by shard."""
+"""The rows of a proof, built for all options at once, against shards added one by one."""
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
 from formulations.instance import Instance
-from formulations.proof.build import _Builder
+from formulations.proof.build import build_rows
 from formulations.proof.rows import Rows
+from tests.formulations.proof.shard_by_shard import ShardByShard, Slot
 from tests.formulations.strategies import instances
 
 
-@given(instance=instances())
-def test_all_options_at_once_put_the_same_into_rows(instance: Instance) -> None:
-    """Possible options, what each puts into which row, and the capacities."""
-    builder = _Builder(instance, apart=False)
-    if not builder.uniform:
-        return
-    once, slowly = builder.alike(), builder.build()
-    assert once.possible.tolist() == slowly.possible.tolist()
-    assert once.capacity.tolist() == slowly.capacity.tolist()
-    assert not slowly.possible[slowly.slot_option].any()
-    for option in np.flatnonzero(once.possible):
-        assert _amounts(once, option) == _amounts(slowly, option)
+@given(instance=instances(), apart=st.booleans())
+def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, apart: bool) -> None:
+    """Possible options, what each puts into which row, its slots and their choices."""
+    rows = build_rows(instance, apart)
+    slowly = ShardByShard(rows)
+    assert rows.possible.tolist() == slowly.possible.tolist()
+    for option in rows.possible.nonzero()[0].tolist():
+        assert _amounts(rows, option) == _used(slowly.own[option])
+    assert rows.possible[rows.slot_option].all()
+    there = [_ordered(slot) for slot in slowly.slots if rows.possible[slot[0]]]
+    assert [_slot(rows, i) for i in range(len(rows.slot_option))] == there
+
+
+def _slot(rows: Rows, index: int) -> Slot:
+    choices = range(int(rows.slot_start[index]), int(rows.slot_start[index + 1]))
+    columns = rows.slot_option, rows.slot_times, rows.slot_role
+    option, times, role = (int(column[index]) for column in columns)
+    return _ordered(
+        (option, times, role, [(int(rows.machine[c]), _amounts(rows, c)) for c in choices])
+    )
+
+
+def _ordered(slot: Slot) -> Slot:
+    *head, choices = slot
+    found = [(group, _used(terms)) for group, terms in choices]
+    return (*head, sorted(found, key=lambda choice: (choice[0], sorted(choice[1].items()))))
+
+
+def _used(terms: dict[int, int]) -> dict[int, int]:
+    return {row: amount for row, amount in terms.items() if amount}
 
 
 def _amounts(rows: Rows, choice: int) -> dict[int, int]:
+    """Row and amount; no row occurs twice."""
     part = slice(int(rows.start[choice]), int(rows.start[choice + 1]))
-    pairs = zip(rows.row[part].tolist(), rows.amount[part].tolist(), strict=True)
-    return {row: amount for row, amount in pairs if amount}
+    pairs = [*zip(rows.row[part].tolist(), rows.amount[part].tolist(), strict=True)]
+    assert len(dict(pairs)) == len(pairs)
+    return _used(dict(pairs))
