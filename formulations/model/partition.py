@@ -138,6 +138,13 @@ def by_class(instance: Instance) -> Partition:
     return _partition(instance, *_signatures(instance, lists=False))
 
 
+def pooled(instance: Instance) -> Partition:
+    """One cell for all ranks, whatever distinguishes them: the smallest program, and a weaker
+    one."""
+    ranks, machines = instance.num_ranks, len(instance.machines)
+    return _partition(instance, [None] * ranks, [None] * machines)
+
+
 def by_machine(instance: Instance) -> Partition:
     """Pool ranks within each machine only."""
     ranks, _ = _signatures(instance)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ _ROOTS, _TREES, _NEAR = 14, 6, 1e-5
 _STEPS = 10_000
 #: Seconds that the first linear program gets even if less time is left.
 _LEAST = 1.0
+#: Share of the time for the linear program that tells ranks that differ apart.
+_CLASSES = 0.5
 #: Seconds that trees get where the root already certifies the plan's cost to within ``_NEAR``.
 _LAST = 1.0
 #: Most cases split where there is no time limit.
@@ -227,7 +230,7 @@ class _Search:
     def __init__(self, instance: Instance, upper: int | None, effort: Effort) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
         self._typical = upper or _typical(instance)
-        self._rows = build_rows(instance)
+        self._rows = build_rows(instance, together=int(instance.shard_cost.min(initial=0)) == 0)
         self._relaxation = Relaxation(self._rows, self._typical)
         self._packing = Packing(instance, self._rows.measures, _STEPS)
         self._first: list[list[dict[str, Any]]] = []
@@ -243,8 +246,25 @@ class _Search:
 
     def plain(self) -> Node | None:
         """Solve the linear program of the whole instance: it gives prices for any target and a
-        bound."""
-        soonest = max(self._effort.end, time.monotonic() + _LEAST)
+        bound. Where ranks differ, those are pooled first, and told apart if that program, which may
+        be far larger, is solved within a share of the time."""
+        root = self._solved(_LEAST)
+        rows = build_rows(self._instance)
+        if rows.cells.count == 1 or self.done():
+            return root
+        whole, pooled = self._effort, (self._rows, self._relaxation, self._first)
+        self._rows, self._relaxation = rows, Relaxation(rows, self._typical)
+        self._effort = _part(whole, _CLASSES, float("inf"))
+        finer = self._solved(0.0)
+        self._effort = whole
+        if finer is not None and isfinite(finer.value):
+            return finer
+        self._rows, self._relaxation, self._first = pooled
+        return root
+
+    def _solved(self, least: float) -> Node | None:
+        """The root over the rows at hand; None without a bound."""
+        soonest = max(self._effort.end, time.monotonic() + least)
         tree = Tree(self._rows, self._relaxation, None, replace(self._effort, end=soonest))
         root = tree.root
         if tree.closed or root.last is None or not root.last.level:

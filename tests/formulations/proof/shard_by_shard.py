@@ -50,12 +50,14 @@ class ShardByShard:
                 self.possible[option] = self._option(option)
 
     def _rooms(self) -> list[list[int]]:
-        """Capacity of every resource at one rank of each cell (cluster: all of it)."""
-        first = [int(np.flatnonzero(self._cells.cell_of == c)[0]) for c in range(self._cells.count)]
+        """Capacity of every resource at the largest rank of each cell (cluster: all of it)."""
         rooms = []
-        for rank in first:
-            place = {Scope.RANK: rank, Scope.MACHINE: int(self._instance.machine_of[rank])}
-            rooms.append([int(r.capacity[place.get(r.scope, 0)]) for r in self._instance.resources])
+        for cell in range(self._cells.count):
+            ranks = np.flatnonzero(self._cells.cell_of == cell)
+            of = {Scope.RANK: ranks, Scope.MACHINE: self._instance.machine_of[ranks]}
+            places = [of.get(r.scope, np.zeros(1, int)) for r in self._instance.resources]
+            pairs = zip(self._instance.resources, places, strict=True)
+            rooms.append([int(r.capacity[place].max()) for r, place in pairs])
         return rooms
 
     def _option(self, option: int) -> bool:
@@ -211,12 +213,15 @@ class ShardByShard:
         groups = sorted({int(self._cells.group_of[m]) for m in machines})
         inside = [np.flatnonzero(self._cells.cell_group == g).tolist() for g in groups]
         if any(len(cells) > 1 for cells in inside) or pinned is not None:
+            sizes = [len(self._instance.machines[m]) for m in machines]
+            if block.shared and block.distinct and block.count > max(sizes, default=0):
+                return False
             return self._anywhere(block, [c for cells in inside for c in cells])
         choices = []
         for group, (cell,) in zip(groups, inside, strict=True):
             terms: Terms = {}
             part = block.shared and block.distinct
-            if part and block.count > self._sizes[cell] // int(self._cells.group_size[group]):
+            if part and block.count > max(self._machine_sizes(group)):
                 continue
             if all(self._open(e, cell) for e in set(block.entries.tolist())):
                 for position in range(block.count):
@@ -227,7 +232,8 @@ class ShardByShard:
         return self._slot(1, HOME if block.index == self._home else FREE, choices)
 
     def _whole_machines(self, block: BlockView, machines: list[int]) -> bool:
-        one_of = {int(self._cells.group_of[m]): m for m in machines}
+        largest_first = sorted(machines, key=lambda m: -len(self._instance.machines[m]))
+        one_of = {int(self._cells.group_of[m]): m for m in largest_first}
         of_group = {g: self._whole(block, m) for g, m in sorted(one_of.items())}
         choices = [(g, terms) for g, terms in of_group.items() if terms is not None]
         fit = sum(of_group[int(self._cells.group_of[m])] is not None for m in machines)
@@ -236,6 +242,10 @@ class ShardByShard:
         if block.index != self._home:
             return self._slot(block.count, FREE, choices)
         return self._slot(1, HOME, choices) and self._slot(block.count - 1, FREE, choices)
+
+    def _machine_sizes(self, group: int) -> list[int]:
+        pairs = zip(self._cells.group_of.tolist(), self._instance.machines, strict=True)
+        return [len(ranks) for g, ranks in pairs if g == group]
 
     def _whole(self, block: BlockView, machine: int) -> Terms | None:
         terms: Terms = {}

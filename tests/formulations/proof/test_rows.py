@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formulations.instance import Instance
 from formulations.proof.build import build_rows
 from formulations.proof.rows import Rows
+from formulations.proof.weights import choice_prices, option_prices, vector_of
 from tests.formulations.proof.shard_by_shard import ShardByShard, Slot
 from tests.formulations.strategies import instances
 
 
-@given(instance=instances(), apart=st.booleans())
-def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, apart: bool) -> None:
+@given(instance=instances(), cells=st.sampled_from(["by class", "apart", "together"]))
+def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, cells: str) -> None:
     """Possible options, what each puts into which row, its slots and their choices."""
-    rows = build_rows(instance, apart)
+    rows = build_rows(instance, cells == "apart", cells == "together")
     slowly = ShardByShard(rows)
     assert rows.possible.tolist() == slowly.possible.tolist()
     for option in rows.possible.nonzero()[0].tolist():
@@ -23,6 +24,23 @@ def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, apart: bool)
     assert rows.possible[rows.slot_option].all()
     there = [_ordered(slot) for slot in slowly.slots if rows.possible[slot[0]]]
     assert [_slot(rows, i) for i in range(len(rows.slot_option))] == there
+
+
+@given(instance=instances())
+def test_equal_multipliers_prove_as_much_over_all_ranks_together(instance: Instance) -> None:
+    """Prices of options, for the same multiplier at every rank and machine, are at most those over
+    ranks told apart: such a bound may be claimed."""
+    assume(instance.shard_cost.min(initial=0) >= 0)
+    together, apart = build_rows(instance, together=True), build_rows(instance)
+    vector = [{"row": "capacity", "of": r.name, "times": 3} for r in instance.resources]
+    costs = apart.measures.costs or ("total",)
+    vector += [{"row": "cost", "of": name, "times": 2} for name in costs]
+    few, many = vector_of(together, vector), vector_of(apart, vector)
+    assert few.level == many.level and few.room == many.room
+    pairs = (together, few), (apart, many)
+    low, high = (option_prices(rows, choice_prices(rows, vector)) for rows, vector in pairs)
+    for option in apart.possible.nonzero()[0].tolist():
+        assert together.possible[option] and low[option] <= high[option]
 
 
 def _slot(rows: Rows, index: int) -> Slot:
