@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,8 +11,12 @@ from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.assigning import pinned_ranks
-from formulations.instance.facts import members, per_option, total_use
+from formulations.instance.facts import per_option, total_use
 from formulations.instance.lowering import crowded
+
+
+#: Pairs of options compared at once, to bound memory.
+_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +60,9 @@ def presolve(instance: Instance) -> Presolved:
     """
     kept = usable(instance)
     replacement = np.where(kept, np.arange(instance.num_options), -1)
-    shapes, bound = _shapes(instance), _bound_to_machines(instance)
-    protected = {c.option for c in instance.current} if instance.limits_moves else set()
-    for table in range(instance.num_tables):
-        options = [o for o in instance.options_of(table) if kept[o]]
-        for same in _alike(instance, options, shapes):
-            _dominate(instance, same, protected, bound, replacement)
+    _dominate(instance, np.flatnonzero(kept), replacement)
+    while (replacement[replacement] != replacement)[kept].any():
+        replacement[kept] = replacement[replacement[kept]]
     kept = kept & (replacement == np.arange(instance.num_options))
     return Presolved(kept, replacement)
 
@@ -107,13 +109,28 @@ def _fits(instance: Instance) -> NDArray[np.bool_]:
     return np.asarray(fits)
 
 
-def _alike(instance: Instance, options: list[int], shapes: IntArray) -> list[list[int]]:
-    """Options of one table grouped by the shapes of their blocks; groups of two or more."""
-    groups: dict[bytes, list[int]] = {}
-    first = instance.option_blocks
-    for option in options:
-        groups.setdefault(shapes[first[option] : first[option + 1]].tobytes(), []).append(option)
-    return [g for g in groups.values() if len(g) > 1]
+def _alike(instance: Instance, options: IntArray) -> Iterator[IntArray]:
+    """Options of one table whose blocks have the same shapes, int64 arrays [groups, options of
+    each]: at once all groups of as many options with as many blocks and shard entries."""
+    shapes, first = _shapes(instance), instance.option_blocks
+    blocks, entries = np.diff(first)[options], np.diff(instance.block_shards[first])[options]
+    for count, number in np.unique(np.stack([blocks, entries]), axis=1).T.tolist():
+        some = options[(blocks == count) & (entries == number)]
+        shape = shapes[first[some][:, None] + np.arange(count)]
+        group = _numbers([instance.table_of[some], *shape.T])
+        some, size = some[np.argsort(group, kind="stable")], np.bincount(group)
+        for each in np.unique(size[size > 1]).tolist():
+            yield some[np.repeat(size == each, size)].reshape(-1, each)
+
+
+def _numbers(columns: Iterable[IntArray]) -> IntArray:
+    """A number from 0 on for every different row of these columns."""
+    number, *rest = columns
+    number = np.unique(number, return_inverse=True)[1]
+    for column in rest:
+        _, other = np.unique(column, return_inverse=True)
+        number = np.unique(number * (other.max(initial=0) + 1) + other, return_inverse=True)[1]
+    return np.asarray(number, dtype=np.int64)
 
 
 def _shapes(instance: Instance) -> IntArray:
@@ -126,11 +143,9 @@ def _shapes(instance: Instance) -> IntArray:
         text = repeat[first[block] : first[block + 1]].tobytes()
         run[block] = runs.setdefault(text, len(runs))
     distinct = instance.block_distinct & (instance.block_count > 1)
-    columns = (
-        _kinds(instance), instance.block_count, distinct, instance.block_places, sizes, run,
-    )  # fmt: skip
-    rows = np.stack([np.asarray(c, dtype=np.int64) for c in columns], axis=1)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return _numbers(
+        [_kinds(instance), instance.block_count, distinct, instance.block_places, sizes, run]
+    )
 
 
 def _kinds(instance: Instance) -> IntArray:
@@ -154,42 +169,55 @@ def _bound_to_machines(instance: Instance) -> NDArray[np.bool_]:
     return together & (len(instance.machines) > 1)
 
 
-def _dominate(
-    instance: Instance,
-    options: list[int],
-    protected: set[int],
-    bound: NDArray[np.bool_],
-    replacement: IntArray,
-) -> None:
-    """Replace every dominated option of the list by one that dominates it and is itself kept."""
-    ids = np.asarray(options)
-    price = _price(instance, ids, bound)
-    group, level = instance.option_group[ids], instance.option_level[ids]
+def _dominate(instance: Instance, options: IntArray, replacement: IntArray) -> None:
+    """Replace every dominated option by one that dominates it (which may be dominated itself)."""
+    protected = np.zeros(instance.num_options, dtype=bool)
+    if instance.limits_moves:
+        protected[[now.option for now in instance.current if now.option >= 0]] = True
+    bound = _bound_to_machines(instance)
+    for found in _alike(instance, options):
+        step = max(1, _PAIRS // found.shape[1] ** 2)
+        for first in range(0, len(found), step):
+            same = found[first : first + step]
+            strict = _strictly_better(instance, same, bound)
+            by = np.take_along_axis(same, strict.argmax(axis=1), axis=1)
+            worse = strict.any(axis=1) & ~protected[same]
+            replacement[same[worse]] = by[worse]
+
+
+def _strictly_better(
+    instance: Instance, options: IntArray, bound: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether option i of a group dominates option j, and is the first of equal ones; bool array
+    [groups, i, j]."""
+    group, level = instance.option_group[options], instance.option_level[options]
     free = group < 0
-    same = (group[:, None] == group) & (level[:, None] == level)
-    better = (price[:, None, :] <= price[None, :, :]).all(axis=2) & (free[:, None] | same)
-    strict = better & ~(better.T & (ids[:, None] >= ids))
-    first = strict.argmax(axis=0)
-    for column in np.flatnonzero(strict.any(axis=0)):
-        if options[column] not in protected:
-            replacement[options[column]] = options[int(first[column])]
-    for option in options:
-        while replacement[replacement[option]] != replacement[option]:
-            replacement[option] = replacement[replacement[option]]
+    better = (group[:, :, None] == group[:, None]) & (level[:, :, None] == level[:, None])
+    better |= free[:, :, None]
+    price = _price(instance, options, bound)
+    for column in range(price.shape[2]):
+        better &= price[:, :, None, column] <= price[:, None, :, column]
+    return better & ~(better.swapaxes(1, 2) & (options[:, :, None] >= options[:, None]))
 
 
 def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> IntArray:
     """Uses, costs and (where moves are limited) moving bytes of all shard entries in a row, and
-    which blocks are bound to one machine, of options of one shape.
+    which blocks are bound to one machine; int64 array [groups, options, columns].
 
-    Phases count one by one only under ``step_time``; elsewhere their sum is what ranks carry.
+    All options have as many blocks and as many entries. Phases count one by one only under
+    ``step_time``; elsewhere their sum is what ranks carry.
     """
-    block = members(instance.option_blocks, options)[0].reshape(len(options), -1)
-    entry = members(instance.block_shards, block.ravel())[0].reshape(len(options), -1)
+    first = instance.option_blocks[options][:, :, None]
+    block = first + np.arange(np.diff(instance.option_blocks)[options[0, 0]])
+    low, high = (
+        int(i)
+        for i in instance.block_shards[instance.option_blocks[options[0, 0] : options[0, 0] + 2]]
+    )
+    entry = instance.block_shards[first] + np.arange(high - low)
     cost = instance.shard_cost[entry]
     if instance.objective != Objective.STEP_TIME:
-        cost = cost.sum(axis=2)
+        cost = cost.sum(axis=3)
     parts = [instance.shard_use[entry], cost, bound[block].astype(np.int64)]
     if instance.max_moved_bytes is not None:
         parts.append(instance.shard_move[entry])
-    return np.concatenate([p.reshape(len(options), -1) for p in parts], axis=1)
+    return np.concatenate([part.reshape(*options.shape, -1) for part in parts], axis=2)
