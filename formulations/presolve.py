@@ -14,7 +14,6 @@ from formulations.instance.assigning import pinned_ranks
 from formulations.instance.facts import per_option, total_use
 from formulations.instance.lowering import crowded
 
-
 #: Pairs of options compared at once, to bound memory.
 _PAIRS = 1_000_000
 
@@ -142,7 +141,7 @@ def _shapes(instance: Instance) -> IntArray:
     for block in np.flatnonzero(sizes > 1):
         text = repeat[first[block] : first[block + 1]].tobytes()
         run[block] = runs.setdefault(text, len(runs))
-    distinct = instance.block_distinct & (instance.block_count > 1)
+    distinct = (instance.block_distinct & (instance.block_count > 1)).astype(np.int64)
     return _numbers(
         [_kinds(instance), instance.block_count, distinct, instance.block_places, sizes, run]
     )
