@@ -38,7 +38,7 @@ def test_rejected_plans_are_internal_errors() -> None:
 
 
 def test_a_bound_above_the_objective() -> None:
-    """In integers it proves nothing (``solve`` judges it); in floating point it is clipped."""
+    """In integers such a bound is kept for ``solve`` to judge; in floating point it is clipped."""
     told = found(two_modes(), "x", MIXED, StoppedBy.TIME_LIMIT, 13, CPSAT)
     assert (told.status, told.bound) == (Status.FEASIBLE, 13)
     clipped = found(two_modes(), "x", MIXED, StoppedBy.PROOF, 13, BoundSource("highs", False))
