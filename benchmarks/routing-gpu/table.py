@@ -1,6 +1,6 @@
 """Table of the newest GPU result: ``python benchmarks/routing-gpu/table.py``.
 
-Writes what stands between the markers of docs/routing/speed.md; with ``--check`` the exit code
+Writes the marked blocks of docs/routing/speed.md; with ``--check`` the exit code
 tells whether the page is up to date.
 """
 
