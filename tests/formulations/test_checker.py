@@ -43,7 +43,7 @@ class TestBareRule:
         exactly(instance([[option("o", block("any_rank", shard(7)))]]), bound(7))
 
     def test_floors_below(self) -> None:
-        """A shard of 7 beside every_rank blocks of 2, 3 and 5 at least."""
+        """A shard of 7 beside every_rank blocks of 2 and of 5 at least: 14."""
         uneven = block("every_rank", *(shard(c) for c in (5, 9, 5, 5)))
         tables = [
             [option("o", block("any_rank", shard(7)))],

@@ -64,7 +64,7 @@ def test_places(where: Document, good: list[int], bad: list[list[int]]) -> None:
 
 
 def test_capacities() -> None:
-    """Of a rank, a machine and the cluster, each with two shards of 5."""
+    """Two shards of 5 exceed a capacity of 9, of a rank, a machine or the cluster."""
     tables = [[option("a", block("any_rank", shard(1, hbm=5)))]] * 2
     for scope, apart in (("rank", [1]), ("machine", [2]), ("cluster", None)):
         document = instance(tables, resources=[HBM | {"scope": scope}])

@@ -15,7 +15,7 @@ from formulations.solve import solve
 
 
 def test_a_work_clock_moves_by_work_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seconds do not move it; its trace is in units of work."""
+    """Seconds do not move a clock of work; its trace is in units of work."""
     clock = Clock(Settings(time_limit=None, work_limit=10.0))
     monkeypatch.setattr("formulations.clock.time.perf_counter", lambda: 1e9)
     assert (clock.now(), clock.remaining(), clock.share(0.5)) == (0.0, 10.0, 5.0)

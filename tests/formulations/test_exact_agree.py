@@ -86,7 +86,7 @@ def test_petabytes_are_not_rounded(formulation: str) -> None:
 
 @pytest.mark.parametrize("formulation", EXACT)
 def test_no_tables(formulation: str) -> None:
-    """An empty model costs nothing and that is proved."""
+    """An empty model costs 0, and its bound is 0."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "step_time")
     outcome = exactly(builder.build(), formulation)
     assert (outcome.status, outcome.objective, outcome.bound) == (BEST[formulation], 0, 0)

@@ -26,7 +26,7 @@ def as_in_a_notebook() -> Iterator[None]:
 
 
 def press(seconds: float) -> None:
-    """Ctrl-C after a while."""
+    """Press Ctrl-C after some seconds."""
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 

@@ -122,7 +122,7 @@ def test_a_fraction_is_rounded_up() -> None:
 
 
 def test_refusals() -> None:
-    """A price below zero, one too large, and one on top of another."""
+    """A price below zero, a price too large and a second price are refused."""
     instance = one(Objective.STEP_TIME)
     with pytest.raises(InstanceError, match="must be 0 or more"):
         priced(instance, Fraction(-1))

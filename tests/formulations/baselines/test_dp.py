@@ -120,7 +120,8 @@ def test_never_better_than_exact(instance: Instance, variant: str, fusion_aware:
 
 @st.composite
 def pooled(draw: st.DrawFn) -> Instance:
-    """One place for each budget, objective total, options with or without fusion groups."""
+    """An instance with one pooled place for each budget, objective total, with or without
+    fusion."""
     budgets = draw(st.tuples(st.integers(1, 20), st.integers(1, 12)))
     builder = InstanceBuilder(
         [[0]], ["p"], [("hbm", "cluster", budgets[0]), ("ddr", "cluster", budgets[1])],
@@ -262,7 +263,7 @@ def test_as_published_the_plan_breaks_its_fusion_group() -> None:
 
 
 def mixed_ratios() -> Instance:
-    """A hot small table and a cold large one in one group; HBM for the small one."""
+    """A hot small table and a cold large one in one group; HBM has room for the small one."""
     builder = InstanceBuilder(
         [[0]], ["p"], [("hbm", "rank", 45), ("ddr", "machine", 500)], Objective.BUSIEST_RANK
     )

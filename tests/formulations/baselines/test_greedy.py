@@ -134,7 +134,8 @@ def kinds(names_costs: list[list[tuple[str, int]]]) -> InstanceBuilder:
 
 
 def test_uniform_takes_the_best_of_each_kind() -> None:
-    """Kinds that every table has are compared, each table at its best option of that kind."""
+    """Uniform compares the kinds that every table has, each table at its best option of the
+    kind."""
     instance = kinds(
         [
             [("rw/fused", 5), ("rw/uvm", 3), ("cw:8/fused", 1)],

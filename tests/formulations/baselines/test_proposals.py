@@ -89,7 +89,7 @@ def test_first_stops_at_the_first_that_can_be_placed() -> None:
 
 
 def test_kind_is_the_name_before_a_separator() -> None:
-    """The sharding type of names that our pricing and the TorchRec import write."""
+    """The kind is the sharding type in names that our pricing and the TorchRec import write."""
     assert option_kind("column_wise:16/HBM_ONLY") == "column_wise"
     assert option_kind("row_wise/CACHING/0.3") == "row_wise"
     assert option_kind("plain") == "plain"

@@ -42,7 +42,7 @@ SIZES = [8, 1, 5, 3, 2, 7]
     ],
 )
 def test_dealt_by_hand(strategy: Strategy, tables: list[list[int]]) -> None:
-    """Six tables on two ranks."""
+    """Each strategy deals six tables to two ranks as computed by hand."""
     dealt = deal([(size, t) for t, size in enumerate(SIZES)], 2, strategy)
     assert sorted(map(sorted, dealt)) == sorted(map(sorted, tables))
 
@@ -102,7 +102,7 @@ def test_a_table_without_whole_option() -> None:
 
 
 def test_never_better_than_exact() -> None:
-    """Its plans cost at least the optimum, and sixty instances give at least three of them."""
+    """A strategy's plans cost at least the optimum; sixty instances give at least three plans."""
     answers = []
 
     @settings(max_examples=60, deadline=None)

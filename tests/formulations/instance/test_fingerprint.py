@@ -121,7 +121,8 @@ def change(rng: Random, value: Any) -> None:
 
 
 def test_equal_neighbours_that_are_built_one_by_one() -> None:
-    """The builder joins them into one entry, as the reader does: certificates count entries."""
+    """The builder joins equal neighbours into one entry, as the reader does, so that certificates
+    count entries alike."""
 
     def built(*shards: Shard) -> Instance:
         builder = InstanceBuilder([[0, 1, 2]], ["p"], [("hbm", "rank", 9)])

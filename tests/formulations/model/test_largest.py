@@ -12,7 +12,7 @@ from tests.formulations.model.solved import pooled, solved
 
 
 def base_and_big(capacity: int | None = None) -> Instance:
-    """2 on each of two ranks, and one shard of 9."""
+    """A load of 2 on each of two ranks, and one shard of 9."""
     resources = [] if capacity is None else [("hbm", "rank", capacity)]
     builder = InstanceBuilder([[0, 1]], ["p"], resources, "busiest_rank")
     use = {} if capacity is None else {"hbm": 2}

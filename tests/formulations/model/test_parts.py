@@ -92,7 +92,7 @@ def test_a_part_keeps_the_plan_feasible(instance: Instance) -> None:
 @LOOSE
 @given(instances(objectives=[Objective.BUSIEST_RANK, Objective.STEP_TIME]), st.booleans())
 def test_repairing_reaches_a_plan_within_the_limit(instance: Instance, soft: bool) -> None:
-    """At the optimum as the limit a repair leaves nothing to pay; one below, something."""
+    """With the optimum as the limit a repair leaves nothing to pay, with one less something."""
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None:
         return
@@ -110,7 +110,7 @@ def test_repairing_reaches_a_plan_within_the_limit(instance: Instance, soft: boo
 
 
 def overfull() -> tuple[Instance, Placement]:
-    """Two shards of 6 in one rank's 10, the other rank empty."""
+    """Two shards of 6 on one rank of 10, the other rank empty."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     for table in "ab":
         builder.add_table(table)

@@ -36,7 +36,7 @@ def never() -> bool:
 
 
 def decided(instance: Instance, target: int) -> Decision | None:
-    """What patterns say of a target; None: they do not suit the instance."""
+    """The decision of patterns about a target; None where patterns do not suit the instance."""
     portions = portions_of(instance, instance.allowed)
     return None if portions is None else decide(portions, target, set(), never, 200)
 

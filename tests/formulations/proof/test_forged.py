@@ -43,7 +43,7 @@ def read(**changes: Any) -> Certificate:
 
 
 def test_the_example_of_the_page() -> None:
-    """It proves 22, the optimum, and not 23."""
+    """The page's certificate proves 22, the optimum, and not 23."""
     assert brute_force(four_tables()).objective == 22
     assert certifies(four_tables(), read())
     assert not certifies(four_tables(), read(target=23))

@@ -127,7 +127,7 @@ def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
 
 
 def test_machines_told_apart() -> None:
-    """Three tables of 10 on whole machines, with two machines: a split by machine proves 20."""
+    """Three tables of 10, each on one of two whole machines: a split by machine proves 20."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], Objective.BUSIEST_RANK)
     for table in "abc":
         builder.add_table(table)

@@ -25,7 +25,7 @@ def test_a_bound_that_meets_the_plan_is_optimal() -> None:
 
 
 def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> None:
-    """Otherwise the outcome would be optimal on the word of a source that proves no optimum."""
+    """A certificate replaces the equal bound of a source that could not prove the optimum."""
     instance = four_tables()
     truth = brute_force(instance)
     assert truth.placement is not None

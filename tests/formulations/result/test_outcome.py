@@ -100,7 +100,7 @@ def test_unknown_is_none_not_zero() -> None:
     ],
 )
 def test_malformed_documents(key: str, value: Any, says: str) -> None:
-    """A malformed outcome file is one sentence."""
+    """A malformed outcome file is refused in one sentence."""
     outcome = found(two_modes(), "x", MIXED, StoppedBy.TIME_LIMIT, 9, CPSAT)
     document = outcome_to_dict(two_modes(), outcome) | {key: value}
     with pytest.raises(InstanceError, match=says):

@@ -151,7 +151,7 @@ def test_no_plan() -> None:
 def test_a_certificate_that_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, proved: Outcome
 ) -> None:
-    """It stays unchecked: the outcome is not verified, and only another false claim refutes it."""
+    """Such a certificate stays unchecked; only another false claim refutes the outcome."""
     monkeypatch.setattr(checker, "MOST_STEPS", 0)
     monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
     verification = verify(two_modes(), proved)
