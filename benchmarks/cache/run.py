@@ -2,8 +2,7 @@
 
 A process with an empty cache solves every case; another process asks the same twice more, so that
 its first answer is a fresh start's (with pricing, without Python's own start) and its second a
-running program's. All answers must be the same bytes and verified; otherwise the exit code
-is 1.
+running program's. All answers must be the same bytes and verified; otherwise the exit code is 1.
 """
 
 from __future__ import annotations

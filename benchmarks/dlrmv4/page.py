@@ -1,8 +1,8 @@
 """Numbers and figure of docs/dlrmv4.md: ``python benchmarks/dlrmv4/page.py``.
 
 Asks the ledger about the 32-rank run and the planner about the suite ``dlrmv4-incidents``, writes
-the marked blocks of the page and draws docs/figures/dlrmv4.svg; with ``--check``
-nothing is written, and the exit code tells whether page and figure are up to date.
+the marked blocks of the page and draws docs/figures/dlrmv4.svg; with ``--check`` nothing is
+written, and the exit code tells whether page and figure are up to date.
 """
 
 from __future__ import annotations

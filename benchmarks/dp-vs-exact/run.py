@@ -25,8 +25,7 @@ from milp_planner.files import write_atomically
 
 HERE = Path(__file__).parent
 
-#: Name -> options of ``dp``: the published variants, coarser and finer bins, and the fusion-aware
-#: DP.
+#: Name -> options of ``dp``: the published variants, coarser and finer bins, fusion-aware.
 DPS: dict[str, dict[str, Any]] = {
     "merged 100x25": {},
     "first 100x50": {"variant": "first"},

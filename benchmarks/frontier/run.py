@@ -2,8 +2,7 @@
 
 For every case the script makes the plan as ``plan`` does, then finds the objective over twelve
 budgets of HBM as ``explain --ask frontier`` does. The checker re-derives each point's plan, cost
-and
-certificate; the exit code is 1 unless it could for all.
+and certificate; the exit code is 1 unless it could for all.
 """
 
 from __future__ import annotations

@@ -43,15 +43,14 @@ sys.path.insert(0, str(HERE.parent / "dp-vs-exact"))
 
 from cases import Case, make  # noqa: E402
 
-#: How many times ``cpsat``'s time limit ``auto`` gets.
+#: ``auto``'s time limit over ``cpsat``'s.
 LESS = 1.5
 FIRST_SEED = 7_000
 #: Between an instance's name and the seed of the solver.
 SEED = "#"
 #: Machines and ranks of each.
 SHAPES = ((1, 4), (2, 2), (2, 3), (1, 8), (2, 4))
-#: Kinds of model whose options take all kinds of place: every rank, any, one machine, any within
-#: one.
+#: Models whose options take all kinds of place: every rank, any, one machine, any within one.
 KINDS = ("torchrec", "mixed")
 TABLES = (8, 20)
 #: What is tight, and how much above the use of a random plan.

@@ -120,8 +120,7 @@ def test_never_better_than_exact(instance: Instance, variant: str, fusion_aware:
 
 @st.composite
 def pooled(draw: st.DrawFn) -> Instance:
-    """An instance with one pooled place for each budget, objective total, with or without
-    fusion."""
+    """An instance with one place for each budget, objective total, with or without fusion."""
     budgets = draw(st.tuples(st.integers(1, 20), st.integers(1, 12)))
     builder = InstanceBuilder(
         [[0]], ["p"], [("hbm", "cluster", budgets[0]), ("ddr", "cluster", budgets[1])],

@@ -134,8 +134,7 @@ def kinds(names_costs: list[list[tuple[str, int]]]) -> InstanceBuilder:
 
 
 def test_uniform_takes_the_best_of_each_kind() -> None:
-    """Uniform compares the kinds that every table has, each table at its best option of the
-    kind."""
+    """Uniform compares kinds that every table has, each table at its best option of the kind."""
     instance = kinds(
         [
             [("rw/fused", 5), ("rw/uvm", 3), ("cw:8/fused", 1)],
