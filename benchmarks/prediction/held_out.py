@@ -14,8 +14,8 @@ HELD_OUT = Ranges(
     tables=(1, 3, 6), dims=(24, 48, 96, 192), poolings=(1, 3, 5, 12), alphas=(0.3, 0.7, 1.05),
     optimizers=("sgd", "rowwise_adagrad", "adam", "adagrad"), batches=(300, 7000), alike=False,
 )  # fmt: skip
-"""One to six mixed tables. Calibrations measure bags of one id; Adagrad and all other values here
-are in none of them."""
+"""Mixed tables. Calibrations also have single tables, bags of one id and the optimizers but
+Adagrad, none of the other values."""
 CLUSTER = {
     "name": "this-machine", "profile": "torchrec-default", "machines": 1, "ranks_per_machine": 1,
     "hbm": "0B", "ddr": "1TB",
