@@ -130,7 +130,7 @@ def write(path: Path, document: dict[str, Any]) -> None:
 
 
 def environment() -> dict[str, str]:
-    """This one, with this Python and its milp-planner first."""
+    """This process's environment, with this Python and its milp-planner first in the path."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 

@@ -65,7 +65,7 @@ def command(
     about
         Its help.
     page
-        What holds the blocks.
+        The page that holds the blocks.
     results
         Folder of results, the newest of which (with ``pattern``) is the default.
     blocks, draw

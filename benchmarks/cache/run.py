@@ -1,9 +1,8 @@
 """The same question twice: ``python -m benchmarks.cache.run [-o FILE]``.
 
 A process with an empty cache solves every case; another process asks the same twice more, so that
-its first answer is that of a fresh start (with pricing, without Python's own start) and its second
-that of a running program. All answers must be the same bytes and verified; otherwise the exit code
-is 1.
+its first answer is a fresh start's (with pricing, without Python's own start) and its second a
+running program's. All answers must be the same bytes and verified; otherwise the exit code is 1.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CASES = (
 
 
 def main() -> int:
-    """Run, tell, judge."""
+    """Run the cases, report and judge them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--time-limit", type=float, default=60.0)

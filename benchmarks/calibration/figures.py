@@ -1,7 +1,7 @@
 """Figure and tables of the newest calibration: ``python benchmarks/calibration/figures.py``.
 
-Writes what stands between the markers of docs/trust/calibration.md and draws
-docs/figures/calibration.svg; with ``--check`` the exit code tells whether the page is up to date.
+Writes the marked blocks of docs/trust/calibration.md and draws docs/figures/calibration.svg; with
+``--check`` the exit code tells whether the page is up to date.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Busiest rank and critical path: what each objective costs in the other, on random models.
+"""Busiest rank and critical path: what minimising one costs in the other, on random models.
 
 ``python benchmarks/critical-path/run.py`` plans the models of the tests' generator three ways
 (TorchRec's default planner, and ours under each objective), rates each plan by TorchRec's own two

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def draw(entries: list[dict[str, Any]], document: dict[str, Any], target: Path) -> None:
-    """One panel a formulation: bars of phases a rank, the bound as a line."""
+    """One panel a formulation: a bar of phases for each rank, the bound as a line."""
     plt.rcParams.update({"svg.hashsalt": "milp-planner", "font.size": 9, "svg.fonttype": "none"})
     figure, axes = plt.subplots(
         1, len(entries), figsize=(8.2, 2.9), sharey=True, layout="constrained", squeeze=False

@@ -128,7 +128,7 @@ def _beside(rows: list[dict[str, Any]]) -> str:
 
 
 def _ordering(pairs: list[tuple[dict[str, Any], float, int]]) -> str:
-    """How many pairs of runs stand in the published order."""
+    """How many pairs of runs our prices put in the published order."""
     told = []
     for what, key in (("any two runs", None), ("two numbers of GPUs of one model", "model"),
                       ("two models on as many GPUs", "gpus")):  # fmt: skip

@@ -1,8 +1,8 @@
 """Numbers and figure of docs/dlrmv4.md: ``python benchmarks/dlrmv4/page.py``.
 
 Asks the ledger about the 32-rank run and the planner about the suite ``dlrmv4-incidents``, writes
-what stands between the marks of the page and draws docs/figures/dlrmv4.svg; with ``--check``
-nothing is written, and the exit code tells whether page and figure are up to date.
+the marked blocks of the page and draws docs/figures/dlrmv4.svg; with ``--check`` nothing is
+written, and the exit code tells whether page and figure are up to date.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ COLOURS = ("#2f6690", "#b9b9b9", "#66a182", "#d1495b", "#edae49", "#8d6a9f")
 
 
 def blocks() -> dict[str, str]:
-    """Everything that the page says in derived numbers, by its marks, as Markdown."""
+    """Every block of derived numbers on the page, by its mark, as Markdown."""
     parts = {
         "setting": _setting(),
         "needs": _needs(),
@@ -264,7 +264,7 @@ def parts_of(found: Hot) -> list[int]:
 
 
 def draw(target: Path) -> None:
-    """Need of the hot rank, bar by bar, over what was published; its numbers in the metadata."""
+    """Draw the hot rank's need, bar by bar, over what was published, its numbers as metadata."""
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 

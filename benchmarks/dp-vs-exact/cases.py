@@ -45,8 +45,8 @@ class Case:
         Ranks = machines × local.
     tables, seed : int
     tight : str
-        ``none``, ``hbm`` or ``both``: which budgets are tight; ``need``: both, measured from DDR
-        for half of all bytes and the least HBM that does with it, instead of a drawn plan.
+        ``none``, ``hbm`` or ``both``: which budgets are tight; ``need``: both, derived not from a
+        drawn plan but from DDR for half of all bytes and the least HBM that suffices beside it.
     slack : float
         What a tight budget has above the drawn plan's use.
     fusion : bool
@@ -119,7 +119,7 @@ def _loose(instance: Instance) -> Instance:
 
 
 def _need(instance: Instance) -> list[int] | None:
-    """DDR of a machine for half of all tables' bytes, and the least HBM known to do with it."""
+    """DDR of a machine for half of all tables' bytes, and the least HBM known to suffice then."""
     leanest = np.minimum.reduceat(
         option_facts(instance).use.sum(axis=1), instance.table_options[:-1]
     )

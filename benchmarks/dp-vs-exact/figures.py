@@ -63,7 +63,7 @@ def budget_class(row: Row) -> str:
 
 
 def gap(row: Row, name: str) -> float | None:
-    """How much more it costs than the best plan known; None when it found nothing."""
+    """How much more a heuristic's plan costs than the best known; None where it found none."""
     found = row[name]["objective"]
     return None if found is None else found / row["exact"]["objective"] - 1
 
@@ -71,7 +71,7 @@ def gap(row: Row, name: str) -> float | None:
 def class_table(
     found: list[Row], by: Callable[[Row], str], names: Iterable[str] = (*BINS, "greedy")
 ) -> str:
-    """Cases, exact answers proved, and for every heuristic: nothing found, worse, how much."""
+    """Cases, exact answers proved, and how often each heuristic fails or is worse, and how much."""
     lines = ["| cases | number (proved) | formulation | found nothing | worse | median of worse | "
              "largest |", "|---|---|---|---|---|---|---|"]  # fmt: skip
     for label in dict.fromkeys(map(by, found)):
@@ -200,7 +200,7 @@ def _believed(row: Row) -> float | None:
 def _curve(
     axes: Any, gaps: list[float | None], label: str, style: str = "-", colour: str | None = None
 ) -> None:
-    """Share of cases within a gap; what found nothing never comes in."""
+    """Share of cases within a gap; a case without a plan is within none."""
     if not gaps:
         return
     known = sorted(g for g in gaps if g is not None)

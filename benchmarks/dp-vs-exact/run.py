@@ -25,7 +25,7 @@ from milp_planner.files import write_atomically
 
 HERE = Path(__file__).parent
 
-#: Name -> options of ``dp``: the published variants, coarser and finer bins, and the fusion-aware.
+#: Name -> options of ``dp``: the published variants, coarser and finer bins, fusion-aware.
 DPS: dict[str, dict[str, Any]] = {
     "merged 100x25": {},
     "first 100x50": {"variant": "first"},
@@ -89,7 +89,7 @@ def run(cases: Iterable[Case], path: Path, args: argparse.Namespace) -> None:
 
 
 def prove(cases: Iterable[Case], path: Path, args: argparse.Namespace) -> None:
-    """Solve every stored case that has no proof again; each answer is stored as it comes."""
+    """Solve every stored case without a proof again; store each answer as it comes."""
     stored = {row["case"]: row for row in map(json.loads, path.read_text().splitlines())}
     started = time.monotonic()
     for case in cases:
@@ -150,7 +150,7 @@ def measure(case: Case, time_limit: float, dp_limit: float) -> dict[str, Any]:
 
 
 def _wanted(name: str, case: Case) -> bool:
-    """Leave out what has no meaning or, on many ranks, too many cells."""
+    """Whether a DP has a meaning for the case and, on many ranks, not too many cells."""
     if name.startswith("fusion-aware") and not case.fusion:
         return False
     if case.group == "two-tier":

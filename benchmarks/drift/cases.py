@@ -48,7 +48,7 @@ CHANGES = (*(f"drift-{seed}" for seed in range(SEEDS)), "rank-lost", "machine-ad
 
 
 def changed(subject: Subject, change: str) -> Change:
-    """A subject after a change by name."""
+    """A subject after the named change."""
     if change == "rank-lost":
         return _rank_lost(subject)
     if change == "machine-added":

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.drift.run --folder FOLDER`` solves each subject for a minute (yesterday's
 plan), and then after every change afresh for a minute, and again from yesterday's plan for a few
-seconds. What is in the folder is not done again, so it can be stopped, and run in parts
+seconds. What is in the folder is not done again, so the run can be stopped, and done in parts
 (``--only``, ``--subjects``, ``--changes``). ``results.json`` then sums up the folder, and
 docs/replan.md shows its table. Run it on an otherwise idle machine, or say ``--shared``.
 """
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def keep(asked: argparse.Namespace, name: str, row: dict[str, Any]) -> None:
-    """One record, with what the machine was."""
+    """Store and print one record, with the machine's cores and load."""
     row |= {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "shared": asked.shared}
     write_json(asked.folder / f"{name}.json", row)
     print(name, {k: v for k, v in row.items() if k != "trace"}, flush=True)
@@ -117,7 +117,7 @@ def measured(found: Plan) -> dict[str, Any]:
 
 
 def moves(before: Plan, found: Plan, lost: tuple[int, ...]) -> dict[str, int]:
-    """Tables and bytes between yesterday's plan and another."""
+    """Tables and bytes that move between yesterday's plan and another."""
     placement = found.outcome.placement
     if placement is None:
         return {}

@@ -39,7 +39,7 @@ KINDS = {
 
 
 def names(data: Path) -> list[str]:
-    """All lists whose ids a sample are published, dcnv2 among them."""
+    """All lists with published ids per sample, dcnv2 among them."""
     files = sorted((data / "table-lists").glob("*.csv"))
     found = [f.stem for f in files if f.stem != "published" and all(r["pooling"] for r in _rows(f))]
     return [*found, "mlperf_dlrm_dcnv2"]
@@ -86,9 +86,9 @@ class StoredPlan(NamedTuple):
     """What HugeCTR's planner returned for a published instance."""
 
     values: dict[str, Any]
-    """``shard_matrix`` and ``shard_strategy``, tables by their place."""
+    """``shard_matrix`` and ``shard_strategy``, with tables by position."""
     cost: int
-    """The largest cost of a GPU, as it says."""
+    """The largest cost of a GPU, as the planner states it."""
 
 
 def stored_plan(data: Path, instance: str) -> StoredPlan:

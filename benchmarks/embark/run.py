@@ -34,7 +34,7 @@ from milp_planner.plans.compile import compile_for
 RANKS = 8, 16, 32, 64, 128
 PEERS = {"CP-SAT": "cpsat", "HiGHS": "mip"}
 LARGEST = 400_000
-"""Options × ranks of the largest case whose whole program HiGHS is given: beyond, memory ends."""
+"""Most options × ranks for which HiGHS is given the whole program; beyond, memory runs out."""
 
 
 def main() -> None:
@@ -87,7 +87,7 @@ def cases(data: Path, quick: bool) -> Iterator[tuple[str, Instance, int | None]]
 def solved(
     name: str, instance: Instance, limit: float, seed: int, rebalancer: str | None
 ) -> dict[str, Any]:
-    """A case by every planner, and the two bounds anybody would think of."""
+    """A case by every planner, and the trivial bound."""
     settings = Settings(time_limit=limit, seed=seed, polish=False)
     began = time.perf_counter(), sum(os.times()[:4])
     ours = solve(instance, "auto", settings)

@@ -1,4 +1,4 @@
-"""What plans change where Criteo's measured frequencies take the place of Zipf 1.05.
+"""Which plans change when Criteo's measured frequencies replace Zipf 1.05.
 
     python benchmarks/frequencies/run.py          # solves and writes docs/trust/frequencies.md
 

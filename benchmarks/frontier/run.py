@@ -1,8 +1,8 @@
 """A frontier against one solve: ``python -m benchmarks.frontier.run [-o FILE] [CASE …]``.
 
-For every case the plan is made as ``plan`` makes it, then the objective over twelve budgets of HBM
-as ``explain --ask frontier`` does. The checker re-derives each point's plan, cost and
-certificate; the exit code is 1 unless it could for all.
+For every case the script makes the plan as ``plan`` does, then finds the objective over twelve
+budgets of HBM as ``explain --ask frontier`` does. The checker re-derives each point's plan, cost
+and certificate; the exit code is 1 unless it could for all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from milp_planner.features.explain.frontier import POINTS, frontier
 from milp_planner.files import write_json
 from scenarios import catalog
 
-#: The twelve budgets share so many times the time limit of the plan: what explain's 60 s are to 30.
+#: The twelve budgets share this many times the plan's time limit, as explain's 60 s are to 30.
 TIMES = 2
 CASES = (
     "kuairand-27k 1xa10", "kuairand-27k 8xh100", "criteo-terabyte 8xh100",
@@ -33,7 +33,7 @@ CASES = (
 
 
 def main() -> int:
-    """Run, tell, judge."""
+    """Run the cases, report and judge them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cases", nargs="*", default=CASES, help="such as 'kuairand-27k 1xa10'")
     parser.add_argument("-o", "--output", type=Path)

@@ -68,7 +68,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _games(args: argparse.Namespace, start: int, names: list[str]) -> Iterator[Played]:
-    """Results in order of their numbers, so that what is done is one number."""
+    """Results in order of their numbers, so that one number says what is done."""
     numbers = range(start, args.first + args.count)
     one = partial(_play, names=names, seconds=args.seconds)
     if args.processes == 1:

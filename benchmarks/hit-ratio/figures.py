@@ -62,7 +62,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def pricing(result: dict[str, Any]) -> str:
-    """Markdown: errors of what pricing says, by where it has it from."""
+    """Markdown: errors of pricing's hit ratios, by their source."""
     points = result["points"]
     everywhere = [p for p in points if not p["edge"]]
     formula = [p for p in everywhere if p["source"] == "formula"]

@@ -29,7 +29,7 @@ from milp_planner.pricing.popularity import zipf
 
 ROWS, BUCKET, SEEDS = 51_200, 1024, (1, 2)
 ENOUGH = 20_000
-"""Lookups that a hit ratio stands on, at least; a batch at least."""
+"""A hit ratio is measured over at least this many lookups, and over a batch at least."""
 
 
 def simulated(alpha: float, slots: int, policy: CachePolicy, seed: int) -> float:
@@ -44,7 +44,7 @@ def simulated(alpha: float, slots: int, policy: CachePolicy, seed: int) -> float
 
 
 def drawn_policy(generator: np.random.Generator) -> tuple[float, int, CachePolicy]:
-    """Skew, slots and policy anywhere."""
+    """Skew, slots and policy from anywhere in the region."""
     alpha = round(float(generator.uniform(0, 3)), 2)
     ratio = 10 ** generator.uniform(np.log10(0.02), np.log10(0.95))
     slots = max(round(ROWS * ratio / BUCKET), 1) * BUCKET

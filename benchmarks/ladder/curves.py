@@ -9,7 +9,7 @@ import numpy as np
 Row = dict[str, Any]
 
 
-#: Load at the start of a run above which other work was running (a run before it leaves 2).
+#: Above this load at the start of a run, other work was running (a run before it leaves 2).
 _BUSY = 3.5
 
 

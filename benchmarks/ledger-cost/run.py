@@ -45,7 +45,7 @@ def run(tree: Path, model: str, cluster: str, seconds: float, seed: int) -> dict
 
 
 def ratio(entry: dict[str, Any], name: str) -> float | None:
-    """A figure of this version over that of the one before; None where one has none."""
+    """A figure of this version over the older version's; None where either has none."""
     now, before = entry["now"][name], entry["before"][name]
     return now / before if now is not None and before else None
 

@@ -27,9 +27,9 @@ STEP = {
     "backward_exchange": (BACKWARD_SEND, BACKWARD_RECEIVE),
     UPDATE: (UPDATE,),
 }
-"""Measured moments of a step, and the ledger's in each of them."""
+"""Measured moments of a step, each with the ledger's moments that it covers."""
 STATES = ("constructed", "inputs")
-"""Before them: tables are there; ids have arrived."""
+"""States before these moments: the tables exist; the ids have arrived."""
 PARTS = {
     "tables": ("weights", "state", "gradient_bucket"),
     "ids": ("inputs", "lengths"),
@@ -74,7 +74,7 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """Every way to shard, pooled and sequence, then what changes one thing each.
+    """Every way to shard, pooled and sequence, then cases that each change one thing.
 
     What FBGEMM cannot do on CPU is left out: replicated sequences, which its dense operator pools,
     and deduplicated ids.
@@ -97,7 +97,7 @@ def cases() -> list[Case]:
 
 
 def held_out() -> list[Case]:
-    """Configurations from which no correction of the ledger was read off."""
+    """Configurations on which no correction of the ledger is based."""
     three = {"ranks": 3, "rows": 6000}
     four = {"ranks": 4, "rows": 8000}
     return [
@@ -147,8 +147,8 @@ def cluster_of(case: Case) -> Cluster:
 
 
 def predicted(case: Case) -> dict[str, Amounts]:
-    """Entries in bytes at every measured moment, of the fullest rank and of the fullest of the
-    ledger's moments in it.
+    """Bytes of the entries at every measured moment, on the fullest rank and at the fullest of the
+    ledger's moments that it covers.
 
     ``constructed`` are the rows, ``inputs`` those and the ids that have arrived.
     """

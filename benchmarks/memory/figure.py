@@ -16,7 +16,7 @@ COLOURS = ("#2f6690", "#edae49", "#66a182", "#d1495b")
 
 
 def draw(result: dict[str, Any], target: Path) -> None:
-    """Two bars a case, stacked by part: measured above, hatched what the ledger says below."""
+    """Two bars a case, stacked by part: measured above, the ledger's below, hatched."""
     cases = result["cases"]
     plt.rcParams.update({"svg.hashsalt": "milp-planner", "font.size": 7, "svg.fonttype": "none"})
     figure, axis = plt.subplots(figsize=(8.2, 0.27 * len(cases) + 1.0), layout="constrained")

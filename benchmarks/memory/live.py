@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 SETTLE = 0.002
-"""Seconds before each operator, in which gloo's threads let go of what they have sent."""
+"""Seconds to wait before each operator, while gloo's threads release what they have sent."""
 
 
 class Live(TorchDispatchMode):
@@ -43,7 +43,7 @@ class Live(TorchDispatchMode):
         return result
 
     def follow(self, tensor: object) -> None:
-        """Follow the storage of a tensor; nothing else, and no meta tensor, has bytes."""
+        """Follow the storage of a tensor; other objects and meta tensors have no bytes."""
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             return
         assert isinstance(tensor, torch.Tensor)
@@ -55,7 +55,7 @@ class Live(TorchDispatchMode):
             self._storages[storage._cdata] = weakref.ref(storage), self._moment
 
     def adopt(self) -> None:
-        """Follow what the collector knows: tensors that no operator returned."""
+        """Follow the tensors that the garbage collector knows but no operator returned."""
         gc.collect()
         for each in gc.get_objects():
             self.follow(each)
@@ -72,7 +72,7 @@ class Live(TorchDispatchMode):
         return found
 
     def count(self) -> None:
-        """Raise the moment's figure to what is alive."""
+        """Raise the moment's figure to the bytes that are alive."""
         now = self.now()
         if sum(now.values()) > sum(self.most.get(self._moment, {}).values()):
             self.most[self._moment] = now

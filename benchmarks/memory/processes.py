@@ -135,7 +135,7 @@ APPEARED = {
     "ids_exchange": "ids", "inputs": "ids", "forward_exchange": "embeddings",
     "dense_part": "gradients", "backward_exchange": "gradients", "update": "gradients",
 }  # fmt: skip
-"""What tensors are, by the moment in which they appeared; else they belong to the tables."""
+"""What a tensor is, by the moment in which it appeared; otherwise it belongs to the tables."""
 
 
 def measured(case: Case) -> dict[str, Amounts]:
@@ -163,7 +163,7 @@ def measured(case: Case) -> dict[str, Amounts]:
 
 
 def step(tables: Any, ids: KeyedJaggedTensor, optimizer: Any, live: Live) -> None:
-    """One step, as the sharded module runs it; the optimizer is that of replicated tables."""
+    """One step, as the sharded module runs it; the optimizer is for replicated tables."""
     live.enter("ids_exchange")
     fresh = KeyedJaggedTensor(keys=ids.keys(), values=ids.values(), lengths=ids.lengths())
     context = tables.create_context()

@@ -30,7 +30,7 @@ def error(case: dict[str, Any], moment: str) -> float:
 
 
 def fullest(case: dict[str, Any]) -> float:
-    """The same of the fullest moments, each of its own side: what a capacity is compared with."""
+    """The same for each side's own fullest moment, which is what a capacity is compared with."""
     measured, predicted = (
         max(sum(case[side][moment].values()) for moment in STEP)
         for side in ("measured", "predicted")
@@ -69,7 +69,7 @@ def summary(cases: list[dict[str, Any]]) -> str:
 
 
 def held_out(cases: list[dict[str, Any]]) -> str:
-    """Fullest moments of the cases that taught the ledger nothing, and their spread."""
+    """Errors at the fullest moments of the held-out cases, and their spread."""
     lines = ["| case | measured, kB | by the ledger, kB | error |", "|---|---|---|---|"]
     for case in cases:
         most = [

@@ -1,8 +1,8 @@
 """The published contract, claim by claim, against what a machine measured.
 
-Stated for an Apple M1 (68 GB/s, 12 MB last-level cache), of forward steps: micro-dlrm below 5 GB/s
-with MLPs above 80% of the step; micro-dlrm-dram at 50 to 65 GB/s with lookups above 70% of it; its
-step grows linearly with the row width and hardly with the MLPs' width.
+It speaks of forward steps on an Apple M1 (68 GB/s, 12 MB last-level cache): micro-dlrm below 5 GB/s
+with MLPs above 80% of the step; micro-dlrm-dram at 50 to 65 GB/s with lookups above 70% of its
+step, which grows linearly with the row width and hardly with the MLPs' width.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SLOW, MLP_SHARE, LOOKUP_SHARE = 5e9, 0.8, 0.7
 FAST = 50 / 68
 """Share of the machine's bandwidth: 50 of the M1's 68 GB/s."""
 LINEAR, INSENSITIVE = 0.1, 0.1
-"""What a step may be off a straight line over the widths, and grow when MLPs double."""
+"""How far a step may be off a straight line over the widths, and grow when the MLPs double."""
 
 
 def share(row: dict[str, Any], *parts: str) -> float:
@@ -31,7 +31,7 @@ def at_ceilings(result: dict[str, Any], name: str) -> float:
 
 
 def claims(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each claim: what was measured, whether it holds, and what tells why."""
+    """Each claim: what was measured, whether the claim holds, and figures that explain why."""
     small, large = (result["forward"][name] for name in ("micro-dlrm", "micro-dlrm-dram"))
     ceiling = result["ceilings"]["bandwidth"]
     parts = {name: {part: share(row, part) for part in row["parts"]}

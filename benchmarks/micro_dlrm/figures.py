@@ -1,6 +1,6 @@
 """Tables and figure of the newest result: ``python benchmarks/micro_dlrm/figures.py``.
 
-Writes what stands between the markers of docs/micro-dlrm.md and draws docs/figures/micro-dlrm.svg;
+Writes the marked blocks of docs/micro-dlrm.md and draws docs/figures/micro-dlrm.svg;
 with ``--check`` the exit code tells whether the page is up to date.
 """
 

@@ -55,7 +55,7 @@ class MicroDlrm(nn.Module):
     width : int
         Floats of each.
     mlp : int
-        Times as many hidden units as published in every layer.
+        Multiplies the published number of hidden units in every layer.
     """
 
     def __init__(self, features: int, width: int, mlp: int = 1) -> None:

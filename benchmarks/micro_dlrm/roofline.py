@@ -17,12 +17,12 @@ from milp_planner.features.calibrate.machine import Probe, Sample
 TRIAD, SQUARE = 2**25, 1024
 """Floats of each of three arrays, rows of two square matrices."""
 UNDER = 0.5
-"""A point is under a ceiling from this share of it; below it, under neither: overheads."""
+"""From this share of a ceiling on, the ceiling limits a point; below it, overheads do."""
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the machine can do at most."""
+    """The most that the machine can do."""
 
     bandwidth: float
     """Bytes a second of a + s·b into c over arrays that no cache holds."""

@@ -30,7 +30,7 @@ def batch(model: MicroDlrm, number: int, samples: int = BATCH) -> tuple[Tensor, 
 def forward_probe(name: str, model: MicroDlrm, samples: int = BATCH) -> Probe:
     """Parts ``hash``, ``lookup``, ``join`` and ``mlp``, on new ids every round.
 
-    An untimed step on others comes first: it leaves the caches as the step before does in a loop.
+    An untimed step on other ids comes first: it leaves the caches as the step before in a loop.
     """
     offsets = [torch.arange(samples)] * model.features
 
@@ -46,7 +46,7 @@ def forward_probe(name: str, model: MicroDlrm, samples: int = BATCH) -> Probe:
 
 
 def training_probe(name: str, model: MicroDlrm, samples: int = BATCH) -> Probe:
-    """Parts as forward's, with ``mlp`` both ways, and ``update``: gradients and Adam of the rows.
+    """The forward step's parts, ``mlp`` both ways, and ``update``: the rows' gradients and Adam.
 
     The tables' gradients are sparse, so that Adam's moments change only where rows were looked up.
     """

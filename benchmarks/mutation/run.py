@@ -52,7 +52,7 @@ ROOMS = {
 }  # fmt: skip
 
 #: Left out: the first counts stack frames, of which mutmut adds one a call; the second runs the
-#: checker where nothing is installed, mutmut neither.
+#: checker where nothing is installed, not even mutmut.
 LEFT_OUT = [
     "tests/formulations/test_checker_packing.py::test_too_many_sizes",
     "tests/formulations/test_checker_plan.py::test_stands_alone",
@@ -164,7 +164,7 @@ def mutmut(folder: Path, *arguments: str, minutes: float | None = None) -> str:
 
 
 def git(*arguments: str) -> str:
-    """What git says of this checkout."""
+    """What git prints about this checkout."""
     return subprocess.run(
         ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout

@@ -1,7 +1,7 @@
 """Figure and tables of the newest result: ``python benchmarks/prediction/figures.py``.
 
-Writes what stands between the markers of docs/trust/prediction.md and draws
-docs/figures/prediction.svg; with ``--check`` the exit code tells whether the page is up to date.
+Writes the marked blocks of docs/trust/prediction.md and draws docs/figures/prediction.svg; with
+``--check`` the exit code tells whether the page is up to date.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ HELD_OUT = Ranges(
     tables=(1, 3, 6), dims=(24, 48, 96, 192), poolings=(1, 3, 5, 12), alphas=(0.3, 0.7, 1.05),
     optimizers=("sgd", "rowwise_adagrad", "adam", "adagrad"), batches=(300, 7000), alike=False,
 )  # fmt: skip
-"""Mixed tables of one to six; Adagrad is in no calibration. Bags of one id are, the other values
-are not."""
+"""Mixed tables. Calibrations also have single tables, bags of one id and the optimizers but
+Adagrad, none of the other values."""
 CLUSTER = {
     "name": "this-machine", "profile": "torchrec-default", "machines": 1, "ranks_per_machine": 1,
     "hbm": "0B", "ddr": "1TB",
@@ -24,7 +24,7 @@ PS = 1e-12
 
 
 def predicted(spec: StepSpec, profile: Profile) -> dict[str, float]:
-    """Seconds of the parts of a step: prices of its tables, and what is no table's where known."""
+    """Seconds of a step's parts: prices of its tables and, where known, of what is no table's."""
     tables = [_table(f"t{i}", table, spec.optimizer) for i, table in enumerate(spec.tables)]
     model = {"name": "step", "workload": {"batch_per_rank": spec.batch}, "tables": tables}
     cost = price(Model.from_dict(model), Cluster.from_dict(CLUSTER), profile).entries.cost

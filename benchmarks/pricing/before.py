@@ -2,8 +2,8 @@
 
     python benchmarks/pricing/before.py [--against REV]
 
-Plans kuairand-27k on 1xa10 at DDRs of the suite ``modes``, in this state and, in a process of its
-own, in another, and prices the other state's choices in this one.
+Plans kuairand-27k on 1xa10 at DDRs of the suite ``modes``, in this state of the repository and, in
+a process of its own, in another, and prices the other state's choices in this one.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from milp_planner.pricing.units import FloatArray
 ALPHA = 1.05
 A10_ROWS, A10_RATIOS = 4_000_000, np.arange(1, 10) / 10
 A10_IDS = 24_890
-"""Not published; so many take the measured 0.80 ms in HBM at the profile's bandwidth."""
+"""Not published; this many take the measured 0.80 ms in HBM at the profile's bandwidth."""
 H100_TABLES, H100_IDS = 10, 104_858
 """1,048,576 ids in all, to within four."""
 HYBRID_RATIO = 0.1
@@ -40,7 +40,7 @@ class Point:
 
     @property
     def error(self) -> float:
-        """Of the price that is furthest off, relative."""
+        """Relative error of the price that is furthest off."""
         return max((p / self.measured - 1 for p in (self.low, self.high)), key=abs)
 
 

@@ -55,13 +55,13 @@ class Fit:
     """x_eff at hit ratio 0."""
     divisor: float | None = None
     state: float | None = None
-    """Further backward time a copy of the row kept as state."""
+    """Extra backward time for each copy of the row that is kept as state."""
     hit_at_four_fifths: float | None = None
-    """Hit ratio that the times say of a cache of 0.8 of a batch's distinct rows."""
+    """Hit ratio that the times imply for a cache of 0.8 of a batch's distinct rows."""
 
 
 def fit_a10() -> Fit:
-    """Paths such that the dearest and the cheapest ratio are as far above as below the one time.
+    """Paths that put the dearest ratio as far above the one time as the cheapest is below it.
 
     Over ratios 0.1 to 0.9 with the hit ratios of the sweep's own Zipf 1.05; the times do not say
     what misses add, only that they hardly count.

@@ -95,7 +95,7 @@ def _once(case: tuple[str, int, int], folder: Path) -> dict[str, object]:
 
 @contextmanager
 def state(revision: str | None) -> Iterator[list[Path]]:
-    """The folder of another state of the repository, checked out for the while."""
+    """The folder of another state of the repository, checked out for as long as it is needed."""
     if revision is None:
         yield []
         return

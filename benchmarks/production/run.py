@@ -31,8 +31,8 @@ PRINTOUT = "sharding_stats_example.txt.gz"
 #: Lines of a block that are shown; the rest is counted.
 MOST = 24
 
-#: Scripts of the checkout beside the program's commands: does any table need its host memory or
-#: cut; what may be given up for fewer moves, a table of the page's own.
+#: Scripts of the checkout beside the program's commands: which tables are cut or in host memory
+#: without need, and what fewer moves cost, which is a table of the page's own.
 CHECK, GOALS = "python -m tests.formulations.needless", "python -m benchmarks.production.goals"
 #: Name of a block, and the command as it stands there.
 COMMANDS = {
@@ -78,7 +78,7 @@ def run(command: str, folder: Path) -> dict[str, Any]:
 
 
 def block(result: dict[str, Any]) -> str:
-    """The command, what it printed, and what it took; of the table of goals, the table."""
+    """The command, what it printed, and what it took; for the table of goals, the table alone."""
     if result["command"].startswith(GOALS):
         return str(result["out"]).strip()
     lines = [line.rstrip() for line in f"{result['out']}{result['err']}".splitlines()]

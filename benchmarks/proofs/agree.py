@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def tried(count: int, instances: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """Exit codes of so many changed files, how often, and disagreements in words."""
+    """How often which exit codes occur for so many changed files, and disagreements in words."""
     found, differ, rng = Counter[str](), list[str](), Random(seed)
     pairs = list(originals(instances))
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,7 @@ def name_instance(outcome: Any, instance: Any) -> None:
 
 
 def named_anew(document: Any, instance: Path | None) -> Any:
-    """A plan or outcome with the fingerprint of its instance, and a plan of its other parts."""
+    """A plan or outcome with its instance's fingerprint, and a plan with its other parts' too."""
     with suppress(KeyError, checker.Unreadable, PlannerError, InstanceError):
         if instance is not None:
             name_instance(document, checker.parse(instance, "instance"))
@@ -127,7 +127,7 @@ def originals(many: int) -> Iterator[list[Any]]:
 
 
 def change(rng: Random, documents: list[Any]) -> str:
-    """Change one place of the documents, the outcome's more often; what was done."""
+    """Change one place of the documents, mostly of the outcome; return what was done."""
     places = [(holder, key, path) for holder, key, path in walk(documents[rng.random() < 0.3], "")]
     if not places:
         return "nothing left"

@@ -3,7 +3,7 @@
 Random small instances whose optimum is enumerated (those of benchmarks/fuzz, by number), each
 with a certificate of the prover, changed at random in target, kind, multipliers, rows, splits,
 vectors used and nodes (``tests/formulations/proof/test_checked.py``). The script counts the
-checker's verdicts: unreadable, not checked, open, or accepted. To accept a bound above the optimum
+checker's verdicts: unreadable, not checked, open, or accepted. Accepting a bound above the optimum
 would be a false proof.
 """
 

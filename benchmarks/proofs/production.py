@@ -3,7 +3,7 @@
     python benchmarks/proofs/production.py sharding_stats_example.txt.gz
 
 Every table keeps the sharding type that was printed; only the ranks are free. A shard costs the
-printed Perf, and takes the printed HBM, over the number of shards.
+printed Perf, and takes the printed HBM, each divided by the number of shards.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Block:
 
 
 def block_of(name: str, block: dict[str, Any], machines: list[list[int]]) -> Block:
-    """A block of the file; exits for what no instance here holds."""
+    """A block of the file; the script exits for a kind of block that no instance here holds."""
     where, count = block["where"], block.get("count", 1)
     ranks = [rank for machine in machines for rank in machine]
     spread = where == "one_machine"

@@ -24,7 +24,7 @@ def placed(path: Path, instance: Instance, plan: Outcome, command: list[str]) ->
     path
         The instance's file.
     plan
-        Whose options, never ranks, the peer is given.
+        The plan whose options, never its ranks, the peer is given.
     command
         A Python that has Rebalancer, and options of ``peer.py``.
 

@@ -1,7 +1,7 @@
 """Before and after `formulations` was rebuilt around one model, side by side, into README.md.
 
 ``before.json`` holds plans, bounds and seconds of the benchmarks as stored at the commit named in
-it, the last one before the rebuild; what they give now is read from their newest stored results.
+it, the last one before the rebuild; the results *now* are those stored just after it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def before() -> dict[tuple[str, str], Row]:
 
 
 def after() -> Iterator[Row]:
-    """The same after the rebuild, one row a solve; later results are of other bytes and limits."""
+    """The same after the rebuild, one row a solve; later results have other bytes and limits."""
     for row in stored(BENCHMARKS / "torchrec-gap" / "results" / "2026-11-24.json")["rows"]:
         yield from _row("torchrec-gap", row["instance"], row, row["seconds"])
     for entry in stored(BENCHMARKS / "demo" / "results" / "2026-11-24.json")["entries"]:

@@ -75,7 +75,7 @@ SHOTS = (
     Shot("heat", "large", "light", "memory", 700),
 )
 PRINTED = ("tight", 2)
-"""Which case's which page stands for the print preview."""
+"""The case and the page of it that the print preview shows."""
 
 
 def main() -> None:

@@ -83,7 +83,7 @@ def fuzz(first: int, count: int, seconds: float, tally: Tally, keep: Callable[[]
 
 
 def summary(given: argparse.Namespace, tally: Tally, start: float) -> dict[str, object]:
-    """What is stored."""
+    """The result to store."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "first_seed": given.first,

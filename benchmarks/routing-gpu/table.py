@@ -1,7 +1,7 @@
 """Table of the newest GPU result: ``python benchmarks/routing-gpu/table.py``.
 
-Writes what stands between the markers of docs/routing/speed.md; with ``--check`` the exit code
-tells whether the page is up to date.
+Writes the marked blocks of docs/routing/speed.md; with ``--check`` the exit code tells whether the
+page is up to date.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables and figure of the newest CPU result: ``python benchmarks/routing/tables.py``.
 
-Writes what stands between the markers of docs/routing/speed.md and draws
-docs/figures/routing-cpu.svg; with ``--check`` the exit code tells whether the page is up to date.
+Writes the marked blocks of docs/routing/speed.md and draws docs/figures/routing-cpu.svg; with
+``--check`` the exit code tells whether the page is up to date.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def row(case: dict[str, Any]) -> str:
 
 
 def changed_by(info: dict[str, Any]) -> str:
-    """Parameters that change the plan alone, with the smallest change tried that does."""
+    """Parameters that change the plan by themselves, with the smallest change tried that does."""
     parts = []
     for one in info["singles"]:
         for side in (one["lower"], one["higher"]):

@@ -27,7 +27,7 @@ from milp_planner.files import write_json
 from tests.milp_planner.serve.served import MODEL, command
 
 CLIENTS, REQUESTS, SEED = 20, 200, 1
-#: What a request does, and how often of ten.
+#: What requests do, and how many of ten do it.
 KINDS = ("plan",) * 5 + ("cancel",) * 2 + ("kill", "leave", "hostile")
 HOSTILE = (
     b"[" * 50_000, b"x" * (4 * 2**20 + 1), b'{"model": NaN}', b"\xff",
@@ -68,7 +68,7 @@ class Load:
             return 413, {"error": str(error)}
 
     def client(self, number: int) -> None:
-        """Do requests while there are any."""
+        """Send requests while any are left."""
         chance = random.Random(SEED + number)
         while True:
             with self._lock:
@@ -123,7 +123,7 @@ class Load:
         return False
 
     def _end(self, id: str) -> str:
-        """The state in the last of its events; the stream ends there."""
+        """The state in the job's last event, with which the stream ends."""
         with urllib.request.urlopen(f"{self.address}v1/jobs/{id}/events", timeout=300) as news:
             told = [line[7:].strip().decode() for line in news if line.startswith(b"event: ")]
         self._expect(told[-1] in ("done", "failed", "cancelled"), f"job {id}: {told[-1]}")
@@ -143,7 +143,7 @@ def children(pid: int) -> list[int]:
 
 
 def cwd(pid: int) -> str:
-    """Where a process works; empty where it is gone."""
+    """A process's working directory; empty where the process is gone."""
     try:
         return os.readlink(f"/proc/{pid}/cwd")
     except OSError:
@@ -156,7 +156,7 @@ def resident(pid: int) -> int:
 
 
 def main() -> int:
-    """Run, tell, and judge."""
+    """Run the clients, report and judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path)
     output = parser.parse_args().output

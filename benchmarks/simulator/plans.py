@@ -76,7 +76,7 @@ def fullest(memory: MemoryInfo) -> dict[str, int]:
 
 
 def measure(model: str, cluster: str, skew: str | None) -> dict[str, Any]:
-    """One case: memory of the first drawing, loads of each."""
+    """One case: memory of the first seed's run, loads of every seed's."""
     known = with_skew(find_model(model), skew) if skew else find_model(model)
     found = plan(known, find_cluster(cluster), time_limit=LIMIT)
     runs = [simulate_plan(found, BATCHES, seed) for seed in range(SEEDS)]

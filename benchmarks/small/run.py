@@ -43,14 +43,14 @@ sys.path.insert(0, str(HERE.parent / "dp-vs-exact"))
 
 from cases import Case, make  # noqa: E402
 
-#: Times less that ``cpsat`` has than ``auto``.
+#: ``auto``'s time limit over ``cpsat``'s.
 LESS = 1.5
 FIRST_SEED = 7_000
 #: Between an instance's name and the seed of the solver.
 SEED = "#"
 #: Machines and ranks of each.
 SHAPES = ((1, 4), (2, 2), (2, 3), (1, 8), (2, 4))
-#: Whose options take all kinds of place: every rank, any, one machine, any within one.
+#: Models whose options take all kinds of place: every rank, any, one machine, any within one.
 KINDS = ("torchrec", "mixed")
 TABLES = (8, 20)
 #: What is tight, and how much above the use of a random plan.
@@ -60,7 +60,7 @@ Answer = dict[str, Any]
 
 
 def cases() -> Iterator[tuple[str, Case, Objective]]:
-    """The thirty: name, what it is made of, and the objective."""
+    """The thirty instances: name, what each is made of, and the objective."""
     for number, (shape, kind, objective) in enumerate(product(SHAPES, KINDS, Objective)):
         seed = FIRST_SEED + number
         draw = random.Random(seed)
@@ -97,8 +97,8 @@ def answer(instance: Instance, formulation: str, settings: Settings) -> Answer:
 
 
 def worse(auto: list[Answer], cpsat: list[Answer]) -> list[str]:
-    """In which of plan, bound and time to the proof the median of ``auto`` is worse: in integers,
-    if only by one; in time by more than `LESS`, where ``cpsat`` proves with every seed."""
+    """Where the median of ``auto`` is worse: plan or bound, even by one; the time to the proof, if
+    by more than a factor of `LESS`, where ``cpsat`` proves with every seed."""
     plans, bounds, proofs = (
         [median(map(of, answers)) for answers in (auto, cpsat)] for of in (_plan, _bound, _proved)
     )

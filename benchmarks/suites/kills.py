@@ -67,7 +67,7 @@ def _whole(output: Path, workers: int, *more: str) -> float:
 
 
 def _killed(output: Path, workers: int, draw: random.Random) -> list[int]:
-    """Kill (no handler can run) after three random numbers of results; how many were there."""
+    """Kill (no handler can run) at three random numbers of results; return how many were there."""
     there = []
     for least in sorted(draw.sample(range(20, 250), 3)):
         command = [*COMMAND, str(output), "--workers", str(workers)]

@@ -26,9 +26,9 @@ SHOTS = (
     ("batch-rows", "batch", "light", "every", 415),
     ("compare", "compare", "light", "", 1010),
 )
-"""File, page, theme, heading from which, pixels high."""
+"""File, page, theme, heading to begin with, height in pixels."""
 PRINTED = 5
-"""Page of the print that stands for all: the first of the long table."""
+"""The printed page that is shown: the first of the long table."""
 
 
 def main() -> None:

@@ -4,7 +4,7 @@
 
 The newest ``results/2*.json`` (the instances that settings were chosen on) and the newest
 ``results/unseen-2*.json`` (seeds that nobody looked at before the run) fill a block each; the
-latter, with ``results/busy-2*.json`` (the same beside other work), also the one with the goals, and
+latter, with ``results/busy-2*.json`` (the same beside other work), also fill the block of goals and
 the sentence in README.md.
 """
 
@@ -120,7 +120,7 @@ def spread(values: list[Any]) -> tuple[Any, Any, Any]:
 
 
 def worse_than(rows: list[dict[str, Any]], theirs: dict[str, int | None]) -> str:
-    """Instances on which some run of ours is worse than what is given, in a sentence's words."""
+    """Instances on which some run of ours is worse than the plan given, as part of a sentence."""
     worse = {
         r["instance"]
         for r in rows

@@ -59,12 +59,12 @@ def infeasible(*vectors: Document, nodes: list[Document] | None = None) -> Docum
 
 
 def proves(document: Document, certificate: Document) -> bool:
-    """Whether the checker accepts."""
+    """Whether the checker accepts the certificate."""
     return checker.Proof(checker.Instance(document), certificate).open_case() is None
 
 
 def exactly(document: Document, certificate: Document) -> None:
-    """The certificate proves its target and not one more."""
+    """Assert that the certificate proves its target and not one more."""
     assert proves(document, certificate)
     assert not proves(document, certificate | {"target": certificate["target"] + 1})
 

@@ -100,7 +100,7 @@ def _some(rng: Random, names: list[str]) -> list[str]:
 
 
 def _spread(rng: Random, size: int, single: bool) -> int | list[int]:
-    """One number, one a place, or all on one place."""
+    """One number for all places, one for each place, or all weight on one place."""
     kind = rng.randint(0, 3)
     if single or kind == 0:
         return rng.choice([1, 1, 2, 3, 10**6, 2**70])

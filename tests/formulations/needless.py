@@ -1,4 +1,4 @@
-"""Tables that a plan keeps in host memory, or cuts, without need: each is moved back on its own.
+"""Tables that a plan keeps in host memory, or cuts, without need: each is moved on its own.
 
 All other tables stay where they are. Options with one shard (or on one machine) are tried at every
 place, so that nothing is missed; for the others, every shard goes where it costs least.
@@ -48,13 +48,13 @@ def needless(instance: Instance, placement: Placement) -> list[Needless]:
 
 
 def suspects(instance: Instance, placement: Placement) -> int:
-    """How many tables use host memory or have several shards: those the check moves back."""
+    """How many tables use host memory or have several shards: those that may be needless."""
     keys = _keys(instance)
     return sum(keys[option] > (0, 1) for option in placement.options)
 
 
 def _keys(instance: Instance) -> list[tuple[float, int]]:
-    """Share of the memory beyond ranks, and shards, of every option."""
+    """Every option's share of the memory beyond ranks, and its number of shards."""
     counts = shard_counts(instance)
     host = [i for i, r in enumerate(instance.resources) if r.scope != Scope.RANK]
     use = per_option(instance, instance.shard_use[:, host] * counts[:, None])

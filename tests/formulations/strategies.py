@@ -67,7 +67,7 @@ def instances(
 
 
 class _World:
-    """What blocks are drawn within."""
+    """The machines, resources and ranges of numbers from which blocks are drawn."""
 
     def __init__(
         self,

@@ -32,13 +32,13 @@ def test_small_instances_are_solved_exactly() -> None:
 
 
 def test_fixed_places_go_to_the_exact_model() -> None:
-    """Where only options are chosen the exact model answers."""
+    """Where only options are chosen, not places, the exact model answers."""
     outcome = solve(_instance(Where.EVERY_RANK), "auto", Settings(workers=1, time_limit=20))
     assert (outcome.status, outcome.objective, outcome.solver) == ("optimal", 15, "CP-SAT")
 
 
 def test_the_plan_is_polished() -> None:
-    """Among plans of equal busiest rank the one that uses no scarce memory is returned."""
+    """Of options with the same busiest rank, the cheap one that uses little memory is chosen."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     builder.add_table("busy")
     builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [9])])])
@@ -63,8 +63,7 @@ def test_time_held_back_does_not_remain() -> None:
 @settings(max_examples=12, deadline=None)
 @given(instance=instances())
 def test_the_conductor_by_the_clock(instance: Instance) -> None:
-    """Both sides with a clock on the wall, and plenty of time: the optimum and its proof, or the
-    proof that there is no plan."""
+    """With two workers and plenty of time ``scale`` proves the optimum or that no plan exists."""
     best = brute_force(instance).objective
     outcome = solve(instance, "scale", Settings(time_limit=60, workers=2))
     assert outcome.status == (Status.INFEASIBLE if best is None else Status.OPTIMAL)

@@ -33,7 +33,7 @@ def test_infeasible_is_none() -> None:
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_agrees_with_check(instance: Instance) -> None:
-    """The plan it returns passes the check, at the objective it claims."""
+    """The oracle's plan passes the check, at the objective that the oracle claims."""
     truth = brute_force(instance)
     if truth.placement is not None:
         verdict = check(instance, truth.placement)

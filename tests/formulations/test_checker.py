@@ -43,7 +43,7 @@ class TestBareRule:
         exactly(instance([[option("o", block("any_rank", shard(7)))]]), bound(7))
 
     def test_floors_below(self) -> None:
-        """A shard of 7 beside every_rank blocks of 2, 3 and 5 at least."""
+        """A shard of 7 beside every_rank blocks of 2 and of 5 at least: 14."""
         uneven = block("every_rank", *(shard(c) for c in (5, 9, 5, 5)))
         tables = [
             [option("o", block("any_rank", shard(7)))],
@@ -81,7 +81,7 @@ class TestBareRule:
         assert not proves(instance(tables, resources=hbm), infeasible())
 
     def test_machine_resources_are_not_its_business(self) -> None:
-        """Only resources of scope rank are tested."""
+        """The bare rule tests only resources of scope rank."""
         tables = [[option("o", block("any_rank", shard(0, ddr=5)))]] * 2
         ddr = [{"name": "ddr", "scope": "machine", "capacity": 9}]
         one = instance(tables, resources=ddr, **TWO)
@@ -109,12 +109,12 @@ class TestPrices:
         ],
     )
     def test_kinds(self, where: Document, most: int) -> None:
-        """What two such tables cost on two ranks, by the sum over ranks or the largest shard."""
+        """What such a table costs on two ranks, by the sum over ranks or the largest shard."""
         tables = [[option("o", where)]]
         exactly(instance(tables, **TWO), bound(most, ALL))
 
     def test_places_by_capacity(self) -> None:
-        """Shards that fit rank 3 only add up there."""
+        """Shards that fit only on rank 3 add up there."""
         hbm = [{"name": "hbm", "scope": "rank", "capacity": [1, 1, 1, 20]}]
         tables = [[option("o", block("any_rank", shard(5, hbm=2)))]] * 3
         exactly(
@@ -122,7 +122,7 @@ class TestPrices:
         )
 
     def test_among(self) -> None:
-        """The ranks and machines that a block may take."""
+        """Shards add up on the ranks and machines that ``among`` allows."""
         row = {"cost": {"busiest_rank": [0, 0, 1, 1]}}
         ranks = [[option("o", block("any_rank", shard(5), among=[2]))]] * 3
         exactly(instance(ranks), bound(15, {"cost": {"busiest_rank": [0, 0, 1, 0]}}))
@@ -134,7 +134,7 @@ class TestPrices:
         exactly(instance(whole), bound(15, row))
 
     def test_distinct_needs_places(self) -> None:
-        """Three shards that part have no place on two ranks; two machines are not three."""
+        """Two ranks cannot take three distinct shards, nor two machines a block of three."""
         three = block("any_rank", shard(0), count=3, distinct=True)
         assert proves(instance([[option("o", three)]], **TWO), infeasible({}))
         assert not proves(instance([[option("o", three)]]), infeasible({}))
@@ -145,7 +145,7 @@ class TestPrices:
         assert not proves(instance([[option("o", again)]]), infeasible({}))
 
     def test_cluster_and_total(self) -> None:
-        """Under total, shards on no rank count, and negative costs do."""
+        """Under total, shards on no rank and negative costs count."""
         tables = [[option("a", block("cluster", shard(-5), count=3))],
                   [option("b", block("any_rank", shard(7)))]]  # fmt: skip
         exactly(instance(tables, "total"), bound(-8, {"cost": {"total": 1}}))
@@ -161,7 +161,7 @@ class TestPrices:
             assert proves(document, infeasible({"capacity": {"net": 1}})) is proved
 
     def test_step_time_takes_the_largest_depth(self) -> None:
-        """D is the largest sum of a phase: two rows of p are paid by L twice, one of q is free."""
+        """The target counts D times, where D is the largest sum of multipliers of any one phase."""
         tables = [[option("o", block("every_rank", shard([3, 5])))]]
         document = instance(tables, "step_time", phases=["p", "q"], **TWO)
         assert proves(document, bound(8, {"cost": {"p": 1, "q": 1}}, nodes=[{"use": [0]}]))
@@ -208,13 +208,13 @@ class TestLargestShards:
     """Rows about the largest shard of a table, over all ranks or a machine's."""
 
     def test_over_all_ranks(self) -> None:
-        """Shards of 6 and 6 with floors of 1: the row has 6 + 1 whichever way, the sum 14 / 4."""
+        """A shard of 6 on floors of 1: the largest-shard row alone gives 6 + 1."""
         tables = [[option("o", block("any_rank", shard(6)))],
                   [option("o", block("every_rank", shard(1)))]]  # fmt: skip
         exactly(instance(tables), bound(7, {"largest_cost": {"busiest_rank": [[0, 1]]}}))
 
     def test_mixed_with_costs(self) -> None:
-        """Either option is cheap by one row; by the sum of both neither is."""
+        """Cost rows, with or without a largest-shard row, prove no more than the optimum."""
         wide, single = block("every_rank", shard(4)), block("any_rank", shard(12))
         tables = [[option("wide", wide), option("single", single)]] * 4
         row = {"cost": {"busiest_rank": 1}, "largest_cost": {"busiest_rank": [[0, 4]]}}
@@ -224,7 +224,7 @@ class TestLargestShards:
         assert not proves(document, bound(truth + 1, {"cost": {"busiest_rank": 1}}))
 
     def test_over_a_machine(self) -> None:
-        """On machine 1, its largest shard and the cover of a one_machine block add up."""
+        """On machine 1, its largest shard and the one_machine block that covers it add up."""
         tables = [[option("o", block("any_rank", shard(6), among=[2, 3]))],
                   [option("o", block("one_machine", shard(5), among=[1]))]]  # fmt: skip
         row = {"largest_cost": {"busiest_rank": [[0, 1, 1]]}}
@@ -241,7 +241,7 @@ class TestLargestShards:
             exactly(document, bound(11, {"largest_cost": {"busiest_rank": [row]}}))
 
     def test_use(self) -> None:
-        """The largest use is at most the largest capacity of the set."""
+        """The largest use must fit the largest capacity of a rank of the machine."""
         tables = [[option("o", block("any_rank", shard(0, hbm=6), among=[2, 3]))],
                   [option("o", block("one_machine", shard(0, hbm=5), among=[1]))]]  # fmt: skip
         for capacity, proved in (([99, 99, 5, 10], True), ([0, 0, 5, 11], False)):
@@ -270,18 +270,18 @@ class TestMoves:
         exactly(document, bound(target, vector))
 
     def test_option_is_gone(self) -> None:
-        """A current option that is no option: the table has to move."""
+        """A table whose current option no longer exists has to move."""
         document = self.tables() | {"max_moved_tables": 0}
         document["current"]["t0"]["option"] = "gone"
         assert proves(document, infeasible({"moved_tables": 1}))
 
     def test_needs_the_limit(self) -> None:
-        """A multiplier of a limit that the instance has not is an error."""
+        """A multiplier for a limit that the instance does not set is an error."""
         with pytest.raises(checker.Unreadable):
             proves(self.tables(), infeasible({"moved_tables": 1}))
 
 
-#: Each table pays 8 for the level at which it is cheap: 1 + 8 or 9, whichever.
+#: Each table pays 8 for the level at which it is cheap: 1 + 8 or 9, so 9 at either level.
 FUSED = {"cost": {"busiest_rank": [1, 0, 0, 0]}, "fusion": {"g": [[0, 0, 8], [1, 1, 8]]}}
 
 
@@ -297,7 +297,7 @@ class TestFusion:
         return instance([table(1, 9), table(9, 1)])
 
     def test_one_level(self) -> None:
-        """10 at either level, where each table alone would be at 1."""
+        """The tables cost 10 together at either level, though each alone could cost 1."""
         exactly(self.tables(), bound(10, FUSED))
         assert not proves(self.tables(), bound(3, {"cost": FUSED["cost"]}))
 
@@ -316,7 +316,7 @@ class TestFusion:
         assert not proves(self.tables(), infeasible({"fusion": {"g": [[0, 1, 1], [1, 0, 1]]}}))
 
     def test_malformed(self) -> None:
-        """Not three numbers, a table that is not there, a number below 0."""
+        """Too few numbers, an unknown table or a negative number are errors."""
         for row in ([0, 1], [2, 0, 1], [-1, 0, 1], [0, 0, -1]):
             with pytest.raises(checker.Unreadable):
                 proves(self.tables(), infeasible({"fusion": {"g": [row]}}))
@@ -338,7 +338,7 @@ class TestSplits:
         assert not proves(document, bound(5, nodes=hole))
 
     def test_home(self) -> None:
-        """Two shards of a table on one of two machines, those after the first not on one before."""
+        """A split by machine fixes a table's first shard; its second may lie anywhere."""
         two = block("any_rank", shard(6), count=2)
         tables = [[option("o", two)]] * 3
         split = {"table": 0, "machines": [[0], [1]]}
@@ -372,7 +372,7 @@ class TestSplits:
         ],
     )  # fmt: skip
     def test_malformed(self, split: Document) -> None:
-        """A split by nothing or by what is not there is an error."""
+        """A split by nothing, or by something that does not exist, is an error."""
         lists = next(v for k, v in split.items() if k not in ("table", "group"))
         nodes = [split, *({} for _ in lists)]
         with pytest.raises(checker.Unreadable):
@@ -382,7 +382,7 @@ class TestSplits:
 
 
 def test_a_tree_needs_a_root() -> None:
-    """No nodes prove nothing, nor is there a node without a parent before it."""
+    """No nodes, a node without a parent and a split without its children are errors."""
     document, certificate = worked_example()
     for nodes in ([], [{}, {}], [{"table": 0, "options": [[0, 1]]}]):
         with pytest.raises(checker.Unreadable):
@@ -393,7 +393,7 @@ class TestNoTables:
     """An instance without tables."""
 
     def test_right_hand_side_below_zero(self) -> None:
-        """It costs 0, and a vector of costs says so."""
+        """An instance without tables costs 0, as a vector of costs proves."""
         exactly(instance([]), bound(0, ALL))
         assert not proves(instance([]), bound(0))
         assert not proves(instance([]), infeasible({}))

@@ -55,7 +55,7 @@ def kept(document: Document, tables: Document) -> bool:
     ],
 )
 def test_places(where: Document, good: list[int], bad: list[list[int]]) -> None:
-    """Where a block may be, and where not."""
+    """A plan is accepted with a block where it may lie, and refused with it elsewhere."""
     document = instance([[option("a", where)]])
     assert kept(document, plan([good]))
     assert not any(kept(document, plan([ranks])) for ranks in bad)
@@ -64,7 +64,7 @@ def test_places(where: Document, good: list[int], bad: list[list[int]]) -> None:
 
 
 def test_capacities() -> None:
-    """Of a rank, a machine and the cluster, each with two shards of 5."""
+    """Two shards of 5 exceed a capacity of 9, of a rank, a machine or the cluster."""
     tables = [[option("a", block("any_rank", shard(1, hbm=5)))]] * 2
     for scope, apart in (("rank", [1]), ("machine", [2]), ("cluster", None)):
         document = instance(tables, resources=[HBM | {"scope": scope}])
@@ -84,7 +84,7 @@ def test_fusion() -> None:
 
 
 def test_moves() -> None:
-    """Other ranks are a move, with all bytes; the order of ranks is none."""
+    """A change of ranks moves all bytes of the table; a change of their order moves nothing."""
     two = block("any_rank", shard(1, move_bytes=3), count=2)
     current = {"t0": {"option": "a", "ranks": [[0, 1]]}}
     for limits in ({"max_moved_tables": 0}, {"max_moved_bytes": 5}):
@@ -109,7 +109,7 @@ def test_objectives() -> None:
 
 
 def test_prices_of_machines() -> None:
-    """What covers a machine adds to its rows alone, and the least shard of an uneven one."""
+    """A block that surely covers a machine adds its least shard there to that machine's row."""
     uneven = block("every_rank", shard(0), shard(0), shard(1), shard(4))
     tables = [[option("a", block("any_rank", shard(6), among=[2, 3]))],
               [option("a", block("one_machine", shard(5), shard(2)))],
@@ -121,7 +121,7 @@ def test_prices_of_machines() -> None:
 
 
 def test_no_place_is_no_machine() -> None:
-    """A split by machines of an option that has two."""
+    """A split by machine that leaves out one of an option's two machines proves nothing."""
     tables = [[option("a", block("one_machine", shard(5)))]]
     half = [{"table": 0, "machines": [[0], []]}, {"use": [0]}, {}]
     row = {"cost": {"busiest_rank": [1, 1, 0, 0]}}
@@ -144,7 +144,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_prices_are_the_least() -> None:
-    """What is free somewhere, or counts elsewhere, proves nothing beyond the truth."""
+    """A shard is priced at its cheapest place, so a row of other places proves nothing false."""
     three = [[option("a", block("any_rank_of_one_machine", shard(5)))]] * 3
     assert not proves(instance(three), bound(6, {"cost": {"busiest_rank": [1, 1, 0, 0]}}))
     apart = [[option("a", block("one_machine", shard(5), among=[q]))] for q in (0, 1)]
@@ -159,7 +159,7 @@ def test_prices_are_the_least() -> None:
 
 
 def test_levels_at_their_largest() -> None:
-    """The right-hand side has the largest sum of a level."""
+    """The right-hand side counts the level with the largest sum of multipliers."""
     tables = [
         [option("a", block([0], shard(x)), g=0), option("b", block([0], shard(y)), g=1)]
         for x, y in ((1, 9), (9, 1))
@@ -169,7 +169,7 @@ def test_levels_at_their_largest() -> None:
 
 
 def test_what_stays_does_not_move() -> None:
-    """An option that the table has pays nothing for moves."""
+    """A table's current option pays nothing for moves."""
     stay = [[option("a", block([0], shard(1, move_bytes=3)))]]
     current = {"t0": {"option": "a", "ranks": [[0]]}}
     for key in ("moved_tables", "moved_bytes"):
@@ -187,7 +187,7 @@ def test_a_fixed_block_needs_all_its_ranks() -> None:
 
 
 def test_all_that_covers_every_rank() -> None:
-    """A list of all ranks puts its least shard on each of them; one of some ranks does not."""
+    """A list of all ranks puts at least its least shard on each; a shorter list does not."""
     for ranks, least in (([3, 1, 0, 2], 3), ([3, 1, 0], 0)):
         listed = [option("a", block(ranks, *map(shard, (5, 3, 4, 6)[: len(ranks)])))]
         row = {"largest_cost": {"busiest_rank": [[0, 1]]}}
@@ -197,7 +197,7 @@ def test_all_that_covers_every_rank() -> None:
 
 
 def test_distinct_shards_that_differ() -> None:
-    """Two different shards that part need two ranks between them."""
+    """Two different shards that must be on distinct ranks need two ranks with room."""
     two = block("any_rank", shard(0, hbm=1), shard(0, hbm=2), count=2, distinct=True)
     for second, proved in ((0, True), (1, False)):
         hbm = HBM | {"capacity": [9, second, 0, 0]}
@@ -212,7 +212,7 @@ def test_room_of_a_machine() -> None:
 
 
 def test_on_no_rank() -> None:
-    """Shards on no rank are never too near one another, and a pin gives them no ranks."""
+    """Shards on no rank may be called distinct, and a pin gives them no ranks."""
     where = block("cluster", shard(1), count=9, distinct=True)
     pins = [{"table": "t0", "option": "a", "ranks": [[]]}]
     for document in (instance([[option("a", where)]]), instance([[option("a", where)]], pins=pins)):
@@ -230,7 +230,7 @@ def test_on_no_rank() -> None:
     ],
 )
 def test_home(blocks: list[Document]) -> None:
-    """The first block with a choice of machine is at home, beside 3 that lies on every machine."""
+    """A split by machine fixes the first block that chooses one, beside 3 on every machine."""
     beside = option("b", *(block([rank], shard(3)) for rank in (0, 1)))
     document = instance([[option("a", *blocks)], [beside]], machines=[[0], [1]])
     rows = [{"cost": {"busiest_rank": row}} for row in ([1, 0], [0, 1])]

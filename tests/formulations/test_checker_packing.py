@@ -28,7 +28,7 @@ HBM = [{"pack": "hbm"}]
 
 
 def on_any(*costs: int, name: str = "o") -> Document:
-    """An option with a shard of each cost, wherever they go."""
+    """An option with one shard of each cost, each on any rank."""
     return option(name, block("any_rank", *map(shard, costs), count=len(costs)))
 
 
@@ -40,7 +40,7 @@ def test_three_on_two_ranks() -> None:
 
 
 def test_shards_of_a_table() -> None:
-    """A count, a run and blocks of one machine are items too; in equal numbers, or in different."""
+    """A count, a run and a block of one machine give several items, equal or different."""
     for where in (
         block("any_rank", shard(6), count=3),
         block("any_rank", shard(6, repeat=2), shard(6), count=3),
@@ -65,7 +65,7 @@ def test_beside_a_floor() -> None:
 
 
 def test_no_room_beside_the_floors() -> None:
-    """Nothing to pack, and not even room for that; and no table at all."""
+    """Without items, floors alone may exceed the room; without tables nothing does."""
     floor = instance([[option("o", block("every_rank", shard(4)))]])
     exactly(floor, bound(4, nodes=COST))
     exactly(instance([]), bound(0, nodes=COST))
@@ -113,7 +113,7 @@ def test_step_time() -> None:
 
 
 def test_a_resource_of_that_name() -> None:
-    """In a proof of kind bound the cost is meant, else the resource."""
+    """``busiest_rank`` is the cost in a proof of kind bound, else the resource of that name."""
     tables = [[option("o", block("any_rank", shard(6, busiest_rank=4)))]] * 3
     resource = [{"name": "busiest_rank", "scope": "rank", "capacity": 7}]
     document = instance(tables, resources=resource, **TWO)
@@ -122,7 +122,7 @@ def test_a_resource_of_that_name() -> None:
 
 
 def test_after_the_vectors() -> None:
-    """Packing sees what the vectors of its node have left."""
+    """Packing considers only the options that the vectors of its node have left."""
     big = option("big", block("any_rank", shard(2, hbm=4), count=3))
     hbm = [{"name": "hbm", "scope": "rank", "capacity": 5}]
     document = instance([[on_any(6)], [on_any(6)], [on_any(6), big]], resources=hbm, **TWO)
@@ -153,7 +153,7 @@ def test_after_the_vectors() -> None:
     ],
 )
 def test_malformed(certificate: Document, objective: str) -> None:
-    """A name that cannot be packed, one that is none, and a node that splits as well."""
+    """Names that cannot be packed, values that are no names, and nodes that split are errors."""
     scopes = {"hbm": "rank", "ddr": "machine", "net": "cluster"}
     resources = [{"name": name, "scope": scope, "capacity": 9} for name, scope in scopes.items()]
     document = checker.Instance(instance([[on_any(6)]] * 3, objective, resources=resources, **TWO))
@@ -163,7 +163,7 @@ def test_malformed(certificate: Document, objective: str) -> None:
 
 
 def test_too_many_combinations() -> None:
-    """16,384 are tried, though they weigh too much, more are not; equal ones are one."""
+    """The checker tries 16,384 combinations, but no more; equal options count as one."""
 
     def tables(many: int) -> list[list[Document]]:
         return [[on_any(2**t, name="a"), on_any(2**t + 2**20, name="b")] for t in range(many)]
@@ -175,7 +175,7 @@ def test_too_many_combinations() -> None:
 
 
 def test_too_many_sizes() -> None:
-    """512 are tried, more are not."""
+    """The checker tries 512 different sizes, but no more."""
     for many in (512, 513):
         document = instance([[on_any(*range(1, many + 1))]], **TWO)
         if many == 512:
@@ -186,7 +186,7 @@ def test_too_many_sizes() -> None:
 
 
 def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items that take too long to try are not tried, nor too many to look at or combine."""
+    """Packing stops unchecked if items take too many steps to try, to read or to combine."""
     monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
     monkeypatch.setattr(checker, "MOST_STEPS", 10**5)
     costs = [10**6 + 977 * i * i for i in range(60)]
@@ -206,7 +206,7 @@ def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_items() -> None:
-    """A thousand items on a hundred ranks: no recursion is that deep."""
+    """A thousand items on a hundred ranks are packed, although no recursion can be that deep."""
     document = instance([[on_any(3)]] * 1000, machines=[list(range(100))])
     exactly(document, bound(30, nodes=COST))
     exactly(instance([[on_any(3)]] * 1001, machines=[list(range(100))]), bound(33, nodes=COST))

@@ -35,7 +35,7 @@ def test_least_sum_of_floors() -> None:
 
 
 def test_numbers() -> None:
-    """Multipliers and targets may be large, what counts or names may not."""
+    """Multipliers and targets may be large; numbers that count or name something may not."""
     document = instance([on_every([1], [2])], **TWO)
     cost = {"row": "cost", "of": "busiest_rank", "times": 10**4299}
     fusion = {"row": "fusion", "of": "g", "table": 0, "times": 1}
@@ -47,7 +47,7 @@ def test_numbers() -> None:
 
 
 def test_at_of_the_only_one() -> None:
-    """Under total, and in a resource of the cluster, a place may be named: 0."""
+    """Under total, and for a resource of the cluster, the only place may be named: 0."""
     net = {"name": "net", "scope": "cluster", "capacity": 9}
     document = instance([on_every([3])], "total", resources=[net], **TWO)
     row = {"row": "cost", "of": "total", "times": 1}
@@ -60,7 +60,7 @@ def test_at_of_the_only_one() -> None:
 
 
 def test_nodes_breadth_first() -> None:
-    """Children come in the order of the nodes that split, not below each of them."""
+    """Children follow in the order of the nodes that split, not directly after each of them."""
     document, certificate = worked_example()
     first, second, third = [
         {"table": t, "options": [[0], [1]] if t == 0 else [[1], [0]]} for t in range(3)
@@ -82,7 +82,7 @@ def test_nodes_breadth_first() -> None:
     ],
 )
 def test_instances(change: Document, good: bool) -> None:
-    """What may repeat in an instance, and what may be below 0; read alike by the product."""
+    """Checker and product agree on what may repeat in an instance, and on what may be below 0."""
     from formulations.errors import InstanceError
     from formulations.instance.file import instance_from_dict
 

@@ -46,7 +46,7 @@ def example() -> tuple[Document, Document]:
 
 
 def lines(document: Document, outcome: Document) -> list[str]:
-    """What the checker says of an outcome, whose instance, gap and end are made to follow."""
+    """The checker's lines for an outcome whose instance, gap, trace and stop are made to agree."""
     best, bound = outcome["objective"], outcome["bound"]
     known = best is not None and bound is not None
     outcome = outcome | {"gap": (best - bound) / max(1, abs(best)) if known else None}
@@ -71,7 +71,7 @@ def placement_of(document: Document, tables: Document, drawn: Instance) -> Place
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(instances(), st.integers(0, 2**32))
 def test_agrees_with_the_product(drawn: Instance, seed: int) -> None:
-    """Best plans and mutated ones are judged as by formulations.result.check, written apart."""
+    """The checker judges best and mutated plans as the separate formulations.result.check does."""
     best, document, rng = brute_force(drawn).placement, instance_to_dict(drawn), Random(seed)
     assume(best is not None and drawn.num_tables > 0)
     assert best is not None
@@ -145,7 +145,7 @@ def infeasible_bound() -> Document:
     ],
 )
 def test_lies(change: Document, sentence: str) -> None:
-    """Each claim that is not so is refuted in a sentence."""
+    """Each false claim is refuted in a sentence."""
     document, outcome = example()
     with pytest.raises(checker.Refuted, match=sentence):
         lines(document, outcome | change)
@@ -169,7 +169,7 @@ def test_lies(change: Document, sentence: str) -> None:
     ],
 )
 def test_unreadable_outcomes(change: Document, sentence: str) -> None:
-    """What the page does not allow, or what belongs to another instance."""
+    """An outcome that the page does not allow, or of another instance, is unreadable."""
     document, outcome = example()
     with pytest.raises(checker.Unreadable, match=sentence):
         list(checker.check(document, outcome | change))
@@ -187,7 +187,7 @@ def test_unreadable_outcomes(change: Document, sentence: str) -> None:
     ],
 )
 def test_what_is_told_of_the_search(change: Document, sentence: str) -> None:
-    """It must not contradict what was found."""
+    """The trace and the reason for stopping must not contradict what was found."""
     document, outcome = example()
     with pytest.raises(checker.Refuted, match=sentence):
         list(checker.check(document, outcome | change))
@@ -222,7 +222,7 @@ def test_raised_target() -> None:
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """A copy of the file on its own, without this project or any package."""
+    """Run a copy of the file on its own, without this project or any package."""
     alone = folder / "checker.py"
     shutil.copy(checker.__file__, alone)
     command = [sys.executable, "-I", "-S", str(alone), *arguments]
@@ -282,7 +282,7 @@ def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], da
 def test_bomb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What unpacks to more than the limit is refused before it is whole."""
+    """A file that unpacks to more than the limit is refused before it is unpacked whole."""
     monkeypatch.setattr(checker, "MAX_BYTES", 1000)
     (tmp_path / "o.json").write_bytes(gzip.compress(b"{}" + b" " * 10_000))
     assert checker.main([str(tmp_path / "o.json")]) == 2
@@ -290,7 +290,7 @@ def test_bomb(
 
 
 def test_pinned_ranks() -> None:
-    """A plan puts a pinned option on the ranks of its pin, each as often as they say."""
+    """A plan puts a pinned option on the ranks of its pin, each as often as the pin says."""
     document, outcome = example()
     document["pins"] = [{"table": "t0", "option": "fast", "ranks": [[0]]}]
     assert lines(document, outcome)[-1] == "verdict: certified optimal"

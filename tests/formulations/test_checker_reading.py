@@ -26,7 +26,7 @@ OWN = {"t0": {"option": "a", "ranks": [[0]]}}
 
 
 def test_what_the_others_change() -> None:
-    """The instance itself is one, with everything that it may have."""
+    """The instance that the other tests change can be read, with all its optional fields."""
     more = {"pins": [PIN], "forbidden": [], "current": OWN, "max_moved_tables": 1}
     checker.Instance(instance(ONE, resources=[HBM], **more))
 
@@ -54,7 +54,7 @@ def test_what_the_others_change() -> None:
     ],
 )
 def test_instances(change: Document, sentence: str) -> None:
-    """What is not so in the instance as a whole."""
+    """Faults of the instance as a whole are refused."""
     with pytest.raises(checker.Unreadable, match=sentence):
         checker.Instance(instance(ONE) | change)
 
@@ -90,13 +90,13 @@ def test_instances(change: Document, sentence: str) -> None:
     ],
 )
 def test_options(options: list[Document], sentence: str) -> None:
-    """What is not so in a table's options."""
+    """Faults of a table's options are refused."""
     with pytest.raises(checker.Unreadable, match=sentence):
         checker.Instance(instance([options], resources=[HBM]))
 
 
 def test_a_table_twice() -> None:
-    """Names are names."""
+    """Two tables of one name are refused."""
     document = instance(ONE * 2)
     document["tables"][1]["name"] = "t0"
     with pytest.raises(checker.Unreadable, match="nothing is twice"):
@@ -118,7 +118,7 @@ def test_a_table_twice() -> None:
     ],
 )  # fmt: skip
 def test_trees(change: Document) -> None:
-    """Nodes that are no tree, or name what is not there."""
+    """A certificate is refused whose nodes are no tree or name something that does not exist."""
     document, certificate = worked_example()
     with pytest.raises(checker.Unreadable):
         checker.Proof(checker.Instance(document), certificate | change).open_case()
@@ -145,7 +145,7 @@ def test_trees(change: Document) -> None:
     ],
 )  # fmt: skip
 def test_rows(row: Document) -> None:
-    """Rows of what the instance does not have, and multipliers that are none."""
+    """Rows that the instance does not have, and values that are no multipliers, are refused."""
     net = {"name": "net", "scope": "cluster", "capacity": 9}
     document = checker.Instance(instance(ONE, resources=[HBM, net]))
     checker.Proof(document, bound(1) | {"vectors": [[]]})
@@ -154,7 +154,7 @@ def test_rows(row: Document) -> None:
 
 
 def test_nodes_out_of_order() -> None:
-    """A node before the split that it is a case of is no tree; so is one that splits later on."""
+    """A node must not come before the split that it is a case of."""
     document, certificate = worked_example()
     split = {"table": 0, "options": [[0], [1]]}
     for nodes in ([{}, split, {}], [{}, {}, split], [split, {}, {}, split, {}]):
@@ -163,7 +163,7 @@ def test_nodes_out_of_order() -> None:
 
 
 def test_steps_of_the_whole_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nodes share their steps: what one may take, two may not; nor many vectors or homes."""
+    """All nodes and vectors of a certificate share one limit of steps."""
     document, certificate = worked_example()
     instance_read = checker.Instance(document)
 
@@ -191,7 +191,7 @@ def test_steps_of_the_whole_certificate(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_memory_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the memory does not suffice for is not checked, and not refuted: exit code 3."""
+    """An outcome that needs too much memory is neither checked nor refuted: exit code 3."""
     document, _ = worked_example()
     (tmp_path / "i.json").write_text(json.dumps(document))
 
@@ -203,7 +203,7 @@ def test_no_memory_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_no_costs_without_a_target() -> None:
-    """What has no limit is no row."""
+    """Without a target costs have no limit, so a row of costs is refused."""
     document = checker.Instance(instance(ONE))
     row = {"row": "cost", "of": "busiest_rank", "times": 1}
     with pytest.raises(checker.Unreadable):
@@ -211,7 +211,7 @@ def test_no_costs_without_a_target() -> None:
 
 
 def test_total_has_no_largest_shard() -> None:
-    """Under ``total`` costs may be negative: no rank bounds another."""
+    """Under ``total`` costs may be negative, so a largest-shard row is refused."""
     document = checker.Instance(instance(ONE, "total"))
     row = {"row": "largest_cost", "of": "total", "table": 0, "times": 1}
     with pytest.raises(checker.Unreadable):

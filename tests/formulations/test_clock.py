@@ -15,7 +15,7 @@ from formulations.solve import solve
 
 
 def test_a_work_clock_moves_by_work_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An hour on the wall is nothing to it; its trace is in units of work."""
+    """Seconds do not move a clock of work; its trace is in units of work."""
     clock = Clock(Settings(time_limit=None, work_limit=10.0))
     monkeypatch.setattr("formulations.clock.time.perf_counter", lambda: 1e9)
     assert (clock.now(), clock.remaining(), clock.share(0.5)) == (0.0, 10.0, 5.0)
@@ -31,7 +31,7 @@ def test_a_work_clock_moves_by_work_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_wall_clock_is_moved_by_no_work() -> None:
-    """Work is counted for people; only seconds count."""
+    """Work is counted for people to read; only seconds end the run."""
     clock = Clock(Settings(time_limit=1000.0))
     clock.spend(5000.0)
     assert clock.work == 5000.0 and not clock.over()
@@ -43,7 +43,7 @@ def test_a_wall_clock_is_moved_by_no_work() -> None:
 
 
 def test_the_stop_flag_ends_either() -> None:
-    """Set, it ends both kinds, and says so."""
+    """A set flag ends both kinds of clock, and the reason is an interruption."""
     for limit in (None, 5.0):
         stop = threading.Event()
         clock = Clock(Settings(time_limit=None, work_limit=limit, stop=stop))
@@ -53,7 +53,7 @@ def test_the_stop_flag_ends_either() -> None:
 
 
 def test_the_same_work_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The exact formulation by work: plan, bound and trace again, although the wall runs wild."""
+    """By work, the exact solve repeats plan, bound and trace, however the wall clock jumps."""
     builder = InstanceBuilder([[0, 1, 2], [3, 4]], ["p"], [("hbm", "rank", 60)], "busiest_rank")
     for index in range(18):
         builder.add_table(f"t{index}")

@@ -69,7 +69,7 @@ def test_gap_that_maximises(tmp_path: Path) -> None:
 
 
 def test_files_with_several_instances(tmp_path: Path) -> None:
-    """FILE#NAME picks one, also where the name has a # itself; without a name it says which."""
+    """FILE#NAME picks one, even if NAME contains #; without a name the error asks for one."""
     several = saved(tmp_path, [{**MMKP, "name": "set#1"}, {**MMKP, "name": "set#2"}])
     assert names_in(several) == ["set#1", "set#2"]
     assert read_any(f"{several}#set#2").name == "set#2"
@@ -121,14 +121,14 @@ def test_mistakes_are_sentences(tmp_path: Path, change: dict[str, Any], sentence
 
 @pytest.mark.parametrize("document", [[], {}, 3, "x", {"a": 1}, [MMKP, 3], {"format": "other"}])
 def test_unknown_kinds_are_refused(tmp_path: Path, document: Any) -> None:
-    """Anything else is one sentence that names the file."""
+    """Anything else is refused in one sentence that names the file."""
     with pytest.raises(InstanceError, match=r"file\.json"):
         read_any(saved(tmp_path, document))
 
 
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1), st.integers(0, 6))
 def test_decimals_are_scaled_exactly(values: list[int], decimals: int) -> None:
-    """Numbers written with decimals come back as the integers they are multiples of."""
+    """Numbers written with decimals are scaled to integers without loss."""
     written = [float(f"{v}e-{decimals}") for v in values]
     scale = common_scale(written, "x")
     assert 10**decimals % scale == 0

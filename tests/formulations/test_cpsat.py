@@ -47,7 +47,7 @@ def test_bounds_beyond_doubles_are_exact() -> None:
 
 
 def test_an_optimum_of_zero_is_proved() -> None:
-    """Costs below zero that cannot be had: CP-SAT's 0 is the bound, not a search not begun."""
+    """An optimum of 0 is a proved bound, not mistaken for the 0 of a search that never began."""
     model = knapsack([3, 4], [1, 1], 0)
     answer = solve_cpsat(model, Limits(seconds=20))
     assert (answer.status, answer.value, answer.bound) == (Found.OPTIMAL, 0, 0)
@@ -76,7 +76,7 @@ def test_rows_beyond_62_bits_are_weakened_and_said_so() -> None:
 
 
 def test_an_empty_row_that_cannot_hold_is_infeasible() -> None:
-    """A table without candidates leaves a row 0 = 1."""
+    """A table without candidates leaves a row 0 = 1, which makes the model infeasible."""
     model = LinearModel()
     model.columns(1)
     model.row(("option", 0), [], [], 1, 1)
@@ -84,7 +84,7 @@ def test_an_empty_row_that_cannot_hold_is_infeasible() -> None:
 
 
 def test_plans_claim_nothing() -> None:
-    """With presolve on, the same answer is a plan without a bound; infeasible says nothing."""
+    """With presolve on, an optimum is only a plan without a bound, and infeasible is unknown."""
     model = knapsack([3, 4], [1, 1], 1)
     answer = solve_cpsat(model, Limits(seconds=20), asked=Asked(Use.PLANS))
     assert (answer.status, answer.value, answer.bound) == (Found.FEASIBLE, -4, None)
@@ -94,7 +94,7 @@ def test_plans_claim_nothing() -> None:
 
 
 def test_presolve_is_off_for_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a use that claims nothing keeps CP-SAT's presolve; Ctrl-C is never its to catch."""
+    """Only a use that claims nothing keeps CP-SAT's presolve; CP-SAT never catches Ctrl-C."""
     seen = []
     configure = cpsat._configure
 
@@ -110,7 +110,7 @@ def test_presolve_is_off_for_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stop_flag_ends_the_search() -> None:
-    """Set before, it ends a search that would take its whole (long) time limit, with no proof."""
+    """A flag set beforehand ends, without a proof, a search that would take its whole limit."""
     stop = threading.Event()
     stop.set()
     answer = solve_cpsat(market_split(), Limits(seconds=600, stop=stop))

@@ -33,7 +33,7 @@ def bound_above(instance: Instance, settings: Settings, clock: Clock) -> Outcome
 
 
 def no_plan(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """The proof that there is none."""
+    """A false proof that there is no plan."""
     return infeasible("x", CPSAT)
 
 
@@ -64,7 +64,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
 
 @pytest.mark.parametrize("lie", [bound_above, no_plan, reported_better])
 def test_a_lie_is_solved_again(answers: list[Answer], lie: Answer) -> None:
-    """What is said the second time counts if nothing contradicts it."""
+    """After a false answer the formulation is asked again; its honest second answer counts."""
     answers += [lie, honest]
     outcome = solve(two_modes(), "x", Settings(time_limit=20, workers=2))
     assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 12, 12)
@@ -73,7 +73,7 @@ def test_a_lie_is_solved_again(answers: list[Answer], lie: Answer) -> None:
 
 @pytest.mark.parametrize("lie", [bound_above, no_plan, reported_better])
 def test_a_liar_s_claims_are_dropped(answers: list[Answer], lie: Answer) -> None:
-    """Twice a lie: the plan at hand stands, with what a certificate proves and no more."""
+    """After two false answers the known plan stands, with no bound but a certificate's."""
     answers += [lie, lie, lie, lie]
     settings = Settings(time_limit=20, workers=1, hint=best_of(two_modes()))
     outcome = solve(two_modes(), "x", replace(settings, certificate=False))
@@ -85,7 +85,7 @@ def test_a_liar_s_claims_are_dropped(answers: list[Answer], lie: Answer) -> None
 
 
 def test_no_plan_beside_greedy_s(answers: list[Answer]) -> None:
-    """That there is no plan is held against greedy's even where the caller has none."""
+    """A claim that there is no plan is dropped if greedy finds one, even if the caller has none."""
     answers += [no_plan, no_plan]
     outcome = solve(two_modes(12, 20), "x", Settings(time_limit=20, workers=1))
     assert outcome.status in (Status.UNKNOWN, Status.FEASIBLE)
@@ -93,7 +93,7 @@ def test_no_plan_beside_greedy_s(answers: list[Answer]) -> None:
 
 
 def test_what_a_certificate_proves_is_believed(answers: list[Answer]) -> None:
-    """Without room there is no plan; a certificate says so, and nobody is asked twice."""
+    """A claim that there is no plan is believed at once if a certificate proves it."""
     answers += [no_plan]
     outcome = solve(two_modes(3, 3), "x", Settings(time_limit=20, workers=1))
     assert outcome.status == Status.INFEASIBLE and outcome.certificate is not None

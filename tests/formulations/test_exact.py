@@ -91,7 +91,7 @@ def _hard() -> Instance:
 
 
 def test_a_set_stop_flag_returns_the_best_plan() -> None:
-    """Interrupted a moment after the first plan, it is returned and says why it stopped."""
+    """A solve interrupted at its first plan returns a plan and says why it stopped."""
     stop = threading.Event()
     outcome = solve(_hard(), stop=stop, on_progress=lambda _: stop.set())
     assert outcome.status == Status.FEASIBLE
@@ -138,7 +138,7 @@ def _coprime(tables: int, options: int, room: int) -> Instance:
 
 
 def test_the_proof_is_told_before_the_goals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the trace plan and bound meet, in true costs, when the goals begin."""
+    """When the goals begin, plan and bound have met in the trace, in true costs."""
     told = []
 
     def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
@@ -151,12 +151,12 @@ def test_the_proof_is_told_before_the_goals(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_numbers_beyond_62_bits_are_weighed_coarsely() -> None:
-    """Rows that no 62 bits hold are weakened: what breaks even these is proved infeasible."""
+    """Rows beyond 62 bits are weakened; an instance that breaks even these is proved infeasible."""
     assert solve(_coprime(64, 16, 2**53 - 1)).status == Status.INFEASIBLE
 
 
 def test_a_byte_that_62_bits_cannot_see_is_refused() -> None:
-    """One byte less than the two smallest use: no claim, but a sentence."""
+    """Room one byte short of the smallest use: refused in a sentence, not claimed infeasible."""
     least = (2**52 - 511) + (2**52 - 512 - 511)
     with pytest.raises(UnsupportedInstance, match="coarser unit"):
         solve(_coprime(2, 512, least - 1), options={"cores": False})

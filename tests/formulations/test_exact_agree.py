@@ -19,9 +19,9 @@ from tests.formulations.brute_force import table_placements
 from tests.formulations.strategies import instances
 
 EXACT = ("cpsat", "mip")
-#: What a plan that nothing undercuts is called: floating point proves no optimum.
+#: Status of a plan that nothing undercuts: floating point proves no optimum.
 BEST = {"cpsat": Status.OPTIMAL, "mip": Status.FEASIBLE}
-#: What it is called that there is none, without a certificate.
+#: Status where there is no plan, without a certificate.
 NONE = {"cpsat": Status.INFEASIBLE, "mip": Status.UNKNOWN}
 
 
@@ -70,7 +70,7 @@ def test_a_budget_met_to_the_byte(formulation: str) -> None:
 
 @pytest.mark.parametrize("formulation", EXACT)
 def test_petabytes_are_not_rounded(formulation: str) -> None:
-    """Petabytes met to the byte: one less is too little, for CP-SAT in integers a proof."""
+    """Petabytes are met to the byte; with one byte less there is no plan, which CP-SAT proves."""
     size = 2**50 + 1
     for room, fits in ((2 * size, True), (2 * size - 1, False)):
         builder = InstanceBuilder([[0]], ["p"], [("ddr", "machine", room)], "total")
@@ -86,7 +86,7 @@ def test_petabytes_are_not_rounded(formulation: str) -> None:
 
 @pytest.mark.parametrize("formulation", EXACT)
 def test_no_tables(formulation: str) -> None:
-    """An empty model costs nothing and that is proved."""
+    """An empty model costs 0, and its bound is 0."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "step_time")
     outcome = exactly(builder.build(), formulation)
     assert (outcome.status, outcome.objective, outcome.bound) == (BEST[formulation], 0, 0)

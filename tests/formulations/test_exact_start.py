@@ -24,14 +24,14 @@ def _shards(costs: list[int]) -> Instance:
 
 
 def test_it_is_a_plan() -> None:
-    """What it returns passes the check."""
+    """The starting plan passes the check."""
     instance, wishes = _shards([3, 4, 5, 6, 7]), Settings(workers=1, time_limit=10)
     plan = starting_plan(instance, wishes, Clock(wishes))
     assert plan is not None and check(instance, plan).feasible
 
 
 def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started from it or not, the busiest of three ranks carries 9 of 25."""
+    """With the starting plan or without, the busiest of three ranks is proved to carry 9 of 25."""
     monkeypatch.setattr("formulations.exact.START_FROM", 1)
     for hint in ("greedy", None):
         if hint is None:
@@ -42,7 +42,7 @@ def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_out_of_time_the_start_is_the_answer() -> None:
-    """A search that ends before its first plan hands out the plan it was given."""
+    """A search that ends before its first plan returns one no worse than the plan it was given."""
     costs = [10**8 + (7919 * i * i) % 10**8 for i in range(300)]
     builder = InstanceBuilder([list(range(40))], ["p"], [], "busiest_rank")
     for index, cost in enumerate(costs):

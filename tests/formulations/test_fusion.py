@@ -85,7 +85,7 @@ def test_no_common_level_gives_nothing() -> None:
 @settings(max_examples=100, deadline=None)
 @given(instances(constraints=False))
 def test_spread_plans_respect_their_groups(instance: Instance) -> None:
-    """Whatever the fused-free optimum mixes, what comes back mixes nothing and is well formed."""
+    """Whatever the optimum without fusion mixes, respread plans mix nothing and are well formed."""
     placement = brute_force(without_fusion(instance)).placement
     if placement is None:
         return

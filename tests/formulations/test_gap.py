@@ -29,8 +29,8 @@ def instance() -> Instance:
     [("auto", 1), ("auto", 2), ("cpsat", 1), pytest.param("scale", 1, marks=pytest.mark.slow)],
 )
 def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> None:
-    """Long before the limit, with a certificate that the checker accepts and that is near enough;
-    the caller is told the certified bound and the checked plan of it on the way."""
+    """The solve stops long before its limit, with an accepted certificate within the gap; on the
+    way the caller hears of the certified bound and of plans that pass the check."""
     told: list[News] = []
     settings = Settings(
         time_limit=300, workers=workers, gap=GAP, polish=False, on_progress=told.append
@@ -50,7 +50,7 @@ def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> N
 
 
 def test_a_gap_that_was_not_reached_is_refuted(instance: Instance) -> None:
-    """Verify and the checker hold the words ``gap`` against the settings and the certificate."""
+    """``verify`` refutes a stop by ``gap`` that the settings or the certificate do not support."""
     settings = Settings(time_limit=300, workers=2, gap=GAP, polish=False)
     outcome = solve(instance, "auto", settings)
     asked: list[object] = [1e-9, None, True, float("nan")]
@@ -62,14 +62,14 @@ def test_a_gap_that_was_not_reached_is_refuted(instance: Instance) -> None:
 
 
 def test_what_was_given_up_for_goals_does_not_count(instance: Instance) -> None:
-    """The gap is that of the best plan before the goals, by hand: 100 over 96, not 110."""
+    """The gap counts from the best plan before the goals: by hand, 100 over 96, not 110."""
     settings = Settings(time_limit=20, workers=1, gap=GAP, polish=False)
     outcome = solve(instance, "greedy", settings).with_(objective=110, certified_bound=96)
     assert not near_enough(outcome, 0.05) and near_enough(outcome.with_(before_goals=100), 0.05)
 
 
 def test_no_gap_is_none(instance: Instance) -> None:
-    """0 stops nothing, also where plan and bound meet; without certificates no gap is asked for."""
+    """A gap of 0 stops nothing, even where plan and bound meet; a gap needs certificates."""
     assert not within_gap(10, 10, 0.0) and within_gap(10, 9, 0.1) and not within_gap(10, 8, 0.1)
     assert not within_gap(None, 8, 0.1) and not within_gap(8, None, 0.1)
     bare = Settings(gap=0.1, certificate=False)

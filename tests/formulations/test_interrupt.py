@@ -26,7 +26,7 @@ def as_in_a_notebook() -> Iterator[None]:
 
 
 def press(seconds: float) -> None:
-    """Ctrl-C after a while."""
+    """Press Ctrl-C after some seconds."""
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
@@ -51,13 +51,13 @@ def test_the_second_gives_it_up() -> None:
 
 
 def test_errors_are_the_callers() -> None:
-    """What the job raises comes out here, with or without an interruption."""
+    """An exception that the job raises reaches the caller."""
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda: 1 // 0, threading.Event())
 
 
 def test_outside_the_main_thread_it_is_a_call() -> None:
-    """Where Python raises no KeyboardInterrupt, no further thread is started."""
+    """Where Python raises no KeyboardInterrupt, the job runs in the calling thread."""
     seen: list[threading.Thread] = []
     inner = threading.Thread(
         target=lambda: interruptible(

@@ -61,7 +61,7 @@ def test_cbc_equals_brute_force(instance: Instance) -> None:
 
 
 def _knapsack(tables: int = 40) -> Instance:
-    """Two coprime choices a table under a budget that a third of them exceeds."""
+    """Three choices of coprime sizes a table, under a budget that the largest of them exceed."""
     builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 1000 * tables)], "total")
     for table in range(tables):
         builder.add_table(f"t{table}")
@@ -72,7 +72,7 @@ def _knapsack(tables: int = 40) -> Instance:
 
 
 def test_an_unknown_solver_is_named() -> None:
-    """Only HiGHS and CBC are there."""
+    """A solver other than HiGHS and CBC is refused, and these two are named."""
     with pytest.raises(InstanceError, match=r"'gurobi', allowed: 'highs' or 'cbc'"):
         solve_any(_knapsack(), "mip", Settings(options={"solver": "gurobi"}))
 
@@ -93,7 +93,7 @@ def test_out_of_time_is_never_optimal(solver: str) -> None:
 
 
 def test_a_second_solve_with_other_threads_runs() -> None:
-    """HiGHS keeps one thread pool a process; a solve with another number must not fail."""
+    """HiGHS keeps one thread pool a process; a solve with more threads must not fail."""
     first, second = solve(_knapsack(), workers=1), solve(_knapsack(), workers=2)
     assert first.status == second.status == Status.FEASIBLE
     assert first.objective == second.objective
@@ -101,7 +101,7 @@ def test_a_second_solve_with_other_threads_runs() -> None:
 
 
 def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two halves of a plan that do not fit together end as unknown, not as a plan."""
+    """A rounded answer that the check rejects ends as unknown, not as a plan."""
     wrong = Placement(np.asarray([0]), [[np.asarray([0])]])
     monkeypatch.setattr("formulations.mip.rounded", lambda model: wrong)
     outcome = solve(_knapsack())
@@ -111,7 +111,7 @@ def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.Mo
 
 
 def test_a_large_model_is_not_presolved_in_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HiGHS hears no limit while it presolves: a model too large for the time left, it does not."""
+    """HiGHS ignores limits in its presolve, which is off if a model is too large for the time."""
     seen: list[str] = []
     solver = pulp.HiGHS.callSolver
 

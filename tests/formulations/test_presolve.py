@@ -42,7 +42,7 @@ def test_dominated_options_point_to_what_replaces_them() -> None:
 
 
 def test_fusion_protects_a_dearer_option() -> None:
-    """A dearer option at another level may be the one the group needs; a free one replaces any."""
+    """A group may need a dearer option at another level; one without a group replaces any."""
     levels = _one_table(({}, 1, ("g", 0)), ({}, 2, ("g", 1)))
     assert presolve(levels.build()).kept.all()
     free = _one_table(({}, 1, None), ({}, 2, ("g", 1)))

@@ -1,4 +1,4 @@
-"""The price of moves inside an instance: the least of objective and price, by brute force."""
+"""A price of moves built into an instance: the least sum of objective and price, by brute force."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.formulations.strategies import instances
 
 @st.composite
 def moving(draw: st.DrawFn) -> tuple[Instance, Placement]:
-    """An instance of one plan in production; it need not be cheap, only possible."""
+    """An instance and its plan in production, which is possible but need not be cheap."""
     instance = draw(instances(max_tables=3, constraints=False, max_combinations=500))
     assume(instance.num_tables and len({len(m) for m in instance.machines}) == 1)
     # one entry a block: shards of a block that change places with one another have not moved
@@ -45,7 +45,7 @@ def moving(draw: st.DrawFn) -> tuple[Instance, Placement]:
 
 
 def least(instance: Instance, price: int) -> int | None:
-    """The least of objective and price, one limit on what moves after the other."""
+    """The least sum of objective and price, by trying every limit on moved bytes."""
     sums = {0}
     for now in instance.current:
         sizes = {size_of(instance, option) for option in instance.options_of(now.table)} | {0}
@@ -72,7 +72,7 @@ def size_of(instance: Instance, option: int) -> int:
 
 @given(moving(), st.integers(0, 3))
 def test_the_least_of_objective_and_price(case: tuple[Instance, Placement], price: int) -> None:
-    """Under every objective, for every kind of place; and both ways between placements agree."""
+    """The optimum is the least sum of objective and price; placements convert both ways."""
     instance, _ = case
     found = priced(instance, Fraction(price))
     validate(found.instance)
@@ -122,7 +122,7 @@ def test_a_fraction_is_rounded_up() -> None:
 
 
 def test_refusals() -> None:
-    """A price below zero, one too large, and one on top of another."""
+    """A price below zero, a price too large and a second price are refused."""
     instance = one(Objective.STEP_TIME)
     with pytest.raises(InstanceError, match="must be 0 or more"):
         priced(instance, Fraction(-1))

@@ -51,7 +51,7 @@ def _best_with(instance: Instance, option: int) -> int | None:
 @QUIET
 @given(instances(wheres=FIXED, max_tables=6, max_combinations=10**5))
 def test_cores_equal_brute_force(instance: Instance) -> None:
-    """Growing cores from one option beyond the least ends at the oracle's optimum and bound."""
+    """Cores that grow from one option beyond the least end at the oracle's optimum and bound."""
     truth = brute_force(instance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("formulations.exact.CORES_FROM", 0)
@@ -70,7 +70,7 @@ def test_cores_equal_brute_force(instance: Instance) -> None:
 @QUIET
 @given(instances(objectives=[Objective.TOTAL]))
 def test_places_are_fixed_means_what_it_says(instance: Instance) -> None:
-    """Fixed exactly when no kept option has a block that chooses its place."""
+    """Places are fixed exactly when no kept option has a block that chooses its place."""
     kept = presolve(instance).kept
     chooses = any(
         instance.block(b).where not in FIXED

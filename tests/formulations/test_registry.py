@@ -1,4 +1,4 @@
-"""What the table of formulations says about each is true."""
+"""The table of formulations says truly what each of them proves and which options it has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.formulations.examples import two_modes
 
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_proves_what_it_says(name: str) -> None:
-    """By itself: the optimum of a small instance, its value in floating point, or no bound."""
+    """Each proves what its entry says: the optimum, a gap of 0 in floating point, or nothing."""
     settings = Settings(time_limit=20, workers=1, certificate=False, polish=False)
     outcome = solve(two_modes(90, 280), name, settings)
     if FORMULATIONS[name].proves == "nothing":
@@ -26,7 +26,7 @@ def test_proves_what_it_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_an_option_it_does_not_know_is_refused(name: str) -> None:
-    """Nothing that is asked for is passed over in silence."""
+    """An option that a formulation does not have is refused, not ignored."""
     settings = Settings(time_limit=20, options={"nonsense": 1})
     with pytest.raises(InstanceError, match=f"{name} has no option 'nonsense'"):
         solve(two_modes(90, 280), name, settings)

@@ -77,7 +77,7 @@ def test_between_bound_and_truth(instance: Instance) -> None:
 @FEW
 @given(instances(objectives=[Objective.BUSIEST_RANK], fusion=False, constraints=False))
 def test_small_instances_are_solved(instance: Instance) -> None:
-    """Without links between tables, small instances are proved or shown to have no plan."""
+    """Without fusion, pins or moves, small instances are solved, and proved if feasible."""
     truth = brute_force(instance)
     outcome = run(instance, work_limit=3.0)
     assert outcome.objective == truth.objective
@@ -105,7 +105,7 @@ def test_a_limit_on_the_whole_model_is_kept() -> None:
 
 
 def test_numbers_that_steer_the_search_can_be_set() -> None:
-    """What is given reaches the search; a list of another length is refused."""
+    """Options reach the parameters of the search; a list of another length is refused."""
     chosen = Parameters.of({"slack": 0.5, "warm_starts": [0.1, 0.2], "symmetry": True})
     assert (chosen.slack, chosen.warm_starts) == (0.5, (0.1, 0.2))
     assert chosen.first_turn == DEFAULT.first_turn
@@ -136,8 +136,8 @@ def test_interrupted_keeps_the_best_plan() -> None:
 
 
 def test_two_workers_agree_with_the_check() -> None:
-    """With two threads every plan of the trace beats the one before, and the last passes the check
-    at the cost and not below the bound that it claims."""
+    """With two threads every plan of the trace beats the one before, and the last passes the check,
+    at the claimed cost and not below the claimed bound."""
     instance = many(tables=30)
     outcome = run(instance, work_limit=None, time_limit=4.0, workers=2)
     told = [point.objective for point in outcome.trace if point.objective is not None]
@@ -169,7 +169,7 @@ def test_no_option_left_is_infeasible() -> None:
 
 
 def test_too_little_memory_is_proved_infeasible() -> None:
-    """Three shards of 6 on two ranks of 8: refuted by prices; on three of 5 + 9 + 9: by search."""
+    """Three shards of 6: two ranks of 8 are refuted by prices, three of 5, 9 and 9 by search."""
     for capacity in ([8, 8], [9, 9, 5]):
         builder = InstanceBuilder(
             [list(range(len(capacity)))], ["p"], [("hbm", "rank", capacity)], "busiest_rank"
@@ -187,7 +187,7 @@ def test_empty_model() -> None:
 
 
 def test_clock_is_respected() -> None:
-    """A time limit that is over at the start leaves no plan, and a bound that holds if any."""
+    """A time limit that is over at the start leaves no plan; a bound, if there is one, holds."""
     limits = Settings(time_limit=0.0, workers=1)
     outcome = scale.solve(many(), limits, Clock(limits))
     assert (outcome.status, outcome.stopped_by) == (Status.UNKNOWN, StoppedBy.TIME_LIMIT)

@@ -50,7 +50,7 @@ def test_unknown_option_names_the_nearest() -> None:
     ],
 )
 def test_values_of_another_kind_are_refused(name: str, value: object, allowed: str) -> None:
-    """What was found and what is allowed; True is not 1, and text is no flag."""
+    """The error says what was found and what is allowed; True is not 1, and text is no flag."""
     with pytest.raises(InstanceError, match=rf"dp: option '{name}' is .* allowed: {allowed}"):
         OwnSettings("dp", {name: value}, KINDS)
 
@@ -88,7 +88,7 @@ def test_goals_that_are_not_named_follow_those_that_are() -> None:
 
 
 def test_how_full_is_even_enough_is_named_with_it() -> None:
-    """Every bit counts where even_memory is named; up to half does not where it is not."""
+    """If even_memory is named, every bit of fill counts; if not, only fill above half."""
     text = "even_memory:80%,shards"
     assert parse_goals(text, "step_time").enough == pytest.approx(0.8)
     assert parse_goals("even_memory,shards", "step_time").enough == 0.0
@@ -114,7 +114,7 @@ def test_how_full_is_even_enough_is_named_with_it() -> None:
     ],
 )
 def test_what_is_not_supported_is_refused_in_a_sentence(text: str, told: str) -> None:
-    """No percentage but of the objective and even_memory, no unknown name."""
+    """Misplaced percentages and unknown or repeated names are refused."""
     with pytest.raises(InstanceError, match="goals: ") as error:
         parse_goals(text, "step_time")
     assert told in str(error.value)

@@ -25,7 +25,7 @@ def test_every_file_has_its_truth() -> None:
 
 @pytest.mark.parametrize("name", TRUTH)
 def test_the_truth_is_the_oracle_s(name: str) -> None:
-    """What is stored is what enumeration finds."""
+    """The stored truth is what enumeration finds."""
     assert brute_force(read_instance(HERE / name)).objective == TRUTH[name]
 
 
@@ -44,7 +44,7 @@ def test_exact_formulations_find_it(name: str, formulation: str, workers: int, s
 @pytest.mark.parametrize("formulation", [f for f in FORMULATIONS if f not in EXACT])
 @pytest.mark.parametrize("name", TRUTH)
 def test_the_others_claim_nothing_false(name: str, formulation: str, seed: int) -> None:
-    """An answer in which nothing is false, or the refusal of an instance of such a shape."""
+    """Each other formulation says nothing false, or refuses an instance of this shape."""
     instance = read_instance(HERE / name)
     try:
         outcome = solve(instance, formulation, Settings(time_limit=20, workers=1, seed=seed))

@@ -49,7 +49,7 @@ def names(instance: Instance, outcome: Outcome) -> list[str]:
 
 @pytest.mark.parametrize("variant", ["first", "merged"])
 def test_headline_case(variant: str) -> None:
-    """Both HYBRID breaks HBM, both CACHING breaks DDR: one of each, where a byte is left over."""
+    """Two HYBRID tables overflow HBM, two CACHING ones DDR: one of each has a byte to spare."""
     instance = two_modes(13, 13)
     outcome = dp(instance, variant=variant)
     assert sorted(names(instance, outcome)) == ["CACHING", "HYBRID"]
@@ -60,14 +60,14 @@ def test_headline_case(variant: str) -> None:
 @pytest.mark.parametrize(("hbm", "ddr", "expected"), [
     (100, 100, ["CACHING", "CACHING"]), (100, 5, ["HYBRID", "HYBRID"])])  # fmt: skip
 def test_generous_and_tight_host_memory(hbm: int, ddr: int, expected: list[str]) -> None:
-    """With much DDR both tables cache, with little both are hybrid."""
+    """With ample DDR both tables are CACHING, with little DDR both are HYBRID."""
     instance = two_modes(hbm, ddr)
     assert names(instance, dp(instance)) == expected
 
 
 @pytest.mark.parametrize("variant", ["first", "merged"])
 def test_a_budget_met_to_the_byte_is_refused(variant: str) -> None:
-    """12 and 12 are met exactly by one of each: a plan that the published comparison refuses."""
+    """One of each mode uses exactly 12 and 12, which the published strict comparison refuses."""
     instance = two_modes(12, 12)
     assert brute_force(instance).objective == 12
     outcome = dp(instance, variant=variant)
@@ -104,7 +104,7 @@ def test_empty_model_and_one_table() -> None:
 @settings(max_examples=120, deadline=None)
 @given(instances(constraints=True), st.sampled_from(["first", "merged"]), st.booleans())
 def test_never_better_than_exact(instance: Instance, variant: str, fusion_aware: bool) -> None:
-    """Whatever it returns passes the check and costs at least the brute-force optimum."""
+    """Every plan of the DP passes the check and costs at least the brute-force optimum."""
     axes = [r.name for r in instance.resources]
     if not 1 <= len(axes) <= 2:
         return
@@ -120,7 +120,7 @@ def test_never_better_than_exact(instance: Instance, variant: str, fusion_aware:
 
 @st.composite
 def pooled(draw: st.DrawFn) -> Instance:
-    """One place for each budget, objective total, options with or without fusion groups."""
+    """An instance with one place for each budget, objective total, with or without fusion."""
     budgets = draw(st.tuples(st.integers(1, 20), st.integers(1, 12)))
     builder = InstanceBuilder(
         [[0]], ["p"], [("hbm", "cluster", budgets[0]), ("ddr", "cluster", budgets[1])],
@@ -141,7 +141,7 @@ def pooled(draw: st.DrawFn) -> Instance:
 @settings(max_examples=150, deadline=None)
 @given(pooled())
 def test_equals_exact_strictly_inside_pooled_budgets(instance: Instance) -> None:
-    """Objective total, one pooled place a budget, a bin a byte: the optimum of budgets − 1."""
+    """With one bin per byte, the DP finds the optimum for pooled budgets that are one byte less."""
     hbm, ddr = (int(r.capacity[0]) for r in instance.resources)
     inside = replace(
         instance,
@@ -151,7 +151,7 @@ def test_equals_exact_strictly_inside_pooled_budgets(instance: Instance) -> None
     free = brute_force(without_fusion(inside)).objective
     outcome = dp(without_fusion(instance), **options)
     if outcome.objective != free:
-        # Only the smallest options, which are proposed without asking the bins, may touch a budget.
+        # Only the proposal of the smallest options skips the bins, so only it may use up a budget.
         assert outcome.objective is not None
         assert outcome.objective < (free if free is not None else outcome.objective + 1)
         assert outcome.placement is not None
@@ -167,14 +167,14 @@ def test_equals_exact_strictly_inside_pooled_budgets(instance: Instance) -> None
 
 
 def _smallest(instance: Instance) -> list[int]:
-    """The option of least total memory of every table, the first of equals."""
+    """Each table's option with the least total memory, the first one in a tie."""
     memory = instance.shard_use.sum(axis=1)
     return [min(instance.options_of(t), key=lambda o: memory[o]) for t in
             range(instance.num_tables)]  # fmt: skip
 
 
 def two_budgets(uses: list[list[tuple[int, int, int]]], ranks: int = 1, **sizes: int) -> Instance:
-    """Tables whose options are one even row-wise shard a rank: (hbm, ddr, cost) in all."""
+    """Tables whose options each put one shard of (hbm, ddr, cost) on every rank."""
     machines = [list(range(ranks))]
     builder = InstanceBuilder(
         machines,
@@ -199,7 +199,7 @@ def two_budgets(uses: list[list[tuple[int, int, int]]], ranks: int = 1, **sizes:
     ({"variant": "merged", "axis_cap": 64}, [64, 64]),
 ])  # fmt: skip
 def test_published_bins(options: dict[str, Any], bins: list[int]) -> None:
-    """Bins per device × devices, the first variant's cap, and the old name that wins."""
+    """An axis has bins per device × devices; the first variant caps it, and the old name wins."""
     outcome = dp(two_budgets([[(1, 1, 1)]], ranks=4), **options)
     assert outcome.detail["bins"] == [bins]
 
@@ -228,7 +228,7 @@ def test_rated_by_another_objective() -> None:
 
 
 def test_cheapest_takes_the_first_that_can_be_placed() -> None:
-    """By increasing sum: the cheapest sum fits on no rank, the next one is returned."""
+    """The proposal of least summed cost does not fit the ranks, so the next one is returned."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
     )
@@ -244,7 +244,7 @@ def test_cheapest_takes_the_first_that_can_be_placed() -> None:
 
 
 def test_as_published_the_plan_breaks_its_fusion_group() -> None:
-    """The DP mixes ratios in a group; what is returned is the runtime's one ratio, and says so."""
+    """A group with mixed ratios is returned at the runtime's single ratio, and the note says so."""
     instance = mixed_ratios()
     outcome = dp(instance)
     unfused: Any = outcome.detail["unfused"]
@@ -262,7 +262,7 @@ def test_as_published_the_plan_breaks_its_fusion_group() -> None:
 
 
 def mixed_ratios() -> Instance:
-    """A hot small table and a cold large one in one group; HBM for the small one."""
+    """A hot small table and a cold large one in one group; HBM has room for the small one."""
     builder = InstanceBuilder(
         [[0]], ["p"], [("hbm", "rank", 45), ("ddr", "machine", 500)], Objective.BUSIEST_RANK
     )
@@ -292,7 +292,7 @@ def test_a_respread_plan_that_does_not_fit_is_not_returned() -> None:
 
 
 def test_refined_bins_find_what_coarse_ones_miss() -> None:
-    """One bin keeps one state; refining finds the plan that needs the smaller one."""
+    """One bin keeps one state; refined bins also keep the smaller one that the best plan needs."""
     tight = two_budgets([[(60, 0, 9), (70, 0, 3)], [(39, 0, 4), (29, 0, 5)]])
     coarse = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1)
     refined = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1, refine=True,
@@ -303,20 +303,20 @@ def test_refined_bins_find_what_coarse_ones_miss() -> None:
 
 
 def test_time_limit_is_said() -> None:
-    """Without time nothing is found, and the reason is time."""
+    """With a time limit of 0 the outcome is unknown, stopped by the time limit."""
     outcome = dp(two_budgets([[(1, 1, 1)]] * 3), time_limit=0.0)
     assert (outcome.status, outcome.stopped_by) == (Status.UNKNOWN, StoppedBy.TIME_LIMIT)
 
 
 def test_interrupted() -> None:
-    """A set stop flag ends it as interrupted."""
+    """A set stop flag ends the DP as interrupted."""
     asked = Settings(certificate=False)
     asked.stop.set()
     assert solve(two_budgets([[(1, 1, 1)]]), "dp", asked).stopped_by == StoppedBy.INTERRUPTED
 
 
 def test_other_shapes_are_refused_in_a_sentence() -> None:
-    """A third resource, or axes that are not there, are refused by name."""
+    """A third resource, wrong axes and wrong options are each refused by name."""
     with pytest.raises(UnsupportedInstance, match="also limits links"):
         dp(every_kind())
     with pytest.raises(UnsupportedInstance, match="also limits hbm"):
@@ -330,7 +330,7 @@ def test_other_shapes_are_refused_in_a_sentence() -> None:
 
 
 def test_pins_and_forbidden_options_are_kept() -> None:
-    """Options are taken only from what pins and forbidden ones leave."""
+    """The DP chooses only among the options that pins and forbidden options leave."""
     from formulations.instance import Pin
 
     base = two_modes(100, 100)
@@ -342,7 +342,7 @@ def test_pins_and_forbidden_options_are_kept() -> None:
 
 
 def test_a_shard_larger_than_every_place_is_pruned() -> None:
-    """An option fits the summed budget but no rank: it is dropped, not proposed in vain."""
+    """An option that fits the summed budget but no single rank is pruned before it is proposed."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", [10, 14]), ("ddr", "rank", [5, 5])], Objective.TOTAL
     )
@@ -359,8 +359,8 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
     assert hbm.fits().tolist() == [False, True, True]
-    # DDR given per rank is compared with the machine's sum, as published: kept, though no rank
-    # has it.
+    # As published, DDR given per rank is compared with the machine's sum: "host" is kept, although
+    # no rank has room for it.
     assert ddr.fits().tolist() == [True, True, True]
     assert (hbm.total, hbm.largest, ddr.total, ddr.largest) == (24, 14, 10, 10)
     outcome = dp(instance)
@@ -370,7 +370,7 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
 
 @pytest.mark.parametrize("variant", ["first", "merged"])
 def test_a_table_whose_options_are_all_pruned_ends_the_search(variant: str) -> None:
-    """Only the published first proposal, of the smallest options, is tried; no plan, no bound."""
+    """Only the first published proposal, the smallest options, is tried: no plan, no bound."""
     instance = two_budgets([[(200, 1, 1), (1, 200, 2)], [(1, 1, 1)]])
     outcome = dp(instance, variant=variant)
     assert (outcome.status, outcome.placement, outcome.bound) == (Status.UNKNOWN, None, None)
@@ -380,7 +380,8 @@ def test_a_table_whose_options_are_all_pruned_ends_the_search(variant: str) -> N
 
 
 def test_proposals_in_published_order() -> None:
-    """First variant: every cell by decreasing memory. Merged: a bin's cheapest, decreasing HBM."""
+    """The first variant proposes every cell by decreasing memory, the merged one the cheapest of
+    each HBM bin by decreasing HBM."""
     from formulations.baselines.dp.programme import (
         OPTIONS,
         Programme,

@@ -1,4 +1,4 @@
-"""The small version of benchmarks/dp-vs-exact: its claims hold on a few instances each time."""
+"""The claims of benchmarks/dp-vs-exact hold on a small version of its experiment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def experiment() -> ModuleType:
 
 
 def test_small_version(experiment: ModuleType) -> None:
-    """Exact is proved and never worse; loose budgets make the DP equal; fusion costs are told."""
+    """The exact plan is proved and never beaten, and under loose budgets the heuristics match it;
+    rows with fusion also hold the fusion-aware DP."""
     cases = [case for case in experiment.small() if case.seed < 2]
     rows = [experiment.measure(case, 60.0, 60.0) for case in cases]
     assert len(rows) == 10
@@ -45,7 +46,7 @@ def test_small_version(experiment: ModuleType) -> None:
 
 
 def test_drawn_plans_make_tight_cases_feasible(experiment: ModuleType) -> None:
-    """Budgets are what a drawn plan uses plus slack, so an exact answer always exists."""
+    """Every case becomes an instance of its size, with fusion groups if it asks for them."""
     for case in experiment.small():
         instance = experiment.make(case)
         assert instance is not None
@@ -55,7 +56,7 @@ def test_drawn_plans_make_tight_cases_feasible(experiment: ModuleType) -> None:
 
 
 def test_the_page_shows_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table and count of docs/dp-vs-exact.md is what the stored rows say."""
+    """Every generated block of docs/dp-vs-exact.md agrees with the stored rows."""
     monkeypatch.syspath_prepend(str(FOLDER))
     page = importlib.import_module("page")
     assert page.main(["--check"]) == 0

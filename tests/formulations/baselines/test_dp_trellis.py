@@ -44,7 +44,7 @@ def plain(tables: list[Choices], grid: Grid, dtype: type) -> dict:
 def test_states_and_paths_equal_the_loop(
     run: tuple[list[Choices], Grid, type], memory: int
 ) -> None:
-    """Same cells, costs, totals and options, whether all steps are remembered or few."""
+    """Cells, costs, totals and options are the loop's, whether all steps are remembered or few."""
     tables, grid, dtype = run
     expected = plain(tables, grid, dtype)
     trellis = Trellis(origin(dtype), tables, grid, memory, lambda: False)
@@ -80,7 +80,7 @@ def test_totals_are_not_truncated() -> None:
 
 
 def test_one_state_a_cell_loses_the_smaller_one() -> None:
-    """A cheaper larger state takes the cell; the smaller one, which alone could go on, is gone."""
+    """A cheaper, larger state replaces the smaller one, which alone could take the next table."""
     first = Choices(np.arange(2), np.asarray([1.0, 1.9]), np.zeros(2), np.asarray([5.0, 4.0]))
     second = Choices(np.asarray([2]), np.asarray([0.95]), np.zeros(1), np.zeros(1))
     cells, _ = step(origin(np.float64), first, Grid(2, 1))
@@ -89,7 +89,7 @@ def test_one_state_a_cell_loses_the_smaller_one() -> None:
 
 
 def test_the_clock_ends_a_run() -> None:
-    """A run stops between tables when it is told to."""
+    """A run stops between tables as soon as its callback asks for it."""
     table = Choices(np.asarray([0]), np.zeros(1), np.zeros(1), np.ones(1))
     asked = iter([False, False, True])
     with pytest.raises(OutOfTime):

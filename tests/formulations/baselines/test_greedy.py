@@ -1,4 +1,4 @@
-"""The greedy heuristics and the uniform one as formulations, and TorchRec's recorded plans."""
+"""The greedy and uniform heuristics as formulations, and against TorchRec's recorded plans."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def greedy(instance: Instance, time_limit: float | None = 60, **options: Any) ->
 @settings(max_examples=100, deadline=None)
 @given(instances(), st.sampled_from(["storage", "perf"]))
 def test_never_better_than_exact(instance: Instance, sort_by: str) -> None:
-    """Its answers pass the check, cost at least the optimum, and prove nothing."""
+    """Greedy's plans cost at least the optimum, and greedy proves nothing."""
     outcome = greedy(instance, sort_by=sort_by)
     assert outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
     if outcome.objective is not None:
@@ -51,13 +51,13 @@ def test_never_better_than_exact(instance: Instance, sort_by: str) -> None:
 
 
 def test_headline_case() -> None:
-    """Both CACHING breaks DDR; the next proposal is one of each, budgets met to the byte."""
+    """Two CACHING tables overflow DDR; the next proposal, one of each, meets both budgets."""
     outcome = greedy(two_modes())
     assert outcome.objective == brute_force(two_modes()).objective == 12
 
 
 def test_grid_search_looks_at_every_combination() -> None:
-    """With few combinations grid search finds what the greedy steps pass by."""
+    """Grid search alone proposes all four combinations and finds the optimum."""
     instance = two_modes(8 + 4, 12)
     only_grid = greedy(instance, proposers=["grid"])
     assert only_grid.detail["proposed"] == 4
@@ -74,7 +74,7 @@ def test_packing_that_needs_another_order_is_not_found() -> None:
 
 
 def test_limits_are_said() -> None:
-    """No time: time limit. One unit of work: one proposal placed, then the work limit."""
+    """Without time greedy names the time limit; with one unit of work it places one proposal."""
     assert greedy(two_modes(), time_limit=0.0).stopped_by == StoppedBy.TIME_LIMIT
     asked = Settings(certificate=False, work_limit=1, options={"proposers": "depth"})
     outcome = solve(two_modes(99, 99), "greedy", asked)
@@ -82,21 +82,21 @@ def test_limits_are_said() -> None:
 
 
 def test_unknown_proposer_is_refused() -> None:
-    """A proposer that is not there is named, with those that are."""
+    """An unknown proposer is refused, and the known ones are listed."""
     with pytest.raises(InstanceError, match=r"'proposers' is \['dept'\].* out of grid, depth"):
         greedy(two_modes(), proposers=["dept"])
 
 
-#: Recorded before TorchRec's planner ran out of its own time (60 s): its plan is the first
-#: proposal of its first greedy proposer, which ours reproduces before going on.
+#: Here TorchRec's planner ran out of its own time (60 s): its recorded plan is the first proposal
+#: of its first greedy proposer, which ours reproduces before going on.
 CUT_SHORT = {"torchrec_1000x128_s0_loose"}
 
 
 def test_recorded_plans_of_torchrec(shared_data: Path) -> None:
-    """All four proposers rate what TorchRec's default planner rated, up to its rounding.
+    """All four proposers together reach the rating of TorchRec's default planner, up to rounding.
 
-    TorchRec adds floats of milliseconds, the instance integers of picoseconds rounded shard by
-    shard: half a picosecond a shard and phase of the busiest rank is the difference allowed.
+    TorchRec adds milliseconds in floating point, the instance adds picoseconds that are rounded
+    shard by shard: one picosecond for each table and phase is the difference allowed.
     """
     paths = sorted((shared_data / "torchrec").glob("*.json.gz"))
     assert len(paths) >= 14
@@ -114,7 +114,7 @@ def test_recorded_plans_of_torchrec(shared_data: Path) -> None:
 
 
 def test_recorded_plan_that_was_cut_short(shared_data: Path) -> None:
-    """1,000 tables on 128 ranks: TorchRec's time ended at the plan of our first proposal."""
+    """On 1,000 tables and 128 ranks TorchRec's time ended at the plan of our first proposal."""
     instance = read_instance(shared_data / "torchrec" / "torchrec_1000x128_s0_loose.json.gz")
     recorded: Any = instance.reference[0]["busiest_rank_ps"]
     asked = Settings(certificate=False, work_limit=1, options={"proposers": ["depth"]})
@@ -134,7 +134,7 @@ def kinds(names_costs: list[list[tuple[str, int]]]) -> InstanceBuilder:
 
 
 def test_uniform_takes_the_best_of_each_kind() -> None:
-    """Kinds that every table has are compared, each table at its best option of that kind."""
+    """Uniform compares kinds that every table has, each table at its best option of the kind."""
     instance = kinds(
         [
             [("rw/fused", 5), ("rw/uvm", 3), ("cw:8/fused", 1)],
@@ -149,20 +149,20 @@ def test_uniform_takes_the_best_of_each_kind() -> None:
 
 
 def test_uniform_without_a_common_kind_finds_nothing() -> None:
-    """Where no kind is shared by all tables nothing is proposed; that is no proof."""
+    """Without a kind that all tables share nothing is proposed, and the outcome is unknown."""
     instance = kinds([[("a", 1)], [("b", 1)]]).build()
     outcome = solve(instance, "uniform", Settings(certificate=False))
     assert (outcome.status, outcome.detail["proposed"]) == (Status.UNKNOWN, 0)
 
 
 def test_headline_case_is_out_of_reach_of_uniform() -> None:
-    """One of each mode is no uniform plan: found nothing, and says that it proves nothing."""
+    """Uniform cannot mix modes: it finds no plan, and its note says that this proves nothing."""
     outcome = solve(two_modes(), "uniform", Settings(certificate=False))
     assert outcome.status == Status.UNKNOWN
     assert "proves nothing" in outcome.note
 
 
 def test_uniform_on_an_empty_model() -> None:
-    """No table: the empty plan."""
+    """Without tables uniform returns the empty plan, at cost 0."""
     empty = kinds([]).build()
     assert solve(empty, "uniform", Settings(certificate=False)).objective == 0

@@ -1,4 +1,4 @@
-"""The greedy partitioner: every placement it makes is allowed; places are checked by hand."""
+"""The greedy partitioner makes only allowed placements, some of them compared with ones by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def whole_tables(sizes: list[int], costs: list[int], hbm: int, machines: int = 1
 @settings(max_examples=100, deadline=None)
 @given(instances(), st.data())
 def test_what_it_places_is_allowed(instance: Instance, data: st.DataObject) -> None:
-    """Fusion and moves apart, the check accepts every partition, and its loads are the check's."""
+    """Apart from fusion and moves, the check accepts every partition, with the same loads."""
     instance = without_fusion(instance)
     options = np.asarray(
         [
@@ -58,7 +58,7 @@ def test_what_it_places_is_allowed(instance: Instance, data: st.DataObject) -> N
     placement = partition.placement(instance)
     violations = [v for v in check(instance, placement).violations if " move" not in v]
     if any(p.ranks is not None for p in instance.pins):
-        return  # ranks pinned to nonsense are put there, for the check to reject
+        return  # shards go even to nonsensical pinned ranks; the check rejects them
     assert violations == []
     assert compute_loads(instance, placement).cost.sum(axis=1).tolist() == partition.load
 
@@ -66,7 +66,7 @@ def test_what_it_places_is_allowed(instance: Instance, data: st.DataObject) -> N
 @settings(max_examples=100, deadline=None)
 @given(instances(max_tables=1, constraints=False))
 def test_one_table_fails_only_where_nothing_fits(instance: Instance) -> None:
-    """For a single table with one block of one kind, no placement found means there is none."""
+    """For one table of one block, the partitioner finds a place exactly where one fits."""
     for option in range(instance.num_options):
         blocks = [instance.block(b) for b in instance.blocks_of(option)]
         greedy_is_exact = len(blocks) == 1 and (
@@ -144,7 +144,7 @@ def test_machine_resources_count_all_ranks_of_the_machine() -> None:
 
 
 def test_grid_takes_neighbouring_machines() -> None:
-    """A block on two machines takes the two least loaded ones, and both of them when pinned."""
+    """A block on two machines takes the two least loaded ones, or the two that it is pinned to."""
     builder = InstanceBuilder([[0], [1], [2]], ["p"], [("hbm", "rank", 9)])
     builder.add_table("busy")
     builder.add_option("l", [Block([0], [Shard({"hbm": 1}, (5,))])])
@@ -168,7 +168,7 @@ def test_grid_wraps_only_where_machines_may_repeat(
 
 
 def test_a_failed_machine_leaves_no_trace() -> None:
-    """Shards put on a machine before one did not fit are taken back."""
+    """If a shard does not fit on a machine, the shards put there before it are taken back."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", [5, 1, 5, 5])])
     builder.add_table("twrw")
     builder.add_option("m", [Block(Where.ONE_MACHINE, [Shard({"hbm": 4}, (1,))])])

@@ -22,7 +22,7 @@ CASES = [(0, 1, 4, 6, 2.0), (1, 1, 8, 12, 0.6), (2, 2, 2, 8, 1.0), (3, 4, 2, 9, 
 
 
 def theirs(proposer: Any, instance: Instance, limit: int = 400) -> list[list[int]]:
-    """The option indices of everything a real proposer proposes."""
+    """The option indices of every proposal of TorchRec's proposer."""
     proposer.load(search_space(instance))
     found = []
     while len(found) < limit and (proposal := proposer.propose()):
@@ -67,7 +67,7 @@ def test_grid_proposals_are_torchrecs_where_it_proposes() -> None:
 def same_ranks(
     instance: Instance, real: Any, mine: Partitioner, seed: int, draws: int
 ) -> list[tuple[IntArray, Partition]]:
-    """Random choices of options land on the same ranks, or fail in both; those that land."""
+    """Assert that random options get the same ranks, or fail, in both; return those placed."""
     from torchrec.distributed.planner.types import PlannerError
 
     space, where = search_space(instance), topology(instance)
@@ -104,7 +104,7 @@ def test_ranks_are_torchrecs(case: tuple[Any, ...], sort_by: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_balanced_ranks_are_torchrecs(case: tuple[Any, ...]) -> None:
-    """The memory-balanced partitioner takes the same steps of its bisection, to the same ranks."""
+    """The memory-balanced partitioner bisects as TorchRec's does and ends at the same ranks."""
     from torchrec.distributed.planner.partitioners import MemoryBalancedPartitioner
 
     instance = random_instance(*case, unit=2**20)

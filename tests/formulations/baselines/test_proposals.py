@@ -32,7 +32,7 @@ def proposals(instance: Instance, draws: list[int]) -> np.ndarray:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances(), st.lists(st.integers(0, 10**6), min_size=1, max_size=12))
 def test_pruning_never_changes_the_answer(instance: Instance, draws: list[int]) -> None:
-    """The best of all placed proposals, found one by one without any bound, is what comes back."""
+    """The search returns the best of all proposals, as found one by one without any bound."""
     partitioner, asked = Partitioner(instance), Settings(time_limit=None)
     batch = proposals(instance, draws)
     found = search(partitioner, [batch], asked, Clock(asked))
@@ -54,7 +54,7 @@ def test_pruning_never_changes_the_answer(instance: Instance, draws: list[int]) 
 @settings(max_examples=100, deadline=None)
 @given(instances(constraints=False), st.integers(0, 10**6))
 def test_bounds_are_bounds(instance: Instance, draw: int) -> None:
-    """No placement that the partitioner makes costs less than the bound it was skipped by."""
+    """No placement that the partitioner makes costs less than the lower bound of its proposal."""
     partitioner = Partitioner(instance)
     [row] = proposals(instance, [draw])
     partition = partitioner.partition(row)
@@ -67,7 +67,7 @@ def test_bounds_are_bounds(instance: Instance, draw: int) -> None:
 @pytest.mark.parametrize(("limit", "placed", "stopped"), [
     (2, 2, StoppedBy.WORK_LIMIT), (9, 3, StoppedBy.EXHAUSTED)])  # fmt: skip
 def test_work_is_proposals_placed(limit: int, placed: int, stopped: StoppedBy) -> None:
-    """The work limit counts placements, and says so only when it ended the search."""
+    """The work limit counts placed proposals, and is named only where it ended the search."""
     instance = whole_tables([1, 1], [5, 5], 9)
     better = np.asarray([[0, 1]] * 3)
     asked = Settings(time_limit=None, work_limit=limit)
@@ -80,7 +80,7 @@ def test_work_is_proposals_placed(limit: int, placed: int, stopped: StoppedBy) -
 
 
 def test_first_stops_at_the_first_that_can_be_placed() -> None:
-    """With ``first`` nothing after the first placed proposal is looked at."""
+    """With ``first`` the search ends at the first proposal that can be placed."""
     instance = whole_tables([1, 1], [5, 5], 9)
     asked = Settings(time_limit=None)
     found = search(Partitioner(instance), [np.asarray([[0, 1]] * 5)], asked, Clock(asked), True)
@@ -89,7 +89,7 @@ def test_first_stops_at_the_first_that_can_be_placed() -> None:
 
 
 def test_kind_is_the_name_before_a_separator() -> None:
-    """The sharding type of names that our pricing and the TorchRec import write."""
+    """The kind is the sharding type in names that our pricing and the TorchRec import write."""
     assert option_kind("column_wise:16/HBM_ONLY") == "column_wise"
     assert option_kind("row_wise/CACHING/0.3") == "row_wise"
     assert option_kind("plain") == "plain"

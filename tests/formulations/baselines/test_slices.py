@@ -35,14 +35,14 @@ SIZES = [8, 1, 5, 3, 2, 7]
     ("strategy", "tables"),
     [
         (Strategy.BASIC, [[0, 2, 4], [1, 3, 5]]),
-        # by size 0 5 2 3 4 1, dealt there and back: 0 | 5 2 | 3 4 | 1
+        # by size 0 5 2 3 4 1, dealt back and forth: 0 | 5 2 | 3 4 | 1
         (Strategy.MEMORY_BALANCED, [[0, 4, 3], [5, 1, 2]]),
         # 8 | 7, 7 + 5, 8 + 3, 11 + 2, 12 + 1: the rank that stores less comes first
         (Strategy.MEMORY_OPTIMIZED, [[0, 3, 4], [5, 2, 1]]),
     ],
 )
 def test_dealt_by_hand(strategy: Strategy, tables: list[list[int]]) -> None:
-    """Six tables on two ranks."""
+    """Each strategy deals six tables to two ranks as computed by hand."""
     dealt = deal([(size, t) for t, size in enumerate(SIZES)], 2, strategy)
     assert sorted(map(sorted, dealt)) == sorted(map(sorted, tables))
 
@@ -55,7 +55,7 @@ def test_ids_do_not_count() -> None:
 
 
 def test_nor_do_capacities() -> None:
-    """A plan that does not fit is none: basic's is on one rank what fits on two."""
+    """The strategies ignore capacities: basic overfills one rank, so it returns no plan."""
     instance = whole_tables([60, 10, 60, 10], [1, 1, 1, 1], 80)
     broken = distemb(instance, strategy="basic")
     assert broken.status == Status.UNKNOWN and "its plan breaks" in broken.note
@@ -63,7 +63,7 @@ def test_nor_do_capacities() -> None:
 
 
 def sliced(sizes: list[int], ranks: int) -> Instance:
-    """Tables that may be cut into two or four slices, which cost what they store."""
+    """Tables that may be cut into two or four slices; a slice costs as much as it stores."""
     builder = InstanceBuilder([list(range(ranks))], ["p"], [("hbm", "rank", 99)],
                               Objective.BUSIEST_RANK)  # fmt: skip
     for index, size in enumerate(sizes):
@@ -79,8 +79,8 @@ def sliced(sizes: list[int], ranks: int) -> Instance:
     [(None, 2, 16), (16, 2, 16), (15, 3, 16), (8, 3, 16), (7, 6, 12), (1, 8, 12)],
 )
 def test_cut_by_size(above: int | None, slices: int, objective: int) -> None:
-    """16 and 8 on two ranks: by the least power of two of slices that are small enough, of those
-    that the instance offers; then dealt there and back."""
+    """Tables of 16 and 8 are cut into the fewest slices that are small enough, of the powers of two
+    that the instance offers; the slices are dealt back and forth."""
     options = {} if above is None else {"slice_above": above}
     outcome = distemb(sliced([16, 8], 2), **options)
     assert (outcome.detail["slices"], outcome.objective) == (slices, objective)
@@ -93,7 +93,7 @@ def test_cut_until_every_rank_has_some() -> None:
 
 
 def test_a_table_without_whole_option() -> None:
-    """Row-wise only: said, not planned."""
+    """A table with row-wise options only gets no plan, and the note names it."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], Objective.BUSIEST_RANK)
     builder.add_table("t")
     builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
@@ -102,7 +102,7 @@ def test_a_table_without_whole_option() -> None:
 
 
 def test_never_better_than_exact() -> None:
-    """Its answers cost at least the optimum, and of sixty instances some have one."""
+    """A strategy's plans cost at least the optimum; sixty instances give at least three plans."""
     answers = []
 
     @settings(max_examples=60, deadline=None)

@@ -20,7 +20,7 @@ LIMITS = Settings(time_limit=60, workers=1)
 
 
 def test_headline_case_one_byte_short() -> None:
-    """With 11 bytes of HBM the answers are 12 bytes of HBM, no DDR, or one table less."""
+    """With 11 bytes of HBM the answers are 12 bytes of HBM, 20 of DDR, or one table less."""
     found = diagnose(two_modes(hbm=11, ddr=12), LIMITS)
     hbm, ddr = found.capacities
     assert (hbm.least, hbm.short_by, hbm.proved) == (12, 1, True)
@@ -33,7 +33,7 @@ def test_headline_case_one_byte_short() -> None:
 
 
 def test_when_no_capacity_helps() -> None:
-    """If another budget is to blame, more of this one is proved not to help."""
+    """Where HBM is what falls short, more DDR is proved not to help."""
     found = least_capacity(two_modes(hbm=7, ddr=100), "ddr", Asker(LIMITS))
     assert found.impossible and found.least is None and found.proved
 
@@ -59,7 +59,7 @@ def test_capacity_advice_followed(instance: Instance) -> None:
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
 )  # most drawn instances fit
 def test_conflicts_are_conflicts(instance: Instance, most: int) -> None:
-    """The tables and constraints named have no plan; leaving out any single one leaves a plan."""
+    """The named tables and constraints have no plan; without any one of them there is a plan."""
     instance = with_capacity(instance, [r.name for r in instance.resources], most)
     assume(not fits(instance))
     found = diagnose(instance, LIMITS).conflict
@@ -82,15 +82,15 @@ def test_conflicts_are_conflicts(instance: Instance, most: int) -> None:
 @given(small)
 @settings(max_examples=25, deadline=None)
 def test_drop_advice_followed(instance: Instance) -> None:
-    """The rest after dropping the named tables has a plan."""
+    """Without the named tables, the rest has a plan."""
     found = diagnose(instance, LIMITS).drop
     assert found.proved and found.tables is not None
     assert fits(only(instance, set(instance.table_names) - set(found.tables)))
 
 
 def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where bounds and plans answer instead of the exact model, both sides hold; capacities and
-    tables to drop are found."""
+    """Where bounds and plans answer instead of the exact model, brute force agrees with both, and
+    capacities and tables to drop are still found."""
     for module in (capacity, questions):
         monkeypatch.setattr(module, "EXACT_ALONE", -1)
     limits, found = Settings(time_limit=4, workers=1), set()
@@ -121,7 +121,7 @@ def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> 
 @given(small, st.integers(0, 12))
 @settings(max_examples=25, deadline=None)
 def test_resources_that_grow_together(instance: Instance, most: int) -> None:
-    """The least common capacity of two resources of one scope equals trying every one."""
+    """The least common capacity of two resources of one scope is what trying every value finds."""
     document = instance_to_dict(instance)
     if not document["resources"]:
         return
@@ -141,7 +141,7 @@ def test_resources_that_grow_together(instance: Instance, most: int) -> None:
 
 
 def test_when_time_is_up_nothing_is_claimed() -> None:
-    """Stopped before it began: no capacity, no table, no conflict, nothing proved."""
+    """A diagnosis stopped before it begins names no capacity, table or conflict."""
     stopped = Settings(time_limit=60, workers=1)
     stopped.stop.set()
     found = diagnose(two_modes(hbm=11), stopped)

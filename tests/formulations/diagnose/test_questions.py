@@ -1,4 +1,4 @@
-"""The diagnostic instances: their brute-force optimum is the answer they stand for."""
+"""The brute-force optimum of each diagnostic instance answers the question that it encodes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_least_capacity_questions(instance: Instance, data: st.DataObject) -> No
 @given(small)
 @settings(max_examples=40, deadline=None)
 def test_fewest_drops_question(instance: Instance) -> None:
-    """The optimum of the droppable instance is the smallest set whose removal leaves a plan."""
+    """The droppable instance's optimum is the fewest tables whose removal leaves a plan."""
     question = droppable(instance)
     validate(question)
     asked = brute_force(question).objective
@@ -106,7 +106,7 @@ def test_restricting_drops_constraints_on_absent_tables() -> None:
 @given(small, st.data())
 @settings(max_examples=40, deadline=None)
 def test_restricting_equals_writing_less(instance: Instance, data: st.DataObject) -> None:
-    """Arrays restricted to some tables are those of the file with only these tables."""
+    """Restricting an instance to some tables equals reading a file with only these tables."""
     names = {name for name in instance.table_names if data.draw(st.booleans())}
     document = instance_to_dict(instance)
     document["tables"] = [t for t in document["tables"] if t["name"] in names]

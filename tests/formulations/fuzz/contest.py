@@ -23,7 +23,7 @@ def _plain(instance: Instance) -> Mapping[str, object]:
 
 
 def _axes(instance: Instance) -> Mapping[str, object]:
-    """The first resources as the DP's axes, one that places have each in front."""
+    """The first two resources as the DP's axes, those of ranks or machines before the cluster's."""
     names = [r.name for r in sorted(instance.resources, key=lambda r: r.scope == Scope.CLUSTER)]
     return {"axes": (names * 2)[:2]} if names else {}
 
@@ -38,7 +38,7 @@ class Contestant:
     hint: bool = False
 
 
-#: By the name that results carry. ``auto`` alone is what a user gets who sets nothing.
+#: By the name that results carry. Plain ``auto`` is what a user gets without any settings.
 CONTESTANTS: dict[str, Contestant] = {
     "auto": Contestant("auto"),
     "auto from a plan": Contestant("auto", hint=True),
@@ -65,7 +65,7 @@ class Result:
     name : str
         Of the contestant.
     answer : str
-        The status, ``refused`` (not an instance it covers) or ``crash``.
+        The status, ``refused`` (the formulation does not cover the instance) or ``crash``.
     wrong : tuple of str
         What is false in its answer.
     """
@@ -76,7 +76,7 @@ class Result:
 
 
 def play(number: int, names: list[str], seconds: float) -> list[Result]:
-    """Judge contestants on the instance of a number; the number is the seed of solvers too."""
+    """Judge contestants on the instance of a number, which also seeds the solvers."""
     instance = generate(number)
     truth = brute_force(instance)
     if truth.placement is not None:
@@ -102,7 +102,7 @@ def _result(
         outcome = solve(instance, formulation, settings)
     except UnsupportedInstance:
         return Result(name, "refused")
-    except Exception as error:  # a crash is what this looks for: told, and counted as wrong
+    except Exception as error:  # crashes are sought here: reported, and counted as wrong
         at = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
         return Result(name, "crash", (what,))

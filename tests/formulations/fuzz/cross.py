@@ -26,7 +26,7 @@ MAX_COMBINATIONS = 2_000
 
 
 class Pins(StrEnum):
-    """What is pinned of one table."""
+    """What one table is pinned to."""
 
     NONE = "none"
     OPTION = "option"
@@ -34,7 +34,7 @@ class Pins(StrEnum):
 
 
 class Moves(StrEnum):
-    """What of a move against the current plan is limited."""
+    """Which limit on moves from the current plan is set."""
 
     NONE = "none"
     TABLES = "tables"
@@ -43,7 +43,7 @@ class Moves(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One of each family: what an instance surely holds."""
+    """One value of each family, all of which an instance of the cell shows."""
 
     where: Where
     scope: Scope
@@ -57,7 +57,7 @@ CELLS = [Cell(*c) for c in product(Where, Scope, Objective, (False, True), Pins,
 
 
 def draw(cell: Cell, number: int) -> Instance:
-    """The instance of a cell and a number: always the same."""
+    """The instance of a cell and a number, the same at every call."""
     rng = Random(f"{cell} {number}")
     while True:
         try:

@@ -14,7 +14,7 @@ from tests.formulations.brute_force import combinations, table_placements
 
 #: Instances with more plans than this are drawn again, so that enumeration stays fast.
 MAX_COMBINATIONS = 30_000
-#: Machines, as sizes: one rank alone, equal ones, unequal ones, several of one rank.
+#: Sizes of machines: one machine, several equal ones, unequal ones, several of one rank.
 SHAPES = (
     (1,), (2,), (3,), (4,), (5,), (1, 1), (2, 2), (1, 2), (2, 1), (1, 1, 1), (1, 3), (3, 1),
     (2, 3), (1, 1, 2), (1, 1, 3), (1, 1, 1, 1), (2, 1, 2),
@@ -33,11 +33,11 @@ def _digits(bits: int) -> Cost:
 
 
 def _tied(unit: int) -> Cost:
-    """A few round values, off by next to nothing: many near ties."""
+    """A few round values plus a tiny offset, so that near ties are common."""
     return lambda rng: rng.choice((1, 1, 2, 3)) * unit * 10 ** rng.randint(0, 2) + rng.randint(0, 3)
 
 
-#: Costs by the size they have; picoseconds of real tables lie in ``pico``.
+#: Ways to draw costs, by their magnitude; the picoseconds of real tables lie in ``pico``.
 COSTS: dict[str, Cost] = {
     "small": lambda rng: rng.randint(0, 9),
     "thousands": lambda rng: rng.randint(1, 9999),
@@ -52,7 +52,7 @@ COSTS: dict[str, Cost] = {
 
 @dataclass(frozen=True)
 class World:
-    """What blocks are drawn within."""
+    """The machines, resources and ranges of numbers from which blocks are drawn."""
 
     machines: list[list[int]]
     resources: list[tuple[str, Scope]]
@@ -67,7 +67,7 @@ class World:
 
 
 def generate(number: int) -> Instance:
-    """The instance of a number: always the same."""
+    """The instance of a number, the same at every call."""
     rng = Random(number)
     while True:
         try:
@@ -102,7 +102,7 @@ def _draw(rng: Random, name: str) -> Instance | None:
 
 
 def machines_of(rng: Random) -> list[list[int]]:
-    """Ranks of some machines."""
+    """Ranks of each machine, for a random choice of sizes."""
     sizes = rng.choice(SHAPES)
     ranks = list(range(sum(sizes)))
     if rng.random() < 0.3:
@@ -139,7 +139,7 @@ def capacity_of(rng: Random, world: World, scope: Scope, tables: int) -> list[in
 
 
 def _table(rng: Random, world: World) -> list[list[Block]]:
-    """Options of a table; some but for one number the same, so that ties and dominance occur."""
+    """Options of a table; some nearly repeat the one before, so that ties and dominance occur."""
     options: list[list[Block]] = []
     for _ in range(rng.choice((1, 2, 2, 3, 4))):
         if options and rng.random() < 0.25:
@@ -159,7 +159,7 @@ def _nearly(rng: Random, world: World, block: Block) -> Block:
 
 
 def block_of(rng: Random, world: World, where: Where | None = None) -> Block:
-    """A block of the kind of place, or of any."""
+    """A block of the given kind of place, or of any kind."""
     where = rng.choice(_WHERES) if where is None else where
     machine_kind = where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
     among: list[int] | None = None
@@ -178,7 +178,7 @@ def block_of(rng: Random, world: World, where: Where | None = None) -> Block:
 
 
 def _positions(world: World, where: Where, count: int, among: list[int] | None) -> set[int]:
-    """Entries an uneven block lists (several numbers: machines differ in size, so it may not)."""
+    """Numbers of shards that an uneven block may list; several (unequal machines) rule it out."""
     if where == Where.EVERY_RANK:
         return {world.ranks}
     if where == Where.LIST:
@@ -233,7 +233,7 @@ def _constraints(rng: Random, instance: Instance, options: list[list[int]]) -> d
 def ranks_for(
     rng: Random, instance: Instance, option: int, gone: int | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Ranks of an option's blocks: mostly a legal placement in any order, seldom anything."""
+    """Ranks of an option's blocks: mostly a legal placement in any order, at times any ranks."""
     legal = list(table_placements(instance, option))
     if legal and rng.random() < 0.85:
         return tuple(tuple(rng.sample(ranks, len(ranks))) for ranks in rng.choice(legal))

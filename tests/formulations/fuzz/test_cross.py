@@ -1,4 +1,4 @@
-"""What users run by default, against enumeration, on every kind of instance there is."""
+"""The default formulation against enumeration, on every kind of instance."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ DRAWS, WORK = 3, 20.0
     ("where", "objective"), list(product(Where, Objective)), ids=lambda kind: kind.name.lower()
 )
 def test_auto_decides_every_kind_of_instance(where: Where, objective: Objective) -> None:
-    """Optimal at the optimum, or infeasible where there is no plan, by a clock that only counts;
-    nothing else that it says is false."""
+    """By counted work, ``auto`` proves the optimum or infeasibility, and claims nothing false."""
     cells = [c for c in CELLS if (c.where, c.objective) == (where, objective)]
     assert len(cells) == 54
     feasible = 0

@@ -21,20 +21,20 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_formulation_plays() -> None:
-    """One that is added to the registry is judged too."""
+    """Every registered formulation is among the contestants, so a new one is judged too."""
     assert {c.formulation for c in CONTESTANTS.values()} == set(FORMULATIONS)
 
 
 @pytest.mark.parametrize("start", range(0, 40, 8))
 def test_nothing_false_is_said(start: int) -> None:
-    """Status, plan, bounds, certificate and trace, against enumeration."""
+    """Enumeration contradicts no formulation's status, plan, bounds, certificate or trace."""
     for number in range(start, start + 8):
         for result in play(number, list(CONTESTANTS), seconds=20):
             assert result.wrong == (), (number, result)
 
 
 def test_the_instances_show_everything() -> None:
-    """Three hundred of them hold every kind of what an instance may say; a number is a number."""
+    """Three hundred instances show all that the format allows; a number has one instance."""
     drawn = [generate(n) for n in range(300)]
     assert {i.source for i in drawn} == set(COSTS)
     assert {i.objective for i in drawn} == set(Objective)
@@ -50,7 +50,7 @@ def test_the_instances_show_everything() -> None:
 
 
 def test_the_runner_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    """Twelve instances in two goes are twelve; other settings do not go on in the same file."""
+    """Two runs add up to twelve instances in one file, which then refuses other settings."""
     script = [sys.executable, str(ROOT / "benchmarks/fuzz/run.py"), "-o", str(tmp_path / "s.json")]
     for count in ("5", "12"):
         arguments = ["--count", count, "--formulations", "greedy", "uniform"]

@@ -1,4 +1,4 @@
-"""Compiled search for goals keeps the objective, and prefers less host memory, fewer shards."""
+"""The compiled search for goals keeps the objective and prefers less host memory, fewer shards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.formulations.strategies import instances
 
 
 def finished(instance: Instance, placement: Placement, goals: Goals = DEFAULT_GOALS) -> Placement:
-    """What tables and shards that change one after another make of a plan."""
+    """The plan that the local search alone reaches: tables and shards change one after another."""
     asked = Settings(time_limit=None, work_limit=100.0, workers=1, goals=goals)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seek._Seek, "_modelled", lambda self, index: self.plan)
@@ -40,9 +40,9 @@ def finished(instance: Instance, placement: Placement, goals: Goals = DEFAULT_GO
     return outcome.placement
 
 
-#: Memory is evened after all that options decide, as far as it goes.
+#: Memory is evened after the goals that options decide, and as far as possible.
 LATE = Goals(("host_memory", "shards", "total", "even_memory", "moves"), 0.0, 0.0, 0.001)
-#: The usual goals, but tables stay at home first.
+#: The usual goals, but moves come first: tables stay where production has them.
 HOME = Goals(("moves", *(goal for goal in GOALS if goal != "moves")), 0.0)
 LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -50,7 +50,8 @@ LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
-    """From an optimal plan it ends at an optimal plan, no table that is preferred less."""
+    """From an optimal plan the search ends at an optimal one; no table's option is preferred
+    less."""
     truth = brute_force(instance)
     if truth.placement is None:
         return
@@ -65,7 +66,7 @@ def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
 @LOOSE
 @given(instances())
 def test_nothing_is_in_host_memory_or_cut_without_need(instance: Instance) -> None:
-    """From any plan: no table can move back by itself, the others where they are."""
+    """No table can leave host memory or become whole afterwards while all others stay."""
     free = replace(instance, pins=(), max_moved_tables=None, max_moved_bytes=None)
     truth = brute_force(free)
     if truth.placement is None:
@@ -75,7 +76,7 @@ def test_nothing_is_in_host_memory_or_cut_without_need(instance: Instance) -> No
 
 
 def test_small_tables_leave_host_memory_and_stay_whole() -> None:
-    """A small table in host memory comes to a rank with room, one cut in two becomes whole."""
+    """A small table leaves host memory for a rank with room, and a cut table becomes whole."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 10)], "busiest_rank"
     )
@@ -94,7 +95,7 @@ def test_small_tables_leave_host_memory_and_stay_whole() -> None:
 
 
 def two_ranks() -> tuple[Instance, Placement]:
-    """A table of cost 4 on rank 0; in production two of cost 1 sit with it, cut in two."""
+    """A table of cost 6 on rank 0; in production two more are cut in two, over both ranks."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     builder.add_table("large")
     builder.add_option("o", [Block([0], [Shard({"hbm": 4}, [6])])])
@@ -138,7 +139,7 @@ print("formulations.search.kernels" in sys.modules)
 
 
 def one_at_home() -> Instance:
-    """A table that costs the same in either memory; today it is in the slower one."""
+    """A table that costs the same in either memory; in production it is in DDR."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", 9), ("ddr", "machine", 9)], "busiest_rank"
     )
@@ -149,7 +150,7 @@ def one_at_home() -> Instance:
 
 
 def test_what_may_be_given_up_brings_tables_home() -> None:
-    """Home costs 8 instead of 6: only a tolerance that allows it brings both tables back."""
+    """The plan in production costs 8, not 6: only a tolerance for that brings both tables back."""
     instance, _ = two_ranks()
     best = Placement(np.asarray([0, 2, 4]), [[np.asarray([0])], *[[np.asarray([1])]] * 2])
     moved = [
@@ -160,7 +161,7 @@ def test_what_may_be_given_up_brings_tables_home() -> None:
 
 
 def test_memory_is_evened_without_cost() -> None:
-    """Tables without cost leave the fuller of two ranks; with moves before, they stay."""
+    """Tables without cost are spread evenly over two ranks; with moves first, they stay."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     for name in "abcd":
         builder.add_table(name)
@@ -174,7 +175,7 @@ def test_memory_is_evened_without_cost() -> None:
 
 
 def test_a_fusion_group_leaves_host_memory_together() -> None:
-    """No table of the group can change its level by itself; together they come to the ranks."""
+    """No table of a fusion group can change its level alone; together they move to the ranks."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 10)], "busiest_rank"
     )
@@ -189,7 +190,7 @@ def test_a_fusion_group_leaves_host_memory_together() -> None:
 
 
 def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -> None:
-    """TorchRec's published plan, 1,935 tables on 96 ranks: before the pass 34 tables, then none."""
+    """TorchRec's published plan (1,935 tables, 96 ranks): 34 needless cuts before, none after."""
     folder = shared_data / "torchrec-production"
     compiled, today = compile_today(
         folder / "today.csv", folder / "model.yaml", folder / "cluster.yaml", "busiest_rank"
@@ -199,7 +200,7 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
 
 
 def test_the_quick_way_is_gone_when_the_time_is_over() -> None:
-    """A plan that took all the time is not left with tables cut without need."""
+    """Even when no time is left, the quick pass makes tables whole that are cut without need."""
     from formulations.search import kernels  # noqa: F401 - loaded, as after a search
 
     instance, home = two_ranks()

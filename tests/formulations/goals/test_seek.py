@@ -1,4 +1,4 @@
-"""Goals against brute force: the lexicographic optimum within the tolerance, or called open."""
+"""Goals against brute force: the lexicographic optimum is reached, or a goal reported open."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plans(instance: Instance) -> Iterator[tuple[Placement, int, Loads]]:
 
 
 def worth(instance: Instance, goals: Goals, plan: Placement, loads: Loads) -> tuple[float, ...]:
-    """What a plan reaches, goal by goal, summed up here anew."""
+    """The value of each goal for a plan, computed here independently."""
     shards = 0
     for table, option in enumerate(plan.options.tolist()):
         for block, ranks in zip(instance.blocks_of(option), plan.ranks[table], strict=True):
@@ -79,7 +79,7 @@ def _fullest(pairs: list[tuple[object, np.ndarray]], scope: str, goals: Goals) -
 
 
 def one_memory(instance: Instance) -> bool:
-    """Whether at most one memory beyond ranks has room: shares of several are rounded."""
+    """Whether at most one memory beyond ranks has room; the shares of several would be rounded."""
     return sum(r.scope != Scope.RANK and bool(r.capacity.any()) for r in instance.resources) < 2
 
 
@@ -95,8 +95,8 @@ def test_the_lexicographic_optimum_is_reached_or_open(
     instance: Instance, order: list[str], tolerance: float, even: tuple[float, float],
     work: float | None,
 ) -> None:  # fmt: skip
-    """From an optimal plan: as good as the best of all plans, in every goal that is told as met;
-    no bound above the best; CP-SAT alone and with compiled search before it."""
+    """From an optimal plan every goal is met, at the value it has in the best of all plans: by
+    CP-SAT alone, and with compiled search before it."""
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None or not one_memory(instance):
         return
@@ -119,7 +119,7 @@ def test_the_lexicographic_optimum_is_reached_or_open(
 
 
 def cut_cheaply() -> Instance:
-    """A table alone on its rank, 96% full, or on all four ranks beside what these carry."""
+    """A table that fills one rank to 96%, or is cut over all four ranks beside what these carry."""
     builder = InstanceBuilder([[0, 1, 2, 3]], ["p"], [("hbm", "rank", 100)], "busiest_rank")
     builder.add_table("large")
     builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 96}, [99_997])])])
@@ -131,7 +131,7 @@ def cut_cheaply() -> Instance:
 
 
 def test_next_to_nothing_is_given_up_for_much_room() -> None:
-    """99% of a rank at 100,003; the table cut over all ranks costs 1 more and leaves 27%."""
+    """Whole, the table fills a rank to 99% at 100,003; cut, it fills ranks to 27% at 1 more."""
     instance = cut_cheaply()
     exact = solve(instance, "cpsat", Settings(workers=1, goals=Goals(tolerance=0.0)))
     assert (exact.status, exact.objective) == (Status.OPTIMAL, 100_003)
@@ -144,7 +144,7 @@ def test_next_to_nothing_is_given_up_for_much_room() -> None:
 
 
 def test_nothing_is_given_up_for_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the cut leaves ranks nearly as full, the plan stays optimal."""
+    """Where cutting the table frees too little room to be worth it, the plan stays optimal."""
     monkeypatch.setattr(seek, "WORTH", 750)
     outcome = solve(cut_cheaply(), "cpsat", Settings(workers=1))
     assert (outcome.status, outcome.objective, outcome.before_goals) == (
@@ -153,7 +153,7 @@ def test_nothing_is_given_up_for_little_room(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_time_does_not_prove_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any search a goal that could be better is told as open, not as met."""
+    """Without time to search, a goal that could be better is reported as open, not as met."""
     monkeypatch.setattr(seek, "SHARE", 0.0)
     monkeypatch.setattr(seek, "LEAST", 0.0)
     instance = cut_cheaply()
@@ -168,7 +168,7 @@ def test_what_time_does_not_prove_is_open(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_bounds_of_earlier_goals_are_dropped_with_the_objective() -> None:
-    """Shards come first and are least at two values of the objective; nothing false is claimed."""
+    """With shards first, the plan has the fewest, the goal is met, and no cost is given up."""
     instance = cut_cheaply()
     goals = Goals(("shards", "even_memory", "host_memory", "total", "moves"))
     outcome = solve(instance, "cpsat", Settings(workers=1, goals=goals))
@@ -177,7 +177,7 @@ def test_bounds_of_earlier_goals_are_dropped_with_the_objective() -> None:
 
 
 def test_moves_are_a_goal_against_todays_plan() -> None:
-    """Two ranks as good as each other: the table stays where production has it."""
+    """Of two equally good ranks, the table stays on the one where production has it."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
     builder.add_table("t")
     builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])

@@ -37,14 +37,14 @@ def _by_hand(instance: Instance, option: int, ranks: tuple[tuple[int, ...], ...]
 @settings(max_examples=150, deadline=None)
 @given(instances())
 def test_facts_equal_a_sum_over_shards(instance: Instance) -> None:
-    """Every fact is what adding up the shards of a placed option one by one gives."""
+    """Every fact is the sum, or the largest, of a placed option's shards, taken one by one."""
     facts = option_facts(instance)
     for option in range(instance.num_options):
         ranks = next(table_placements(instance, option), None)
         if ranks is None or not facts.exact:
             continue
         hand = _by_hand(instance, option, ranks)
-        # A block with several kinds of blocks counts 0 for its off-rank ones in depth.
+        # In an option of several blocks, those off the ranks count 0 in depth.
         assert int(facts.cost[option]) == hand["cost"]
         assert int(facts.placed_cost[option]) == hand["placed_cost"]
         assert int(facts.depth[option]) == hand["depth"]

@@ -32,7 +32,7 @@ def by_checker(document: Any) -> str:
 
 
 def test_the_vector_of_its_page() -> None:
-    """Lines and SHA-256 that docs/instance-format.md prints of its example."""
+    """The lines and the SHA-256 that docs/instance-format.md prints for its example are right."""
     text = PAGE.read_text()
     section = text[text.index("## Fingerprint") :]
     lines = re.findall(r"```\n(.*?)\n```", section, re.S)[0]
@@ -45,7 +45,7 @@ def test_the_vector_of_its_page() -> None:
 @settings(max_examples=80, deadline=None)
 @given(instances(), st.integers(0, 2**32))
 def test_both_agree_however_it_is_written(drawn: Instance, seed: int) -> None:
-    """Defaults left out or spelled out, runs in pieces, keys in another order: the same one."""
+    """Defaults spelled out, runs cut up and keys reordered change neither fingerprint."""
     document = instance_to_dict(drawn)
     assert by_checker(document) == drawn.fingerprint
     other = rewritten(Random(seed), document)
@@ -53,7 +53,7 @@ def test_both_agree_however_it_is_written(drawn: Instance, seed: int) -> None:
 
 
 def rewritten(rng: Random, value: Any) -> Any:
-    """The same document in other words."""
+    """The same document, written differently."""
     if isinstance(value, list):
         return [rewritten(rng, item) for item in value]
     if not isinstance(value, dict):
@@ -86,7 +86,7 @@ def in_pieces(rng: Random, shards: list[Any]) -> list[Any]:
 @settings(max_examples=80, deadline=None)
 @given(instances(), st.integers(0, 2**32))
 def test_what_decides_the_answer_is_in_it(drawn: Instance, seed: int) -> None:
-    """A number, name or entry changed is another fingerprint, for both; what is said is not."""
+    """A change to what decides the answer changes both fingerprints; remarks change neither."""
     document, rng = instance_to_dict(drawn), Random(seed)
     changed = copy.deepcopy(document)
     change(rng, changed)
@@ -98,7 +98,7 @@ def test_what_decides_the_answer_is_in_it(drawn: Instance, seed: int) -> None:
 
 
 def plain(document: Any) -> Any:
-    """What decides the answer, as the product writes it."""
+    """The fields that decide the answer, as the product writes them."""
     return {key: value for key, value in document.items() if key not in SAID}
 
 
@@ -121,7 +121,8 @@ def change(rng: Random, value: Any) -> None:
 
 
 def test_equal_neighbours_that_are_built_one_by_one() -> None:
-    """They are one entry, as when read, so that certificates count entries alike."""
+    """The builder joins equal neighbours into one entry, as the reader does, so that certificates
+    count entries alike."""
 
     def built(*shards: Shard) -> Instance:
         builder = InstanceBuilder([[0, 1, 2]], ["p"], [("hbm", "rank", 9)])

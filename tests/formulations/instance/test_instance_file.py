@@ -126,7 +126,7 @@ MISTAKES: list[tuple[str, Edit, str]] = [
 
 @pytest.mark.parametrize(("edit", "says"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
 def test_mistakes_are_one_sentence(edit: Edit, says: str) -> None:
-    """Every kind of mistake names the place and what is allowed, in one line."""
+    """Every kind of mistake is refused in one line that says what is wrong or allowed."""
     wrong = copy.deepcopy(document())
     edit(wrong)
     with pytest.raises(InstanceError) as error:
@@ -150,7 +150,7 @@ def test_mistakes_are_one_sentence(edit: Edit, says: str) -> None:
     ],
 )
 def test_broken_files(tmp_path: Path, raw: bytes, says: str) -> None:
-    """A file that is no instance at all is one sentence with its path."""
+    """A file that is no instance at all is refused in a sentence that says why."""
     path = tmp_path / "x.json"
     path.write_bytes(raw)
     with pytest.raises(InstanceError, match=says):
@@ -159,7 +159,7 @@ def test_broken_files(tmp_path: Path, raw: bytes, says: str) -> None:
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "folder"])
 def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
-    """A pipe nobody writes and a device without an end are refused, and so is a folder."""
+    """A pipe that nobody writes to, an endless device and a folder are refused."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     with pytest.raises(InstanceError, match=r"is not a regular file|is a folder"):
@@ -167,7 +167,7 @@ def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_compressed_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What unpacks to more than the limit is refused after the limit."""
+    """A file that is larger than the limit, or unpacks to more, is refused."""
     monkeypatch.setattr(strict_json, "MAX_BYTES", 2**20)
     (tmp_path / "x.json").write_bytes(gzip.compress(b" " * 2**23, mtime=0))
     with pytest.raises(InstanceError, match="unpacks to more than 1 MiB, the most that is read"):
@@ -179,7 +179,7 @@ def test_a_compressed_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1b[2K", "a\u202eb", "a\nb", "\x7f"])
 def test_names_are_printable(name: str) -> None:
-    """A name with control characters, or one that turns the direction of text, is refused."""
+    """A name with control characters, or one that reverses the direction of text, is refused."""
     wrong = document()
     wrong["tables"][0]["name"] = name
     with pytest.raises(InstanceError, match=r"tables\[0\]: name holds the control character U\+"):
@@ -187,13 +187,13 @@ def test_names_are_printable(name: str) -> None:
 
 
 def test_absent_file(tmp_path: Path) -> None:
-    """A missing file is one sentence with its path."""
+    """A missing file is refused in a sentence."""
     with pytest.raises(InstanceError, match="cannot be read"):
         read_instance(tmp_path / "none.json")
 
 
 def test_reads_the_torchrec_instances(shared_data: Path) -> None:
-    """The recorded TorchRec instances read, and survive a round trip."""
+    """The recorded TorchRec instances can be read and survive a round trip."""
     for path in sorted((shared_data / "torchrec").glob("torchrec_[25]0x8*.json.gz")):
         instance = read_instance(path)
         text = json.dumps(instance_to_dict(instance))
@@ -201,6 +201,6 @@ def test_reads_the_torchrec_instances(shared_data: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_told_by_its_format() -> None:
-    """A plan handed in for an instance is refused for its format, not for its fields."""
+    """A plan given in place of an instance is refused for its format, not for its fields."""
     with pytest.raises(InstanceError, match=r"format is 'milp-planner-plan/1', allowed: 'milp-"):
         instance_from_dict({"format": "milp-planner-plan/1", "fingerprints": {}})

@@ -25,7 +25,7 @@ def all_of(instance: Instance) -> Candidates:
 
 
 def test_every_kind_of_place_has_its_form() -> None:
-    """Even with a correction where ranks differ, spread, whole, inside, fixed and off."""
+    """Each kind of place gets its normal form; an even one is corrected where ranks differ."""
     found = all_of(every_kind())
     every, anywhere, machine, inside, listed, off = range(6)
     assert found.option.tolist() == list(range(6)) and not found.stays.any()
@@ -61,7 +61,7 @@ def two_shards(**options: object) -> Instance:
     ],
 )  # fmt: skip
 def test_shards_that_must_part_need_as_many_places(where: Where, count: int, over: bool) -> None:
-    """Three ranks, of which one machine has two: one shard more has no candidate."""
+    """An option with more distinct shards than there are places for them has no candidate."""
     builder = InstanceBuilder([[0, 1], [2]], ["p"], [], "busiest_rank")
     builder.add_table("t")
     builder.add_option("o", [Block(where, [Shard({}, [1])], count, distinct=True)])
@@ -71,7 +71,7 @@ def test_shards_that_must_part_need_as_many_places(where: Where, count: int, ove
 
 
 def test_a_pin_is_a_multiset_of_ranks() -> None:
-    """Two shards pinned to ranks 2 and 0 are fixed there, one each, and named in that order."""
+    """Two shards pinned to ranks 2 and 0 are fixed there, one on each."""
     instance = replace(two_shards(where=Where.ANY_RANK), pins=(Pin(0, 0, ((2, 0),)),))
     found = all_of(instance)
     assert found.count == 1 and not found.spread
@@ -94,7 +94,7 @@ def test_a_current_place_is_a_candidate_that_does_not_move() -> None:
 
 
 def test_no_current_place_where_moves_are_free() -> None:
-    """Without a limit on moves nothing needs to be told apart."""
+    """Without a limit on moves, staying in place gets no candidate of its own."""
     instance = replace(two_shards(where=Where.ANY_RANK), current=(Current(0, 0, ((1, 1),)),))
     assert all_of(instance).stays.tolist() == [False]
 
@@ -102,7 +102,7 @@ def test_no_current_place_where_moves_are_free() -> None:
 @LOOSE
 @given(instances(constraints=False))
 def test_what_can_be_placed_has_a_candidate(instance: Instance) -> None:
-    """Without pins and moves: one candidate for every option that has a placement, no other."""
+    """Without pins and moves: one candidate for each option that has a placement, no other."""
     placeable = [
         o for o in range(instance.num_options) if any(True for _ in table_placements(instance, o))
     ]

@@ -19,7 +19,7 @@ def _instance() -> Instance:
 
 
 def test_an_instance_without_restrictions() -> None:
-    """None are named; a plan in production alone restricts nothing."""
+    """No restriction is named; a plan in production alone restricts nothing."""
     assert restrictions(_instance()) == ()
     assert restrictions(replace(_instance(), current=(Current(0, 1, ((1,),)),))) == ()
 

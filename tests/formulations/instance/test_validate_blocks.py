@@ -38,7 +38,7 @@ def damaged(draw: st.DrawFn) -> Instance:
 
 
 def wrong(instance: Instance, index: int) -> bool:
-    """Whether a block is not what docs/instance-format.md asks for."""
+    """Whether a block breaks a rule of docs/instance-format.md."""
     block, machines = instance.block(index), len(instance.machines)
     whole = block.where == Where.ONE_MACHINE
     limit = machines if whole or block.where == Where.ANY_RANK_OF_ONE_MACHINE else (
@@ -66,7 +66,7 @@ def wrong(instance: Instance, index: int) -> bool:
 @LOOSE
 @given(damaged())
 def test_same_as_one_by_one(instance: Instance) -> None:
-    """Accepted or refused alike, and a block that is wrong is the one that is named."""
+    """Both accept or refuse the same instances, and the error names a block that is wrong."""
     bad = [b for b in range(instance.num_blocks) if wrong(instance, b)]
     try:
         check_blocks(instance)
@@ -77,7 +77,7 @@ def test_same_as_one_by_one(instance: Instance) -> None:
 
 
 def test_something_is_refused() -> None:
-    """A block without shards is, so the comparison above is not of two silent functions."""
+    """A block without shards is refused, so the comparison above is not of two silent functions."""
     from formulations import Block, InstanceBuilder, Shard
 
     builder = InstanceBuilder([[0, 1]], ["p"], [], "total")

@@ -44,7 +44,7 @@ def test_over_ranks_it_is_exact(instance: Instance, ordered: bool, cuts: bool) -
 def test_over_coarser_cells_it_is_a_relaxation(
     instance: Instance, coarse: object, cuts: bool
 ) -> None:
-    """The oracle's plan satisfies every row at no greater cost; both optima are below it."""
+    """The oracle's plan satisfies every row at no greater cost; the optimum is no higher."""
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None:
         return
@@ -59,7 +59,7 @@ def test_over_coarser_cells_it_is_a_relaxation(
 @LOOSE
 @given(instances(), COARSE, st.integers(0, 2))
 def test_a_limit_keeps_the_plans_within_it(instance: Instance, coarse: object, more: int) -> None:
-    """With a limit at the optimum or above, over ranks or coarser, the optimum stays."""
+    """A limit at the optimum or above keeps it, over ranks or coarser; one below leaves no plan."""
     truth = brute_force(instance)
     if truth.objective is None:
         return
@@ -104,7 +104,7 @@ def test_pooling_by_hand() -> None:
 
 
 def test_rows_say_what_they_limit() -> None:
-    """Every row is found by its name: what a certificate's multipliers speak of."""
+    """Every row has a name of its own, by which a certificate's multipliers refer to it."""
     model, _ = solved(two_machines())
     names = [model.linear.name(r) for r in range(model.linear.num_rows)]
     assert len(set(names)) == len(names)
@@ -114,7 +114,7 @@ def test_rows_say_what_they_limit() -> None:
 
 
 def test_no_table_to_choose_for() -> None:
-    """A part without tables is a model without choices, also where an empty list became floats."""
+    """A part without tables gives a model without choices, even if its empty array holds floats."""
     builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)])
     builder.add_table("t")
     builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 9}, [1])])])

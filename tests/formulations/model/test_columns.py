@@ -48,11 +48,11 @@ ONE, TWO = Shard({}, [1]), Shard({}, [2])
         (Block([3, 1], [ONE, TWO]), [1], []),
         (Block(Where.CLUSTER, [ONE], 2), [1], []),
         (Block(Where.ANY_RANK, [ONE], among=[2]), [1], []),
-        # a count of shards on each of four ranks, together as many as there are
+        # a count of shards on each of four ranks; the counts add up to the number of shards
         (Block(Where.ANY_RANK, [ONE]), [1, 1, 1, 1, 1], ["place"]),
         (Block(Where.ANY_RANK, [ONE], 3), [1, 3, 3, 3, 3], ["place"]),
         (Block(Where.ANY_RANK, [ONE], 3, distinct=True), [1, 1, 1, 1, 1], ["place"]),
-        # two kinds of shard that must part share the one place of every rank
+        # two kinds of distinct shards: at most one of them on each rank
         (
             Block(Where.ANY_RANK, [ONE, TWO], 2, distinct=True),
             [1] * 9,
@@ -78,7 +78,7 @@ def test_columns_by_hand(block: Block, upper: list[int], rows: list[str]) -> Non
 
 
 def test_ranks_in_one_cell_need_no_columns() -> None:
-    """Pooled, three shards and the ranks of a machine lie in the only cell."""
+    """With all ranks pooled every shard lies in the only cell, so the choice is the only column."""
     for block, shards in (
         (Block(Where.ANY_RANK, [ONE], 3), 3),
         (Block(Where.ONE_MACHINE, [ONE]), 2),
@@ -89,7 +89,7 @@ def test_ranks_in_one_cell_need_no_columns() -> None:
 
 
 def test_closed_ranks_take_nothing() -> None:
-    """Only open ranks have a column; where too few are open the candidate is out."""
+    """Only open ranks have a column; where too few are open the candidate is forbidden."""
     block = Block(Where.ANY_RANK, [ONE], 2, distinct=True)
     for free, upper in (([1, 1, 0, 0], [1, 1, 1]), ([1, 0, 0, 0], [0])):
         partition = by_rank(one_table(block), np.asarray(free, dtype=bool))
@@ -117,7 +117,7 @@ def test_one_option_a_table() -> None:
 
 
 def test_a_table_of_arrays_repeats_integers() -> None:
-    """Parts are joined column by column; a name that is not there is an AttributeError."""
+    """Added parts are joined column by column; an unknown name is an AttributeError."""
     table = Table(("a", "b"))
     assert table.a.tolist() == []
     table.add([1, 2], 7)

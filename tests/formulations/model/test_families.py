@@ -107,7 +107,7 @@ def test_moves(tables: int | None, size: int | None, expected: int) -> None:
 
 
 def test_a_current_place_that_is_gone_counts_as_a_move() -> None:
-    """With its option gone a table must move: none may, so there is no plan."""
+    """A table whose current option is gone must move; where none may move, there is no plan."""
     made = builder()
     made.add_table("t")
     made.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])

@@ -1,4 +1,4 @@
-"""The column of the fullest place."""
+"""The column that says how full the fullest place is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def three_shards() -> Instance:
 
 @pytest.mark.parametrize(("low", "least"), [(0, 5), (7, 7)])
 def test_the_least_fill(low: int, least: int) -> None:
-    """5 beside 3 + 2: 5 tenths of the capacity; no less than the lowest value of interest."""
+    """5 on one rank, 3 + 2 on the other: 5 tenths of the capacity, or ``low`` if that is more."""
     instance = three_shards()
     model = build(instance, by_rank(instance))
     row = fullest(model, instance, [0], parts=10, low=low, high=10)

@@ -1,4 +1,4 @@
-"""Largest-shard rows: by hand, and that they raise bounds."""
+"""Largest-shard rows, by hand: they raise bounds and refute plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.formulations.model.solved import pooled, solved
 
 
 def base_and_big(capacity: int | None = None) -> Instance:
-    """2 on each of two ranks, and one shard of 9."""
+    """A load of 2 on each of two ranks, and one shard of 9."""
     resources = [] if capacity is None else [("hbm", "rank", capacity)]
     builder = InstanceBuilder([[0, 1]], ["p"], resources, "busiest_rank")
     use = {} if capacity is None else {"hbm": 2}
@@ -25,14 +25,14 @@ def base_and_big(capacity: int | None = None) -> Instance:
 
 
 def test_the_largest_shard_lies_on_what_all_bear() -> None:
-    """2 + 9 = 11, where pooling alone says 7."""
+    """The bound is 2 + 9 = 11, where pooling alone gives 7."""
     instance = base_and_big()
     assert solved(instance, pooled(instance))[1].value == 11
     assert solved(instance, pooled(instance), Parts(cuts=False))[1].value == 7
 
 
 def test_the_largest_shard_must_fit_beside_it() -> None:
-    """11 a rank are enough, 10 are proved too few, although 20 hold the 13 in all."""
+    """11 a rank are enough; 10 are proved too few, although 20 on two ranks exceed the 13 used."""
     enough, less = base_and_big(11), base_and_big(10)
     assert solved(enough, by_class(enough))[1].status == "optimal"
     assert solved(less, by_class(less))[1].status == "infeasible"
@@ -40,7 +40,7 @@ def test_the_largest_shard_must_fit_beside_it() -> None:
 
 
 def test_what_lies_on_all_of_a_machine_is_part_of_the_base() -> None:
-    """A shard of 5 beside a table-row-wise 3 on either machine: 8, where ranks pooled say 6."""
+    """A shard of 5 lies beside a table-row-wise 3 on either machine: 8, where pooling gives 6."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1)], "busiest_rank")
     for table in "ab":
         builder.add_table(table)
@@ -53,7 +53,7 @@ def test_what_lies_on_all_of_a_machine_is_part_of_the_base() -> None:
 
 
 def test_several_shards_of_a_kind_count_once() -> None:
-    """Four shards of 5 on two machines, beside 3 on each rank: one of them on top, not all."""
+    """Of four shards of 5 beside 3 on each rank, the row counts only one: the bound is 8."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
     builder.add_table("base")
     builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [3])])])
@@ -64,7 +64,7 @@ def test_several_shards_of_a_kind_count_once() -> None:
 
 
 def test_the_cuts_are_as_tight_as_they_can_be() -> None:
-    """Of plans that cost 11, no row of a cut leaves room, neither pooled ones nor the largest."""
+    """At the optimum of 11 every largest-shard row is tight."""
     instance = base_and_big(11)
     model, answer = solved(instance)
     matrix = model.linear.matrix()

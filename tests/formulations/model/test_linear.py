@@ -8,7 +8,7 @@ from formulations.model.linear import LinearModel
 
 
 def test_rows_keep_their_names_and_columns_stand_once() -> None:
-    """Bulk rows and single ones, in order; a column named twice in a row is added up."""
+    """Bulk and single rows keep order and names; a column named twice in a row is added up."""
     model = LinearModel()
     model.columns(3, upper=5)
     none = np.empty(0, dtype=np.int64)
@@ -26,7 +26,7 @@ def test_rows_keep_their_names_and_columns_stand_once() -> None:
 
 
 def test_columns_are_held_at_zero() -> None:
-    """What is forbidden stays so when columns are added later."""
+    """A forbidden column stays at 0 when columns are added later."""
     model = LinearModel()
     first = model.columns(2, upper=np.asarray([3, 4]))
     model.forbid(first[:1])
@@ -35,7 +35,7 @@ def test_columns_are_held_at_zero() -> None:
 
 
 def test_the_objective_has_an_offset() -> None:
-    """Its value is cost and offset together."""
+    """The objective's value is cost plus offset."""
     model = LinearModel()
     columns = model.columns(2, upper=9)
     model.minimise(columns, [2, 3], offset=100)

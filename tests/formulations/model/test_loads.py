@@ -30,7 +30,7 @@ def value(row: Row, values: np.ndarray) -> int:
 @LOOSE
 @given(instances())
 def test_rows_are_the_loads_of_the_check(instance: Instance) -> None:
-    """At a plan's values: what a rank carries alike and apart, and everything in one row."""
+    """At a plan's values the rows give the check's loads, of each rank and of all together."""
     truth = brute_force(instance)
     assume(truth.placement is not None)
     assert truth.placement is not None
@@ -60,7 +60,7 @@ def test_collect_drops_what_cancels() -> None:
 
 
 def test_of_equal_rows_the_tightest_stays() -> None:
-    """Rows of two ranks that carry the same: the one with less room; another row is kept."""
+    """Of two ranks' equal rows the one with less room stays; a different row stays too."""
     one, other = np.ones(1, dtype=np.int64), np.full(1, 2, dtype=np.int64)
     rows = [Row(0, 1, one, one), Row(1, 1, one, one), Row(2, 1, one, other)]
     kept = distinct(rows, np.asarray([9, 7, 9]))
@@ -94,7 +94,7 @@ def test_what_every_rank_carries_is_a_column_where_it_is_long(tables: int) -> No
 @LOOSE
 @given(instances())
 def test_the_rest_is_what_closed_tables_put(instance: Instance) -> None:
-    """With one table open, its loads and those of the rest are the loads of the plan."""
+    """With one table open, its loads and those of the closed tables add up to the plan's."""
     truth = brute_force(instance)
     assume(truth.placement is not None and instance.num_tables > 0)
     assert truth.placement is not None
@@ -109,7 +109,7 @@ def test_the_rest_is_what_closed_tables_put(instance: Instance) -> None:
 
 
 def test_nothing_closed_is_nothing() -> None:
-    """Zeros of the right shapes."""
+    """Without closed tables the rest is zeros of the right shapes."""
     builder = InstanceBuilder([[0], [1]], ["p", "q"], [("hbm", "rank", 5), ("ddr", "cluster", 5)])
     rest = nothing_closed(builder.build())
     assert rest.empty and rest.cost.shape == (2, 2) and rest.off_cost.tolist() == [0, 0]

@@ -32,7 +32,7 @@ def test_cells_tell_apart_what_differs() -> None:
 
 
 def test_few_lists_among_many_options_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One list beside many options without: it leaves ranks alike, where they are too many."""
+    """Where cells and options are too many, one list among many options distinguishes no ranks."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 5)], "total")
     builder.add_table("t")
     for index in range(30):

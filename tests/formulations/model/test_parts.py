@@ -1,4 +1,4 @@
-"""Neighbourhoods: some tables and ranks open, the rest as it is; all open, the exact model."""
+"""Neighbourhoods: some tables and ranks open, the rest stays; all open is the exact model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_all_open_it_is_exact(instance: Instance) -> None:
 @LOOSE
 @given(instances(), st.data())
 def test_a_part_is_solved_to_its_optimum(instance: Instance, data: st.DataObject) -> None:
-    """Any tables open on all ranks: what enumeration finds with the others held where they are."""
+    """With any tables open on all ranks the optimum is found; the others keep their options."""
     truth = brute_force(instance)
     if truth.placement is None or not instance.num_tables:
         return
@@ -92,7 +92,7 @@ def test_a_part_keeps_the_plan_feasible(instance: Instance) -> None:
 @LOOSE
 @given(instances(objectives=[Objective.BUSIEST_RANK, Objective.STEP_TIME]), st.booleans())
 def test_repairing_reaches_a_plan_within_the_limit(instance: Instance, soft: bool) -> None:
-    """Nothing left to pay for exactly when the limit is at the optimum or above."""
+    """With the optimum as the limit a repair leaves nothing to pay, with one less something."""
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None:
         return
@@ -110,7 +110,7 @@ def test_repairing_reaches_a_plan_within_the_limit(instance: Instance, soft: boo
 
 
 def overfull() -> tuple[Instance, Placement]:
-    """Two shards of 6 in one rank's 10, the other rank empty."""
+    """Two shards of 6 on one rank of 10, the other rank empty."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     for table in "ab":
         builder.add_table(table)
@@ -120,7 +120,7 @@ def overfull() -> tuple[Instance, Placement]:
 
 
 def test_repairing_by_hand() -> None:
-    """With one table open on both ranks it moves; with rank 1 closed 2 of the 12 stay over."""
+    """An open table moves to the other rank; with that closed, 2 of the 12 bytes do not fit."""
     instance, plan = overfull()
     assert solved(instance, None, opened(plan, [1], repair=True))[1].value == 0
     closed = by_rank(instance, np.asarray([True, False]))
@@ -130,7 +130,7 @@ def test_repairing_by_hand() -> None:
 
 
 def test_closed_moves_count() -> None:
-    """One table may move and a closed one has: the open one must stay where it was."""
+    """The one move allowed is used by a closed table, so the open one must stay where it was."""
     builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
     for table in "ab":
         builder.add_table(table)

@@ -44,7 +44,7 @@ def test_machines_of_tables() -> None:
 
 
 def test_pooled_machines_are_not_told_apart() -> None:
-    """With all ranks in one cell no table whose shards choose a rank, or lie on all, has one."""
+    """With all ranks in one cell, shards that choose a rank or lie on all have no machine."""
     instance = four_tables()
     model = build(instance, pooled(instance))
     values = encode(model, PLAN)
@@ -53,7 +53,7 @@ def test_pooled_machines_are_not_told_apart() -> None:
 
 
 def test_options_of_tables() -> None:
-    """Every table's option; nothing where a table has none."""
+    """Every table's option is read; if a table has none, the result is None."""
     instance = four_tables()
     model = build(instance, by_rank(instance))
     values = encode(model, PLAN)

@@ -47,7 +47,8 @@ EVEN = {"even": (Where.EVERY_RANK, 50)}
     ],
 )
 def test_anchor(tables: tuple[dict[str, tuple[Where, int]], ...], anchor: int | None) -> None:
-    """The dearest shard of options that are cheapest, not one that plans hardly use; else any."""
+    """The anchor has the dearest shard of the tables' cheapest options, which plans use most; if
+    none of these chooses a rank, of any option."""
     assert anchor_table(candidates(*tables)) == anchor
 
 
@@ -72,14 +73,14 @@ def three_ranks(*resources: tuple[str, str, int | list[int]], count: int = 1) ->
 def test_interchangeable_ranks(
     resources: tuple[tuple[str, str, int | list[int]], ...], classes: list[list[int]]
 ) -> None:
-    """Ranks of equal capacity, of one machine where a resource is of machines."""
+    """Ranks of equal capacity are alike; if a resource is of machines, only within a machine."""
     instance = three_ranks(*resources)
     found = equal_ranks(lower(instance, instance.allowed))
     assert sorted(sorted(map(int, each)) for each in found) == classes
 
 
 def at(*ranks: list[int]) -> Placement:
-    """Tables on ranks."""
+    """Tables of one block each on given ranks."""
     return Placement(np.arange(len(ranks)), [[np.asarray(each)] for each in ranks])
 
 

@@ -31,12 +31,12 @@ COSTS = [Objective.BUSIEST_RANK, Objective.STEP_TIME]
 
 
 def never() -> bool:
-    """Nothing ends the search."""
+    """A stop callback that never ends the search."""
     return False
 
 
 def decided(instance: Instance, target: int) -> Decision | None:
-    """What patterns say of a target; None: they do not suit the instance."""
+    """The decision of patterns about a target; None where patterns do not suit the instance."""
     portions = portions_of(instance, instance.allowed)
     return None if portions is None else decide(portions, target, set(), never, 200)
 
@@ -44,7 +44,7 @@ def decided(instance: Instance, target: int) -> Decision | None:
 @SOME
 @given(instances(objectives=COSTS, wheres=ON_RANKS), st.integers(-3, 3))
 def test_what_is_closed_has_no_plan(instance: Instance, above: int) -> None:
-    """A certificate never claims more than brute force finds, and the checker takes it."""
+    """A certificate never claims more than brute force finds, and the checker accepts it."""
     truth = brute_force(instance).objective
     assume(truth is not None and truth + above > 0)
     found = decided(instance, truth + above - 1)
@@ -54,7 +54,7 @@ def test_what_is_closed_has_no_plan(instance: Instance, above: int) -> None:
 
 
 def large_shards(ranks: int = 3) -> Instance:
-    """Tables of which one or two shards fill a rank: 7, 5 and 4 a shard, or halves on two."""
+    """Tables with shards of 7, 5 or 4, one or two of which fill a rank, or halves on two ranks."""
     machines = [list(range(ranks))]
     builder = InstanceBuilder(machines, ["step"], [("hbm", "rank", 100)], "busiest_rank")
     for name, cost in zip("abcde", (7, 7, 7, 5, 4), strict=True):
@@ -92,7 +92,7 @@ def proof_and_document() -> tuple[Instance, dict[str, Any]]:
 
 
 def judged(instance: Instance, document: dict[str, Any]) -> bool:
-    """Whether the checker takes a certificate as it stands."""
+    """Whether the checker accepts a certificate as it stands."""
     try:
         proof = checker.Proof(checker.Instance(instance_to_dict(instance)), document)
     except checker.Unreadable:
@@ -101,7 +101,7 @@ def judged(instance: Instance, document: dict[str, Any]) -> bool:
 
 
 def test_forged_rows_are_refused() -> None:
-    """A higher target, heavier shards, a lower limit, what is not there, another objective."""
+    """A higher target, a lower limit, heavier, unknown or repeated shards, another objective."""
     instance, good = proof_and_document()
     assert judged(instance, good)
     forged = []
@@ -142,7 +142,7 @@ def test_mutated_rows_never_prove_what_is_false(data: st.DataObject) -> None:
 
 
 def test_heaviest_is_the_best_of_all_patterns() -> None:
-    """Against all subsets of one portion a table."""
+    """``heaviest`` finds the best of all choices of at most one portion a table."""
     instance = large_shards()
     portions = portions_of(instance, instance.allowed)
     assert portions is not None
@@ -166,7 +166,7 @@ def _digits(code: int) -> list[int]:
 
 
 def test_nvidias_26_tables_on_64_ranks(shared_data: Path) -> None:
-    """Within half a minute's solve certified to 1.1%, and no worse than NVIDIA's planner."""
+    """Patterns certify a bound, and pack a plan whose cost equals it."""
     instance = read_instance(shared_data / "embark" / "dcnv2_8x8.json.gz")
     portions = portions_of(instance, instance.allowed)
     assert portions is not None
@@ -180,14 +180,14 @@ def test_nvidias_26_tables_on_64_ranks(shared_data: Path) -> None:
 
 
 def test_auto_uses_patterns_and_their_certificate() -> None:
-    """The whole way: certified optimal, and the plan's cost is brute force's."""
+    """A whole solve by ``auto`` is certified optimal, at brute force's cost."""
     instance = large_shards()
     outcome = solve(instance, "auto", Settings(time_limit=10.0))
     assert outcome.objective == brute_force(instance).objective == outcome.certified_bound
 
 
 def test_certificates_carry_positions_only() -> None:
-    """A pattern row is four integers a shard and no more than the page says."""
+    """A pattern row has the keys that docs/proof.md lists, and no others."""
     _, document = proof_and_document()
     [row] = document["vectors"][0]
     assert row.keys() == {"row", "of", "most", "weights", "times"}

@@ -18,7 +18,7 @@ from tests.formulations.strategies import instances
 
 
 def grown(instance: Instance, factor: float) -> Instance:
-    """Every shard uses and costs that much more."""
+    """The instance with every use and cost multiplied by a factor."""
     return replace(
         instance,
         shard_use=(instance.shard_use * factor).astype(np.int64),
@@ -28,7 +28,7 @@ def grown(instance: Instance, factor: float) -> Instance:
 
 @given(instances(constraints=False), st.sampled_from([0.5, 1.0, 1.5]))
 def test_what_carried_multipliers_prove_is_true(instance: Instance, factor: float) -> None:
-    """On the same instance, and on one where everything has grown or shrunk."""
+    """Carried to the same, a larger or a smaller instance, multipliers prove a true bound."""
     truth = brute_force(instance).objective
     assume(truth is not None and instance.num_tables)
     certificate = prove(instance, truth)
@@ -47,7 +47,7 @@ def test_what_carried_multipliers_prove_is_true(instance: Instance, factor: floa
 
 @given(instances([Objective.BUSIEST_RANK, Objective.STEP_TIME], constraints=False))
 def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
-    """The optimum is found and certified; multipliers change where it begins, not what is true."""
+    """A solve that starts from carried multipliers finds the optimum and certifies no more."""
     truth = brute_force(instance).objective
     assume(truth is not None and instance.num_tables)
     certificate = prove(instance, truth)

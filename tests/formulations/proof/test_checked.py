@@ -28,15 +28,15 @@ def written(certificate: Certificate) -> dict[str, Any]:
 
 
 def proves(document: dict[str, Any], certificate: dict[str, Any]) -> bool:
-    """Whether the checker accepts."""
+    """Whether the checker accepts the certificate."""
     return checker.Proof(checker.Instance(document), certificate).open_case() is None
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_every_certificate_passes(instance: Instance) -> None:
-    """Bounds and proofs of infeasibility hold by the checker too, and below the truth; every small
-    instance with a plan has a bound."""
+    """The checker accepts every bound and proof of infeasibility, and no bound exceeds the truth;
+    every small instance with a plan has a bound."""
     truth = brute_force(instance).objective
     certificate = prove_infeasible(instance, 5) if truth is None else prove(instance, truth, 5)
     if truth is not None:
@@ -52,7 +52,7 @@ def test_every_certificate_passes(instance: Instance) -> None:
 )  # fmt: skip
 @given(instances(), st.integers(0, 2**32))
 def test_no_mutant_proves_more_than_the_truth(instance: Instance, seed: int) -> None:
-    """Certificates with another target, multiplier, row, split or use, and fewer nodes."""
+    """A changed target, multiplier, row, split, use or number of nodes proves nothing false."""
     truth = brute_force(instance).objective
     certificate = None if truth is None else prove(instance, truth, 5)
     assume(certificate is not None)
@@ -108,7 +108,7 @@ def _scale(rng: Random, rows: list[dict[str, Any]]) -> None:
 
 
 def _other(rng: Random, value: Any) -> Any:
-    """A list with an entry lost, doubled or moved; a number beside."""
+    """A list with an entry changed, lost or doubled; a number changed by one."""
     if isinstance(value, int):
         return max(0, value + rng.choice([-1, 1]))
     if not isinstance(value, list) or not value:

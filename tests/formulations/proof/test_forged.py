@@ -43,7 +43,7 @@ def read(**changes: Any) -> Certificate:
 
 
 def test_the_example_of_the_page() -> None:
-    """It proves 22, the optimum, and not 23."""
+    """The page's certificate proves 22, the optimum, and not 23."""
     assert brute_force(four_tables()).objective == 22
     assert certifies(four_tables(), read())
     assert not certifies(four_tables(), read(target=23))
@@ -117,7 +117,7 @@ FORGED = sorted((Path(__file__).parent / "forged").glob("*.json"))
 
 @pytest.mark.parametrize("path", FORGED, ids=lambda path: path.stem)
 def test_no_forged_file_passes(path: Path) -> None:
-    """Each says in ``why`` what is forged; the checker refutes it or cannot read it."""
+    """The checker refutes each file or cannot read it; the file's ``why`` says what is forged."""
     case = json.loads(path.read_text())
     with pytest.raises((checker.Refuted, checker.Unreadable)) as caught:
         list(checker.check(case["instance"], case["outcome"]))
@@ -125,5 +125,5 @@ def test_no_forged_file_passes(path: Path) -> None:
 
 
 def test_there_are_forged_files() -> None:
-    """The folder is there."""
+    """The folder holds files, so that the test above tests something."""
     assert len(FORGED) >= 17

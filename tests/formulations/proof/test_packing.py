@@ -41,7 +41,7 @@ def instance_of(tables: list[list[Option]], ranks: int, of_hbm: bool) -> Instanc
 
 
 def least_peak(tables: list[list[Option]], ranks: int) -> int:
-    """The smallest largest rank over all options and places."""
+    """The least load of the fullest rank, over all options and places."""
     best = 10**9
     for choice in itertools.product(*tables):
         items = [item for _, own in choice for item in own]
@@ -63,7 +63,7 @@ OPTIONS = st.tuples(st.integers(0, 3), st.lists(st.integers(0, 9), max_size=2).m
 def test_refutes_only_what_no_place_allows(
     tables: list[list[Option]], ranks: int, limit: int
 ) -> None:
-    """With a limit below the least peak it may refute, and does where ranks are nearly full."""
+    """Packing refutes a limit exactly if it is below the least peak and ranks are nearly full."""
     instance = instance_of(tables, ranks, of_hbm=False)
     packing = Packing(instance, measures(instance))
     keep = np.ones(instance.num_options, dtype=bool)
@@ -101,7 +101,7 @@ def test_a_certificate_by_packing_is_accepted() -> None:
 
 
 def test_many_shards_are_left_to_sums() -> None:
-    """Each would be a level of recursion: 1,800 of them are not tried, nor 2^30 of one block."""
+    """Neither 1,800 shards nor 2^30 of one block are tried: each is a level of recursion."""
     many = instance_of([[(0, (6,) * 6)]] * 300, 2, of_hbm=False)
     assert Packing(many, measures(many)).refutes(np.ones(300, dtype=bool), 5400) is None
     builder = InstanceBuilder([range(2)], ["p"], [], "busiest_rank")
@@ -112,7 +112,7 @@ def test_many_shards_are_left_to_sums() -> None:
 
 
 def test_a_tree_takes_no_more_steps_than_a_reader_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The prover stops splitting before its proof is too long to check, and what it has closes."""
+    """The prover stops splitting before its proof is too long to check, and the proof holds."""
     hbm = [("hbm", "rank", 9)]
     builder = InstanceBuilder([range(2)], ["p"], hbm, "busiest_rank")
     for table in "abcd":
@@ -129,7 +129,7 @@ def test_a_tree_takes_no_more_steps_than_a_reader_gives(monkeypatch: pytest.Monk
 
 
 def test_what_a_reader_takes_is_counted() -> None:
-    """The steps that packing says a reader needs are no fewer than the checker counts."""
+    """Packing counts no fewer steps for a reader than the checker does."""
     sizes = [977 + 31 * i * i % 400 for i in range(12)]
     instance = instance_of([[(0, (size,))] for size in sizes], 5, of_hbm=False)
     packing = Packing(instance, measures(instance))

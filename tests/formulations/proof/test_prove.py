@@ -31,7 +31,7 @@ def four_tables() -> Instance:
 @LOOSE
 @given(instances())
 def test_no_target_exceeds_the_optimum(instance: Instance) -> None:
-    """With the optimum known, a worse plan, or none: trees close, at no more than the truth."""
+    """Given the optimum, a worse plan or none, the prover certifies at most the optimum."""
     truth = brute_force(instance).objective
     if truth is None:
         return
@@ -66,7 +66,7 @@ def test_a_linear_program_cut_short_proves_something_true(instance: Instance) ->
 @LOOSE
 @given(instances())
 def test_infeasibility_is_never_claimed_wrongly(instance: Instance) -> None:
-    """A proof that there is no plan is only made where there is none."""
+    """The prover proves that there is no plan only where there is none."""
     certificate = prove_infeasible(instance, seconds=5)
     if certificate is not None:
         assert certifies(instance, certificate)
@@ -88,7 +88,7 @@ def test_most_infeasible_instances_are_proved() -> None:
 
 
 def test_the_certificate_is_as_strong_as_the_linear_program() -> None:
-    """Rounding multipliers to integers loses nothing that shows; most instances have a bound."""
+    """Rounding multipliers to integers weakens no bound visibly; most instances have one."""
     bounds = []
 
     @LOOSE
@@ -104,7 +104,7 @@ def test_the_certificate_is_as_strong_as_the_linear_program() -> None:
 
 
 def test_the_tree_closes_where_the_linear_program_does_not() -> None:
-    """At most two of four tables are fast: 2·8 + 2·14 over two ranks; in parts it would be 20."""
+    """At most two of four tables are fast: 2·8 + 2·14 over two ranks; fractions would give 20."""
     solved = symmetric_lp(four_tables(), targets=False)
     certificate = prove(four_tables(), 22)
     assert solved is not None and solved.bound == 20
@@ -127,7 +127,7 @@ def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
 
 
 def test_machines_told_apart() -> None:
-    """What one machine may share, two may not: three tables on whole machines of two ranks each."""
+    """Three tables of 10, each on one of two whole machines: a split by machine proves 20."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], Objective.BUSIEST_RANK)
     for table in "abc":
         builder.add_table(table)

@@ -15,7 +15,7 @@ from tests.formulations.strategies import instances
 
 @given(instance=instances(), cells=st.sampled_from(["by class", "apart", "together"]))
 def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, cells: str) -> None:
-    """Possible options, what each puts into which row, its slots and their choices."""
+    """Arrays and oracle agree on possible options, amounts in rows, slots and their choices."""
     rows = build_rows(instance, cells == "apart", cells == "together")
     slowly = ShardByShard(rows)
     assert rows.possible.tolist() == slowly.possible.tolist()
@@ -28,8 +28,8 @@ def test_arrays_hold_what_shards_add_one_by_one(instance: Instance, cells: str) 
 
 @given(instance=instances())
 def test_equal_multipliers_prove_as_much_over_all_ranks_together(instance: Instance) -> None:
-    """Prices of options, for the same multiplier at every rank and machine, are at most those over
-    ranks told apart: such a bound may be claimed."""
+    """With one multiplier for every rank and machine, pooled ranks price no option higher than
+    ranks told apart, so a pooled bound may be claimed."""
     assume(instance.shard_cost.min(initial=0) >= 0)
     together, apart = build_rows(instance, together=True), build_rows(instance)
     vector = [{"row": "capacity", "of": r.name, "times": 3} for r in instance.resources]

@@ -38,7 +38,7 @@ def best_with(instance: Instance, option: int) -> int | None:
 @LOOSE
 @given(instances(max_combinations=3000))
 def test_the_bare_rule_keeps_what_a_plan_may_use(instance: Instance) -> None:
-    """At the optimum as the limit, an option that it removes is in no plan as cheap."""
+    """With the optimum as the limit, an option that the bare rule removes is in no optimal plan."""
     best = brute_force(instance).objective
     rows = build_rows(instance)
     left = bare(rows, rows.possible.copy(), best)
@@ -52,7 +52,7 @@ def test_the_bare_rule_keeps_what_a_plan_may_use(instance: Instance) -> None:
 @LOOSE
 @given(instances())
 def test_it_never_closes_at_the_optimum(instance: Instance) -> None:
-    """That no plan costs the optimum or less is not proved; nor that there is none where one is."""
+    """The tree closes neither at the optimum, nor without a limit where a plan exists."""
     best = brute_force(instance).objective
     if best is None or not instance.num_tables:
         return
@@ -82,7 +82,7 @@ def test_effort_ends_it() -> None:
 
 
 def test_sums_with_an_option_forced() -> None:
-    """Prices 3 or 5, 4 or 7 (2 tables of 4 are given up): least 3 + 4; forcing 7 makes it 10."""
+    """Prices 3 or 5, 4 or 7, and 0 for the other two tables: least 3 + 4; forcing 7 makes it 10."""
     rows = build_rows(four_tables())
     keep = np.ones(8, dtype=bool)
     prices = np.asarray([3, 5, 4, 7, 0, 0, 0, 0], dtype=object)

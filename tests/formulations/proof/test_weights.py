@@ -62,13 +62,13 @@ def test_a_fusion_group_stands_at_its_dearest_level() -> None:
     ],
 )  # fmt: skip
 def test_what_the_rows_do_not_have_is_refused(item: dict[str, Any]) -> None:
-    """Other types, names, places, tables and machines are one sentence."""
+    """Wrong types and unknown names, places, tables and machines are refused in a sentence."""
     with pytest.raises(InstanceError, match="does not fit the instance"):
         vector_of(build_rows(four_tables()), [COST | item])
 
 
 def test_like_ranks_have_one_multiplier() -> None:
-    """The two ranks are one row: 1 on one of them and 2 on the other are no vector over it."""
+    """Two like ranks are one row: a vector with 1 on one of them and 2 on the other is refused."""
     rows = build_rows(four_tables())
     halves = [COST | {"at": at, "times": times} for at, times in ((0, 1), (1, 2))]
     with pytest.raises(InstanceError, match="like places have different multipliers"):
@@ -78,7 +78,7 @@ def test_like_ranks_have_one_multiplier() -> None:
 
 
 def test_written_and_read_again() -> None:
-    """The vectors of certificates of sixty instances come back as they were, and some have any."""
+    """Vectors of sixty instances' certificates are read back as written; some are not empty."""
     seen = []
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

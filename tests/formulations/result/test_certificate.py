@@ -29,7 +29,7 @@ GOOD: dict[str, Any] = {"version": 3, "kind": "bound", "target": 1, "vectors": [
     ],
 )
 def test_another_outline_is_refused(changes: dict[str, Any], sentence: str) -> None:
-    """Versions 1 and 2 with advice, the rest with what is allowed."""
+    """Versions 1 and 2 are refused with advice, other faults with what is allowed."""
     assert certificate_from_dict(GOOD).target == 1
     with pytest.raises(InstanceError, match=sentence):
         certificate_from_dict({**GOOD, **changes}, "plan.json")

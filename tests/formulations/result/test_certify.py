@@ -25,7 +25,7 @@ def test_a_bound_that_meets_the_plan_is_optimal() -> None:
 
 
 def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> None:
-    """Else the outcome would be optimal, and its source no proof of that."""
+    """A certificate replaces the equal bound of a source that could not prove the optimum."""
     instance = four_tables()
     truth = brute_force(instance)
     assert truth.placement is not None
@@ -37,7 +37,7 @@ def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> No
 
 
 def test_the_better_certificate_stays() -> None:
-    """A weaker one does not replace it, nor is a solver's higher bound lowered."""
+    """A weaker certificate replaces neither a better one nor a solver's higher bound."""
     instance = four_tables()
     truth = brute_force(instance)
     assert truth.placement is not None
@@ -59,7 +59,7 @@ def test_what_is_feasible_stays_a_solvers_word() -> None:
 
 
 def test_a_certificate_is_raised_to_the_plans_cost() -> None:
-    """One with a lower target that its nodes prove more than; at a cost that is not least, none."""
+    """A certificate whose nodes prove more than its target is raised to the plan's cost, once."""
     instance = four_tables()
     truth = brute_force(instance)
     assert truth.placement is not None

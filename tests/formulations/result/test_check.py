@@ -152,7 +152,7 @@ def test_a_foreign_option_does_not_hide_what_follows() -> None:
 
 
 def test_ranks_of_every_table_are_needed() -> None:
-    """Six options, but ranks of five tables: malformed, not an error."""
+    """Six options, but ranks of five tables: a violation, not an exception."""
     verdict = check(every_kind(), place(every_kind(), GOOD[:5]))
     assert verdict.violations == (
         "the placement has options of 6 and ranks of 5 tables, the instance 6 tables",
@@ -169,7 +169,7 @@ def test_a_capacity_of_the_cluster_has_no_place() -> None:
 
 
 def test_peaks_of_ranks() -> None:
-    """Phase by phase under step_time; else the sum over phases, still one row for each rank."""
+    """One row for each rank: phase by phase under step_time, else the sum over phases."""
     loads = check(every_kind(), place(every_kind(), GOOD)).loads
     assert loads is not None
     assert loads.peaked(Objective.STEP_TIME).tolist() == [[8, 11], [2, 11], [6, 2], [14, 1]]

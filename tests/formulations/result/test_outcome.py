@@ -38,7 +38,7 @@ def test_rejected_plans_are_internal_errors() -> None:
 
 
 def test_a_bound_above_the_objective() -> None:
-    """In integers it proves nothing (``solve`` judges it); in floating point it is clipped."""
+    """In integers such a bound is kept for ``solve`` to judge; in floating point it is clipped."""
     told = found(two_modes(), "x", MIXED, StoppedBy.TIME_LIMIT, 13, CPSAT)
     assert (told.status, told.bound) == (Status.FEASIBLE, 13)
     clipped = found(two_modes(), "x", MIXED, StoppedBy.PROOF, 13, BoundSource("highs", False))
@@ -100,7 +100,7 @@ def test_unknown_is_none_not_zero() -> None:
     ],
 )
 def test_malformed_documents(key: str, value: Any, says: str) -> None:
-    """A malformed outcome file is one sentence."""
+    """A malformed outcome file is refused in one sentence."""
     outcome = found(two_modes(), "x", MIXED, StoppedBy.TIME_LIMIT, 9, CPSAT)
     document = outcome_to_dict(two_modes(), outcome) | {key: value}
     with pytest.raises(InstanceError, match=says):

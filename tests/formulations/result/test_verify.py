@@ -73,7 +73,7 @@ def test_false_claims_are_refuted(proved: Outcome, changes: dict[str, Any], refu
 
 
 def test_arrays_do_without_the_checker(proved: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is true is found to hold without its reading; what is not said is left to it."""
+    """``holds`` accepts a true outcome by arrays, and asks the checker where they cannot tell."""
     asked = list[Outcome]()
 
     def noted(_instance: Instance, outcome: Outcome) -> Verification:
@@ -88,7 +88,7 @@ def test_arrays_do_without_the_checker(proved: Outcome, monkeypatch: pytest.Monk
 
 
 def test_a_moved_shard_is_refuted() -> None:
-    """Moving a shard to where it does not fit, or changes the cost, is found."""
+    """An outcome with a shard moved to a rank it may not take is refuted."""
     instance = every_kind()
     outcome = solve(instance, "cpsat", Settings(time_limit=20, workers=1))
     assert verify(instance, outcome).ok and outcome.placement is not None
@@ -111,7 +111,7 @@ def test_a_certificate_with_an_open_case(proved: Outcome) -> None:
 
 
 def test_a_solvers_word_is_called_that(proved: Outcome) -> None:
-    """A bound above the certified one is neither proved nor refuted: it says whose word it is."""
+    """A bound without a certificate is neither proved nor refuted: it is the solver's word."""
     alone = proved.with_(certificate=None, certified_bound=None)
     exact, rough = BoundSource("cpsat", exact=True), BoundSource("highs", exact=False)
     for source, status, why, words in (
@@ -133,7 +133,7 @@ def test_floating_point_proves_no_optimum(proved: Outcome) -> None:
 
 
 def test_no_plan() -> None:
-    """Unknown passes, infeasible without a certificate is the solver's word, feasible cannot be."""
+    """Unknown passes, infeasible needs a certificate or a solver's word, feasible is refuted."""
     instance = two_modes(3, 3)
     assert verify(instance, nothing("dp", StoppedBy.EXHAUSTED)).ok
     word = verify(instance, infeasible("cpsat", BoundSource("cpsat", exact=True)))
@@ -151,7 +151,7 @@ def test_no_plan() -> None:
 def test_a_certificate_that_takes_too_long(
     monkeypatch: pytest.MonkeyPatch, proved: Outcome
 ) -> None:
-    """It is not checked: neither refuted nor verified, unless something else is refuted."""
+    """Such a certificate stays unchecked; only another false claim refutes the outcome."""
     monkeypatch.setattr(checker, "MOST_STEPS", 0)
     monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
     verification = verify(two_modes(), proved)

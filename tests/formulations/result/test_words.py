@@ -60,6 +60,6 @@ def test_words(status: Status, values: dict[str, object], words: str) -> None:
 
 
 def test_certified_gap() -> None:
-    """To the certified bound, whatever the solver says; None where nothing is certified."""
+    """The gap to the certified bound, whatever the solver says; None where nothing is certified."""
     assert certified_gap(outcome(Status.OPTIMAL, bound=200, certified_bound=150)) == 0.25
     assert certified_gap(outcome(Status.OPTIMAL, bound=200)) is None
