@@ -1,4 +1,4 @@
-"""The way back gives the input again."""
+"""Undoing a bucketize gives the input again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.cuda_routing.cases import Case, batches
 
 
 def in_range(case: Case) -> np.ndarray:
-    """Keys brought inside every feature's table, so that continuous keeps their identity."""
+    """The batch with every key inside its feature's table, so that continuous keeps its
+    identity."""
     keys = np.abs(case.keys.astype(np.int64)) % 3
     return np.minimum(keys, case.features.ranks - 1).astype(case.keys.dtype)
 
@@ -52,7 +53,8 @@ def test_unbucketize_undoes_the_order(case: Case) -> None:
 
 
 def test_refusals() -> None:
-    """Without a permutation, or after de-duplication, there is no way back, and it says so."""
+    """Without a permutation, or after de-duplication, it cannot be undone, and the error says
+    so."""
     plain = bucketize([2], [1, 2], num_features=1, ranks=2, permute=False)
     with pytest.raises(RoutingError, match="permute=True"):
         unbucketize(plain.keys, plain.permute)

@@ -51,7 +51,7 @@ def test_hot_keys_survive_a_small_summary(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_negative_keys_leave_continuous_out() -> None:
-    """Without rows, negative keys cannot be continuous; asked for, it is refused."""
+    """Without the number of rows, negative keys rule out continuous; asked for, it is refused."""
     pieces = [np.array([-4, 2])]
     assert Rule.CONTINUOUS not in stream_balance(pieces, 2).balances
     with pytest.raises(RoutingError, match="-4 is negative"):
@@ -60,7 +60,7 @@ def test_negative_keys_leave_continuous_out() -> None:
 
 
 def test_nothing_to_count() -> None:
-    """An empty stream and a batch of none are refused."""
+    """An empty stream and a batch size of 0 are refused."""
     with pytest.raises(RoutingError, match="no keys"):
         stream_balance([np.zeros(0, np.int64)], 2)
     with pytest.raises(RoutingError, match="batch"):

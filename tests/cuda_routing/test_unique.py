@@ -1,4 +1,4 @@
-"""De-duplication: three ways, one answer, the one a Python dict gives."""
+"""De-duplication: three ways give one answer, that of a Python dict."""
 
 from __future__ import annotations
 
