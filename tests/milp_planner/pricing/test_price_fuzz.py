@@ -116,7 +116,7 @@ def test_price_and_compile_or_one_sentence(
 
 
 def test_most_random_tables_are_priced() -> None:
-    """The fuzz above is not a test of refusals: a table without constraints always has options."""
+    """The fuzz above tests more than refusals: a table without constraints always has options."""
     assert Constraints() == Constraints.from_dict({})
     for site in CLUSTERS:
         plain = Model.from_dict(

@@ -38,12 +38,12 @@ def test_admission_counter_is_the_formula(capacity: int) -> None:
     [("none", 0), ("sgd", 0), ("adam", 2), ("adagrad", 1), ("other", 1)],
 )
 def test_state_multiples(optimizer: str, expected: int) -> None:
-    """State in units of the weights, as TorchRec counts it."""
+    """State as a multiple of the weights, as TorchRec counts it."""
     assert storage.state_multiple(optimizer, 64) == expected
 
 
 def test_rowwise_adagrad_keeps_one_number_a_row() -> None:
-    """Its multiple is 1/dim, so a row of 64 floats keeps 4 bytes."""
+    """Its multiple is 1/dim, so a row of 64 floats keeps 4 bytes of state."""
     weights = storage.torchrec_weights(column(1000), column(64), column(4))
     multiple = storage.state_multiple("rowwise_adagrad", 64)
     state = storage.torchrec_state(

@@ -16,7 +16,7 @@ RATIOS = ["1/50", "0.1", "0.3", "0.5", "0.7", "0.9", "0.97"]
 
 
 def access() -> st.SearchStrategy[dict[str, Any]]:
-    """No statistics, Zipf, or any miss-rate curve."""
+    """No statistics, Zipf's law, or any miss-rate curve."""
     zipf = st.builds(lambda a: {"kind": "zipf", "alpha": a}, st.floats(0.0, 3.0))
     falling = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(
         lambda misses: sorted(misses, reverse=True)

@@ -48,7 +48,7 @@ def _judge(text: str, to: str) -> None:
 
 @pytest.mark.parametrize("to", TEXTS)
 def test_the_originals_are_read(to: str) -> None:
-    """Unchanged, every text is read without an error."""
+    """Unchanged texts are read without an error."""
     assert exports.read(TEXTS[to], to, MODELS[to])
 
 
