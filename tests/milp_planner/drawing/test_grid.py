@@ -41,7 +41,8 @@ def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> No
 
 
 def test_words_stay_whole_where_they_can() -> None:
-    """Behind blanks and separators, then behind underscores; only then inside a word."""
+    """Text breaks after blanks and separators, then after underscores, and only then inside a
+    word."""
     assert wrapped("roundrobin beside_caching", 14) == "roundrobin\nbeside_caching"
     assert wrapped("column_wise:8", 8) == "column_\nwise:8"
     assert wrapped("0,2×2,3,4×2,5-6", 8) == "0,2×2,3,\n4×2,5-6"
@@ -49,7 +50,7 @@ def test_words_stay_whole_where_they_can() -> None:
 
 
 def test_the_heading_breaks_first_and_the_gap_narrows_next() -> None:
-    """Text that fits then is left as it is."""
+    """Text that then fits is left as it is."""
     rows = [["a" * 30, "b" * 40, "1"]]
     grid = fitting_grid(["name", "what", "certified gap"], rows, {"name": 4}, left=("name", "what"))
     assert "certified gap" in drawn(grid, 90)

@@ -15,7 +15,7 @@ from milp_planner.drawing import units
      (2 * 2**40 + 2**39, "2.5 TiB"), (None, "–"), (750 * 2**30, "750.0 GiB")],
 )  # fmt: skip
 def test_bytes(amount: int | None, text: str) -> None:
-    """The largest binary unit that leaves at least 1."""
+    """The largest binary unit in which the value is at least 1."""
     assert units.show_bytes(amount) == text
 
 
@@ -25,19 +25,19 @@ def test_bytes(amount: int | None, text: str) -> None:
      (3 * 10**12, "3 s"), (-1500, "-1.5 ns")],
 )  # fmt: skip
 def test_times(time: int | None, text: str) -> None:
-    """Picoseconds in the unit that suits them."""
+    """Picoseconds in a suitable unit."""
     assert units.show_time(time) == text
 
 
 def test_a_column_shares_one_unit() -> None:
-    """The largest value chooses the unit of all."""
+    """The largest value chooses the unit for all."""
     unit = units.time_unit([5, None, 2_000_000_000])
     assert unit == ("ms", 10**9)
     assert units.show_time(5_000_000, unit) == "0.005 ms"
 
 
 def test_costs_without_a_time_unit_stay_integers() -> None:
-    """Literature instances have no picoseconds."""
+    """Instances from the literature have no picoseconds."""
     assert units.show_cost(12345, "1") == "12,345"
     assert units.show_cost(12345, "ps") == "12.35 ns"
     assert units.show_cost(None, "ps") == "–"
@@ -110,6 +110,6 @@ def test_shortened_text_fits(text: str, width: int) -> None:
     ],
 )
 def test_names_stay_different(names: list[str], width: int) -> None:
-    """Names that differ do so after they were shortened, and fit."""
+    """Different names stay different when shortened, and fit."""
     cut = units.shorten_all(names, width)
     assert len(set(cut)) == len(names) and all(len(text) <= width for text in cut)
