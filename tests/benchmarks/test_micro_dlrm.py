@@ -45,7 +45,7 @@ def plain_hash(key: int, seed: int, rows: int) -> int:
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=20), st.sampled_from(SEEDS))
 def test_the_hash_is_signed(keys: list[int], seed: int) -> None:
-    """Against big integers; int32 ids hash as int64 ones."""
+    """It equals the hash in big integers; int32 ids get the same rows as int64 ids."""
     found = hashed(torch.tensor(keys), seed, 2_000_000).tolist()
     assert found == [plain_hash(key, seed, 2_000_000) for key in keys]
     narrow = torch.tensor([key % 2**31 for key in keys], dtype=torch.int32)

@@ -45,7 +45,7 @@ def test_by_hand(backend: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.sampled_from(CPU))
 def test_backends_agree(case: Case, backend: str) -> None:
-    """Every backend gives the same through the public entry."""
+    """Every backend gives the same result through the public entry point."""
     need(backend)
     found = bucketize(case.lengths, case.keys, weights=case.weights, positions=True,
                       backend=backend, **case.call)  # fmt: skip
@@ -94,7 +94,7 @@ def test_uint64_keys(backend: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.sampled_from(CPU))
 def test_dedup_sends_each_key_once(case: Case, backend: str) -> None:
-    """Keys a (rank, feature) are different, and every input finds its own."""
+    """Each (rank, feature) gets distinct keys, and every input finds its own key."""
     need(backend)
     found = bucketize(case.lengths, case.keys, dedup=True, backend=backend, **case.call)
     plain = bucketize(case.lengths, case.keys, backend="numpy", **case.call)

@@ -67,7 +67,7 @@ def kernels_for(case: Case) -> ShimKernels:
 @settings(max_examples=100, deadline=None)
 @given(batches(), st.booleans(), st.booleans())
 def test_equals_numpy(case: Case, extras: bool, permute: bool) -> None:
-    """Allocation, launch arguments and both paths together give the definition's result."""
+    """Allocation, launch arguments and both paths together give the NumPy result."""
     found = bucketize_with(
         kernels_for(case), torch.from_numpy(case.lengths), torch.from_numpy(case.keys),
         case.features, weights=torch.from_numpy(case.weights) if extras else None,
@@ -153,7 +153,7 @@ def test_no_driver_is_one_sentence() -> None:
 @settings(max_examples=100, deadline=None)
 @given(batches(longest=5000), st.booleans())
 def test_on_a_gpu(case: Case, once: bool) -> None:
-    """The real kernels on a real device equal the definition."""
+    """The real kernels on a real device equal the NumPy definition."""
     from cuda_routing.cuda_path import device_kernels
 
     kernels = device_kernels(0, 8 * case.keys.dtype.itemsize, 8 * case.lengths.dtype.itemsize)

@@ -44,7 +44,7 @@ def compare(case: Case, theirs: tuple[Any, ...], **options: Any) -> None:
 @settings(max_examples=100, deadline=None)
 @given(batches())
 def test_roundrobin(case: Case) -> None:
-    """Blocks of one that keep their ids are roundrobin."""
+    """FBGEMM's blocks of one that keep their ids are roundrobin."""
     theirs = fbgemm(case, blocks=[1] * case.features.count, keep=True)
     compare(case, theirs, rule=Rule.ROUNDROBIN)
 

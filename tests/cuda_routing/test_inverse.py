@@ -23,7 +23,7 @@ def in_range(case: Case) -> np.ndarray:
 @settings(max_examples=100, deadline=None)
 @given(batches())
 def test_restore_gives_the_input(case: Case) -> None:
-    """Lengths and keys come back for every rule, as long as keys lie inside their tables."""
+    """Lengths and keys come back under every rule if keys lie inside their tables."""
     options = dict(case.call) | {"boundaries": None}
     keys = in_range(case)
     result = bucketize(case.lengths, keys, **options)
@@ -47,7 +47,7 @@ def test_restore_under_custom_boundaries() -> None:
 @settings(max_examples=50, deadline=None)
 @given(batches())
 def test_unbucketize_undoes_the_order(case: Case) -> None:
-    """Moved weights come back to their lookups."""
+    """Moved weights return to their lookups."""
     result = bucketize(case.lengths, case.keys, weights=case.weights, **case.call)
     np.testing.assert_array_equal(unbucketize(result.weights, result.permute), case.weights)
 

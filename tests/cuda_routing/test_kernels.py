@@ -32,7 +32,7 @@ def launcher(case: Case, reverse: bool) -> HostLauncher:
     st.booleans(), st.booleans(), st.booleans(), st.booleans(),
 )  # fmt: skip
 def test_equals_numpy(case: Case, reverse: bool, once: bool, extras: bool, permute: bool) -> None:
-    """Both paths, both thread orders, every field."""
+    """Every field agrees, on both paths and in both thread orders."""
     options = {
         "weights": case.weights if extras else None,
         "positions": extras,

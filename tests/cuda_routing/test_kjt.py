@@ -75,7 +75,7 @@ def test_blocks_equal_torchrec(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.data())
 def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObject) -> None:
-    """Blocks beside roundrobin in one batch: the operator's lengths, keys, weights, places."""
+    """Blocks and roundrobin in one batch give the operator's lengths, keys, weights and places."""
     count = case.features.count
     whole = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
     blocks = [1 if kept else 5 + t for t, kept in enumerate(whole)]
@@ -101,7 +101,7 @@ def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObje
 @settings(max_examples=60, deadline=None)
 @given(batches())
 def test_every_rule_equals_the_definition(case: Case) -> None:
-    """Hashed rules, custom boundaries and int32 keys, feature by feature, in plain Python."""
+    """Hashed rules, custom boundaries and int32 keys equal plain Python, feature by feature."""
     expected = by_hand(case, lambda i, row: plain_owner(case, i, row))
     options = {k: case.call[k] for k in ("block_sizes", "boundaries", "dynamicemb_int32")}
     ours = bucketize_kjt(

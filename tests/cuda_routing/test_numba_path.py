@@ -20,7 +20,7 @@ from tests.cuda_routing.cases import Case, assert_equal, batches
 @settings(max_examples=200, deadline=None)
 @given(batches(), st.booleans(), st.booleans(), st.booleans())
 def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool) -> None:
-    """Every field equals the definition's, whatever is asked for."""
+    """Every field equals the definition's, whichever fields are asked for."""
     options = {
         "weights": case.weights if weighted else None,
         "positions": positions,
@@ -33,7 +33,7 @@ def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool
 @settings(max_examples=100, deadline=None)
 @given(batches(longest=200), st.integers(2, 5))
 def test_chunks_on_threads_equal_numpy(case: Case, threads: int) -> None:
-    """Chunks that cut rows and features anywhere change nothing."""
+    """Chunks may cut rows and features anywhere without changing the result."""
     small = numba_path.SMALLEST_CHUNK
     numba_path.SMALLEST_CHUNK = 7
     try:

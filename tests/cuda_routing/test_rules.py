@@ -93,7 +93,7 @@ def test_int64_matches_definition(keys: list[int], ranks: int, rule: Rule, block
     block=st.sampled_from([0, 3, 2**30, 2**40]),
 )
 def test_int32_is_zero_extended(keys: list[int], ranks: int, rule: Rule, block: int) -> None:
-    """A 32-bit key counts as the unsigned number of 32 bits."""
+    """A 32-bit key counts as the unsigned number with its 32 bits."""
     array = np.array(keys, dtype=np.int32)
     owner = owners(array, ranks, rule, block_size=block)
     expected = [plain_route(k, 32, ranks, rule, block) for k in keys]
@@ -105,7 +105,7 @@ def test_int32_is_zero_extended(keys: list[int], ranks: int, rule: Rule, block: 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), st.sampled_from([7, 8, 48]))
 def test_dynamicemb_int32_truncates_the_hash(keys: list[int], ranks: int) -> None:
-    """The named flag keeps 32 bits of the hash, for 32-bit keys alone."""
+    """The flag keeps 32 bits of the hash, for 32-bit keys only."""
     array = np.array(keys, dtype=np.int32)
     owner = owners(array, ranks, "hash_roundrobin", dynamicemb_int32=True)
     low = [plain_fmix64(k & 0xFFFFFFFF) & 0xFFFFFFFF for k in keys]

@@ -21,7 +21,7 @@ from cuda_routing.streaming import stream_balance
     st.integers(1, 40),
 )  # fmt: skip
 def test_equals_the_whole_sample(keys: list[int], ranks: int, cut: int, batch: int) -> None:
-    """Loads equal the whole sample's, whatever the pieces; dedup counts each batch's keys."""
+    """Loads equal those of the whole sample, however it is cut; dedup counts each batch's keys."""
     array = np.array(keys)
     pieces = [array[i : i + cut] for i in range(0, array.size, cut)]
     found = stream_balance(pieces, ranks, batch=batch)

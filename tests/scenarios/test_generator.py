@@ -34,7 +34,7 @@ def test_smaller_models_are_prefixes(few: int, more: int, seed: int, kind: str) 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**40), st.sampled_from(KINDS), st.integers(ROWS[0], 10**10))
 def test_ranges(seed: int, kind: str, max_rows: int) -> None:
-    """Every table stays in the announced ranges and has the announced kind."""
+    """Every table is within the announced ranges and has the announced kind."""
     for table in generate(20, seed, kind, max_rows=max_rows).tables:
         assert ROWS[0] <= table.rows <= max_rows
         assert table.dim in DIMS

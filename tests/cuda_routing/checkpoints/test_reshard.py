@@ -74,7 +74,8 @@ def test_interrupted_anywhere_and_resumed(
     tmp_path_factory: pytest.TempPathFactory,
     old: int, new: int, before: Rule, after: Rule, deaths: list[int], torn: bool,
 ) -> None:  # fmt: skip
-    """Killed at drawn writes, half a write on the disk, again and again: the result is whole."""
+    """Killed repeatedly at drawn writes, with half a write on disk, it ends with the whole
+    result."""
     folder = tmp_path_factory.mktemp("resume")
     keys = some_keys(90)
     save_table(folder / "s", keys, old, before, table="a")

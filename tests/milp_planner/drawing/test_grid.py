@@ -15,7 +15,7 @@ _FIGURE = st.text(alphabet="0123456789", min_size=1, max_size=12)
 
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) -> None:
-    """Within the width; every figure whole; short text untouched."""
+    """Within the width, every figure is whole, and short text is untouched."""
     text = drawn(fitting_grid(["name", "option", "x", "y"], rows, {"name": 10, "option": 10}))
     assert max(len(line) for line in text.splitlines()) <= WIDTH
     for line, row in zip(text.splitlines()[1:], rows, strict=True):
@@ -26,7 +26,7 @@ def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) ->
 
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> None:
-    """Folded text goes on below: all of it is there, beside every figure in one piece."""
+    """Folded text continues below, complete, beside figures in one piece."""
     grid = fitting_grid(
         ["name", "option", "x", "y"], rows, {"option": 12, "name": 10}, folded=("name", "option"),
         left=("name", "option"),

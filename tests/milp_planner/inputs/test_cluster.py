@@ -107,7 +107,7 @@ def test_data_loaders_by_hand() -> None:
 
 @given(st.integers(1024, 2**50), st.integers(0, 100), st.integers(0, 2**50))
 def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) -> None:
-    """Usable HBM never exceeds the HBM and falls as reservations grow."""
+    """Usable HBM never exceeds the HBM and does not rise with reservations."""
     empty = Model.from_dict(model())
     less, more = (
         Cluster.from_dict(

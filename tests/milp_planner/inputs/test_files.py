@@ -167,7 +167,7 @@ def test_csv_default_is_found_in_the_model(tmp_path: Path) -> None:
 def test_broken_files_are_sentences(
     tmp_path: Path, kind: str, start: int, length: int, inserted: str
 ) -> None:
-    """However a file is damaged, it is read as a valid value or refused in one line."""
+    """A damaged file is read as a valid value or refused in one line."""
     load, text = LOADERS[kind]
     path = tmp_path / f"{kind}.yaml"
     damaged = text[:start] + inserted + text[start + length :]
@@ -221,7 +221,7 @@ JSON_VALUES = st.recursive(
 def test_wrong_dictionaries_are_sentences(
     table: dict[str, object], cluster: dict[str, object]
 ) -> None:
-    """Whatever values the fields of a dictionary have, the answer is a value or a sentence."""
+    """Whatever values a dictionary's fields have, the answer is a valid value or a sentence."""
     tables = [{"name": "t", "rows": 10, "dim": 4, **table}]
     model = {"name": "m", "workload": {"batch_per_rank": 1}, "tables": tables}
     whole = {"name": "c", "machines": 1, "ranks_per_machine": 1, "hbm": 0, "ddr": 0, **cluster}

@@ -54,7 +54,7 @@ def test_the_rest_is_no_hotter_than_what_was_counted() -> None:
 
 @given(rows=st.integers(1, 2**40), name=st.sampled_from(curve_names()))
 def test_any_table_size_has_falling_popularity(rows: int, name: str) -> None:
-    """Shares add up to one, counts to the rows, and no class is hotter than one before it."""
+    """Shares sum to one, counts to the rows, and no class is hotter than the one before it."""
     bins = np.array(bins_of_curve(read_curve(name, HERE), rows))
     assert bins.sum(axis=0) == pytest.approx([1, 1])
     each = bins[:, 1] / bins[:, 0]

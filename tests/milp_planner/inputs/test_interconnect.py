@@ -82,7 +82,7 @@ def test_several_machines_need_an_outside_bandwidth() -> None:
 def test_all_to_all_equals_the_sum_over_pairs(
     sizes: list[int], intra: int, inter: int, data: st.DataObject
 ) -> None:
-    """Sending b/n along the path of every ordered pair loads the busiest link exactly so."""
+    """Sending b/n along the path of every ordered pair gives the same load of the busiest link."""
     graph = links(*sizes, intra=intra, inter=inter)
     everyone = range(sum(sizes))
     ranks = data.draw(st.sets(st.sampled_from(everyone), min_size=1))
@@ -102,7 +102,7 @@ def test_all_to_all_equals_the_sum_over_pairs(
 def test_reduce_scatter_is_never_slower_than_all_to_all(
     sizes: list[int], intra: int, inter: int
 ) -> None:
-    """Adding up before crossing a link cannot cost bandwidth."""
+    """Summing before a link is crossed cannot cost bandwidth."""
     graph = links(*sizes, intra=intra, inter=inter)
     ranks = range(sum(sizes))
     slow = all_to_all_bandwidth(graph, ranks)

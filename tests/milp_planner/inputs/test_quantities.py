@@ -161,7 +161,7 @@ def test_whole_sizes_are_number_times_unit(number: int, unit: str) -> None:
 
 @given(st.integers(1, 100), st.integers(1, 100))
 def test_fractions_survive(numerator: int, denominator: int) -> None:
-    """p/q is read as p/q, whatever it is."""
+    """p/q is read as exactly p/q."""
     assert parse_ratio(f"{numerator}/{denominator}") == Fraction(numerator, denominator)
 
 
@@ -177,7 +177,7 @@ def test_fractions_survive(numerator: int, denominator: int) -> None:
     st.sampled_from(PARSERS),
 )
 def test_parsers_only_raise_value_errors(value: object, parser: object) -> None:
-    """Whatever comes in, a parser returns an exact number or raises a ValueError."""
+    """Whatever it is given, a parser returns an exact number or raises a ValueError."""
     try:
         result = parser(value)  # type: ignore[operator]
     except ValueError:

@@ -131,7 +131,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_yaml_writes_is_read_back(data: object) -> None:
-    """Whatever the YAML library writes with text quoted is read back as it was."""
+    """What the YAML library writes with quoted text is read back unchanged."""
     text = yaml.dump(data, Dumper=_Quoting, allow_unicode=True)
     assert read_yaml(text, "f").data == data
 

@@ -79,7 +79,8 @@ def first_places(instance: Instance, options: list[int]) -> Placement:
 def test_instances_are_valid_and_survive_their_file(
     tables: list[dict[str, Any]], site: Cluster, buffers: str
 ) -> None:
-    """Arrays built directly pass every rule of the format, and the file gives them back."""
+    """Arrays built directly pass every rule of the format and survive writing and reading the
+    file."""
     instance = compiled(*tables, site=site, buffers=buffers)
     validate(instance)
     assert instance_from_dict(instance_to_dict(instance)).fingerprint == instance.fingerprint
@@ -90,7 +91,7 @@ def test_instances_are_valid_and_survive_their_file(
 def test_loads_of_a_placement_are_its_prices(
     tables: list[dict[str, Any]], site: Cluster, random: Any
 ) -> None:
-    """What ``check`` adds up over ranks is what ``price`` charged for the shards."""
+    """The loads that ``check`` sums over ranks are the prices of the shards."""
     options = price(model(*tables), site)
     instance = compile_instance(options)
     chosen = [random.choice(options.of(t)) for t in range(len(tables))]

@@ -71,8 +71,8 @@ def test_one_rank_alone_is_named() -> None:
 def test_nothing_fits_where_a_rank_is_named(
     types: list[str], modes: list[str], hbm: int, ddr: str, both: bool
 ) -> None:
-    """Brute force finds no plan; with row-wise tables in HBM alone it also finds one where no rank
-    is named."""
+    """If a rank is named, brute force finds no plan; with row-wise tables in HBM only, it finds one
+    if no rank is named."""
     tables = [
         {**ROWS, "rows": 500 * (i + 1), "constraints": {
             "sharding_types": [each, "row_wise"] if both else each, "modes": modes}}

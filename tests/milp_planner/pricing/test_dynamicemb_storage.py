@@ -50,7 +50,7 @@ def test_published_vectors(
 
 @given(st.integers(1, 10**9), st.integers(1, 64), st.integers(1, 64), st.integers(1, 9))
 def test_slots_of_hbm(rows: int, ranks: int, sixteens: int, tenths: int) -> None:
-    """The first multiple of 1024 from x of a rank's slots on, over the rows of the table."""
+    """x of a rank's slots, rounded up to a multiple of 1024, over the rows of the table."""
     bucket, ratio = 16 * sixteens, Fraction(tenths, 10)
     room = math.ceil(Fraction(rows, ranks) / bucket) * bucket
     slots = math.ceil(room * ratio / 1024) * 1024
@@ -111,7 +111,7 @@ def test_runtime_single_tiers_by_hand() -> None:
 
 @given(st.integers(1, 10**8), st.integers(1, 99), st.booleans())
 def test_runtime_never_needs_less_hbm_than_planned(rows: int, over: int, caching: bool) -> None:
-    """What the planner misses is missing in one direction only."""
+    """What TorchEasyRec's formula leaves out only ever makes it too low."""
     ratio = Fraction(over, 100)
     planned = tiers("torcheasyrec", rows, 512, ratio, caching)
     assert tiers("runtime", rows, 512, ratio, caching)[0] > planned[0]

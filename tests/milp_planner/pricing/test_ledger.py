@@ -246,7 +246,8 @@ USES = st.lists(st.integers(0, 3), min_size=3, max_size=3)
 
 @given(st.lists(st.tuples(USES, ROOMS), min_size=1, max_size=4))
 def test_moments_left_imply_the_others(moments: list[tuple[list[int], int]]) -> None:
-    """What fits at the moments left fits at all, and one is left; nothing is tighter by 1/200."""
+    """What fits at the kept moments fits at all, and at least one is kept; none is tighter by over
+    1/200."""
     use = {str(i): np.array(u) for i, (u, _) in enumerate(moments)}
     room = {str(i): (r, r + 1) for i, (_, r) in enumerate(moments)}
     left = binding(use, room)

@@ -27,7 +27,7 @@ def table(rows: int, **fields: object) -> Table:
 
 @given(st.integers(1, 5000), st.integers(1, 300))
 def test_torchrec_blocks_cover_the_table(rows: int, ranks: int) -> None:
-    """One shard a rank, equal blocks in front, together all rows."""
+    """One shard per rank, equal blocks first, all rows together."""
     split = torchrec_split(table(rows), ranks, BATCH)
     shards = np.repeat(split.rows, split.repeat)
     block = -(-rows // ranks)

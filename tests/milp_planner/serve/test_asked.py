@@ -74,7 +74,7 @@ VALUES = st.recursive(
 
 @given(document=st.dictionaries(st.sampled_from(PLACES), VALUES))
 def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
-    """Whatever a model says, nothing that reads files is called."""
+    """Whatever a model contains, no function that reads files is called."""
 
     def never(*arguments: Any, **_: Any) -> Any:
         raise AssertionError(f"a file is read: {arguments}")

@@ -112,7 +112,7 @@ _CELLS = st.text(alphabet='abc,0123456789-%/."\n #;éall', max_size=60)
 @given(_CELLS, st.booleans())
 @example("a,CACHING,\n", True)
 def test_no_text_is_a_traceback(csv: Path, text: str, headed: bool) -> None:
-    """Whatever stands in the file: rows, or BadInput with a sentence a row."""
+    """Any text gives rows, or BadInput with a sentence per row."""
     csv.write_text((HEAD + "\n" if headed else "") + text)
     try:
         rows = read_csv(csv)

@@ -16,7 +16,7 @@ _VALUES = st.one_of(st.none(), st.integers(1, 8))
 
 @given(st.lists(st.tuples(_VALUES, _VALUES, _VALUES), min_size=1, max_size=8), st.integers(1, 12))
 def test_the_profile_is_dolan_and_mores(values: list[tuple[Any, ...]], quarters: int) -> None:
-    """ρ(τ) counted out: problems with a plan within τ of the best, over problems with any plan."""
+    """ρ(τ) by counting: problems with a plan within τ of the best, over problems with any plan."""
     records = [
         record(axes={"hbm": i}, formulation=name, objective=value)
         if value is not None else failed(axes={"hbm": i}, formulation=name)

@@ -69,7 +69,7 @@ def test_a_fitted_profile_gives_the_times_back(name: str) -> None:
     scale=st.floats(0.01, 1000.0),
 )
 def test_a_made_up_curve_comes_back(truth: list[float], share: float, scale: float) -> None:
-    """Times computed forwards from x_eff give the same x_eff, whatever the units."""
+    """Times computed from an x_eff give the same x_eff, whatever the units."""
     hbm = 10**12
     link = int(hbm * share)
     points = [("HBM_ONLY", 1.0, scale, 0.0)]

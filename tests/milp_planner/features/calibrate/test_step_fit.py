@@ -75,7 +75,8 @@ def test_too_few_steps_are_not_fitted() -> None:
 
 @given(st.integers(0, 10**6))
 def test_no_coefficient_helps_by_being_moved(seed: int) -> None:
-    """The optimum over what is not negative: no small step along any coefficient is better."""
+    """The fit is the optimum over non-negative coefficients: moving any of them a little is no
+    better."""
     generator = np.random.default_rng(seed)
     terms, seconds = generator.uniform(0, 1, (12, 5)), generator.uniform(0.5, 2, 12)
     found, error = relative_fit(terms, seconds)

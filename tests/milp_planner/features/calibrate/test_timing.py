@@ -73,7 +73,7 @@ def test_the_order_repeats_with_the_seed() -> None:
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=5, max_size=30), st.floats(0.01, 100))
 def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scale: float) -> None:
-    """Scaling all times changes nothing; one wild round leaves the median among the others."""
+    """Scaling all times changes nothing, and one wild round does not move the median far."""
     plain = Sample("a", tuple(values), {})
     scaled = Sample("a", tuple(v * scale for v in values), {})
     assert scaled.spread == pytest.approx(plain.spread)

@@ -52,8 +52,8 @@ def planned() -> Plan:
 @settings(max_examples=10, deadline=None)
 @given(instance=small(), data=st.data())
 def test_every_point_is_the_optimum_and_certified(instance: Instance, data: st.DataObject) -> None:
-    """Plans are those of enumeration, no certificate claims more, the checker accepts each, and
-    more memory never costs more."""
+    """Every plan is optimal by enumeration, no certificate claims more, the checker accepts each,
+    and more memory never costs more."""
     tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     grid = certified_grid(instance, outcome, tier, EXTRAS, quick().certifying(), 0.0)

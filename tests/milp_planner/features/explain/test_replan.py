@@ -33,7 +33,7 @@ LIMITS = Settings(time_limit=60, workers=1)
 @settings(max_examples=4, deadline=None)
 @given(instance=small(max_tables=2), by=st.sampled_from(["tables", "bytes"]))
 def test_every_limit_is_the_optimum_within_it(instance: Instance, by: str) -> None:
-    """Objective and infeasibility at k moves, or b bytes, are those of enumeration."""
+    """Objective and infeasibility at k moves or b bytes are those of enumeration."""
     production = first_of_each(instance)
     assume(production is not None)
     assert production is not None

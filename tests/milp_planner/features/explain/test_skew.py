@@ -40,7 +40,7 @@ def curve(alpha: float, first: float) -> dict[str, object]:
 
 @given(alpha=st.floats(0.1, 2.0), power=powers)
 def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) -> None:
-    """As a histogram, as top ids and as a curve, Zipf's law to a power is Zipf's law."""
+    """Zipf's law to a power is Zipf's law, also as a histogram, as top ids and as a curve."""
     shares = zipf_shares(alpha).tolist()
     others = [
         {"kind": "zipf", "alpha": alpha},
@@ -61,7 +61,7 @@ def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) ->
 def test_bins_and_top_ids_follow_their_rows(
     counts: list[float], mass: list[float], power: float
 ) -> None:
-    """Row by row (p to the power over the sum of such); the changed statistics are valid ones."""
+    """Each row's share becomes p to the power, normalised; the changed statistics are valid."""
     size = min(len(counts), len(mass))
     whole = np.maximum(np.rint(np.array(counts[:size]) * 10), 1)
     share = np.array(mass[:size]) + 1e-3

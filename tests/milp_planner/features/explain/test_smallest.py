@@ -27,7 +27,7 @@ from tests.milp_planner.pricing.build import model as many
 @settings(max_examples=6, deadline=None)
 @given(instance=small(max_tables=3), data=st.data())
 def test_the_least_capacity_is_exact(instance: Instance, data: st.DataObject) -> None:
-    """One byte less misses the target, by enumeration; the least itself reaches it."""
+    """By enumeration, the least capacity reaches the target and one byte less does not."""
     tier = instance.resources[0].name
     target = data.draw(st.one_of(st.none(), st.integers(0, 30)))
     info = least_memory(instance, tier, quick(), target)
@@ -90,7 +90,7 @@ WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
 def test_the_fewest_machines_by_enumeration(
     hbm: int, ddr: int, rows: list[int], share: float
 ) -> None:
-    """Every number of machines up to the first that reaches the target is judged as it is.
+    """Every number of machines up to the first that reaches the target gets the right verdict.
 
     Machines of one rank; tables of 64 kB to 256 kB, whole, in HBM or in DDR; the target is a share
     of what three machines need.

@@ -27,7 +27,7 @@ EXTRAS = (-4, -1, 2, 6)
 @settings(max_examples=6, deadline=None)
 @given(instance=small(), data=st.data())
 def test_every_step_is_the_optimum_at_its_capacity(instance: Instance, data: st.DataObject) -> None:
-    """Objective, bound and infeasibility of every step are those of enumeration there."""
+    """Every step's objective, bound and infeasibility are those of enumeration."""
     tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, tier, EXTRAS, quick())

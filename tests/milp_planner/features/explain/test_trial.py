@@ -28,7 +28,7 @@ def _again(instance: Instance, seed: int) -> Instance:
 @settings(max_examples=25, deadline=None)
 @given(instance=small(max_tables=2), seed=st.integers(0, 999))
 def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: int) -> None:
-    """Same, changed or unfit, and the regret, are those of enumerating both Instances."""
+    """Verdict (same, changes or unfit) and regret are those of enumerating both Instances."""
     plan = truth(instance).placement
     assume(plan is not None)
     assert plan is not None
@@ -50,7 +50,7 @@ def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: i
 @settings(max_examples=25, deadline=None)
 @given(instance=small(max_tables=2), seed=st.integers(0, 999))
 def test_a_poor_plan_is_not_blamed_on_prices(instance: Instance, seed: int) -> None:
-    """At its own prices any plan is *same* or *open*: what beats it there is no change."""
+    """At its own prices any plan is *same* or *open*: a better plan there is not due to prices."""
     plan = first_of_each(instance)
     assume(plan is not None and value_of(instance, plan) is not None)
     assert plan is not None

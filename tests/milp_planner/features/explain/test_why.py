@@ -143,7 +143,7 @@ def test_unknown_tables_and_empty_plans_are_refused() -> None:
 @settings(max_examples=12, deadline=None)
 @given(instance=small())
 def test_a_swap_is_a_real_plan(instance: Instance) -> None:
-    """A swap's objective is the check's; one option of one shard gets the best place there is."""
+    """A swap's objective is the check's; an option with a single shard gets the best place."""
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     assert best is not None
@@ -168,7 +168,8 @@ def test_a_swap_is_a_real_plan(instance: Instance) -> None:
 @settings(max_examples=60, deadline=None)
 @given(instance=small(), data=st.data())
 def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataObject) -> None:
-    """Objective and shortages of a swap, computed from loads taken apart, are the whole check's."""
+    """A swap's objective and shortages, computed from partial loads, are those of the whole
+    check."""
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     option = data.draw(st.integers(0, instance.num_options - 1))

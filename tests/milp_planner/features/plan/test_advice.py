@@ -33,7 +33,7 @@ LIMITS = Settings(time_limit=60, workers=1)
 def test_memory_is_the_least_with_that_usable_part(
     tier: str, usable: int, percent: object, dense: int, own: int, further: int
 ) -> None:
-    """A memory of that size has the usable part asked for; one byte less has not."""
+    """This memory leaves the usable part asked for; one byte less does not."""
     held = {"hbm_percent": percent, "ddr_percent": percent, "dense_parameter_bytes": dense,
             "hbm_bytes": further, "ddr_bytes": further}  # fmt: skip
     model = Model.from_dict(builders.model(builders.table()))

@@ -32,7 +32,7 @@ def test_a_plan_refutes_floating_point_alone() -> None:
 
 @given(bounds, st.integers(0, 9))
 def test_no_valid_bound_is_larger(known: list[LowerBound], objective: int) -> None:
-    """Of bounds at most the objective none is above the one chosen."""
+    """No bound that is at most the objective exceeds the chosen one."""
     valid = [c for c in known if c.bound <= objective]
     found = best_bound(known, objective)
     assert all(found is not None and c.bound <= found.bound for c in valid)

@@ -93,7 +93,7 @@ def test_what_is_not_certified_as_near_is_no_answer(
 def test_a_changed_byte_anywhere_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
-    """Of the entry: one bit turned, or its end cut off, is as if there were none."""
+    """An entry with one bit turned, or its end cut off, counts as absent."""
     compiled = compile_for(*inputs, "step_time")
     path = entry(kept)
     good = path.read_bytes()
@@ -161,7 +161,8 @@ def other(value: Any) -> Any:
 def test_a_changed_field_of_the_inputs_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
-    """Any field of model, cluster or constraints: another question, or none that can be asked."""
+    """Changing any field of model, cluster or constraints is another question, or an invalid
+    one."""
     documents = [copy.deepcopy(each.to_dict()) for each in inputs]
     of = data.draw(st.integers(0, 2))
     if of == 2:  # a new constraint

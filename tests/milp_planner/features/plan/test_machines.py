@@ -34,8 +34,8 @@ WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
     rows=st.lists(st.integers(1, 5), min_size=2, max_size=3),
 )  # fmt: skip
 def test_the_number_is_the_least_with_a_plan(hbm: int, ddr: int, rows: list[int]) -> None:
-    """Machines of one rank; tables of 64 kB to 320 kB, whole, in HBM or in DDR. Three machines do
-    whatever any number does."""
+    """Machines of one rank; tables of 64 kB to 320 kB, whole, in HBM or in DDR. If three machines
+    are not enough, no number is."""
     read = model(*({"rows": 250 * n, "constraints": WHOLE} for n in rows), **SMALL)
     site = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB", interconnect=None)
     linked = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB")

@@ -49,7 +49,7 @@ def test_a_table_on_its_way_counts_twice() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_capacity_is_exceeded_on_the_way(data: st.DataObject) -> None:
-    """Before, during (old and new at once) and after each step everything fits."""
+    """Everything fits before, during (old and new place at once) and after each step."""
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
     ranks = st.lists(st.integers(0, 1), min_size=len(sizes), max_size=len(sizes))
     before, after = data.draw(ranks), data.draw(ranks)

@@ -39,7 +39,7 @@ def test_a_thinned_stream_keeps_its_shape() -> None:
 @given(st.integers(1, 600), st.integers(0, 50), st.data())
 @settings(max_examples=60)
 def test_scattered_ids_are_a_permutation(rows: int, seed: int, data: st.DataObject) -> None:
-    """Every id once, and the known ids where they belong."""
+    """Every id occurs once, and known ids keep their places."""
     first = data.draw(st.lists(st.integers(0, rows - 1), max_size=min(rows, 6), unique=True))
     ids = scattered(np.arange(rows), rows, seed, first)
     assert sorted(ids.tolist()) == list(range(rows))

@@ -50,14 +50,14 @@ def check(shape: Shape, batches: list[list[int]], ids: list[int]) -> None:
 def test_every_batch_equals_the_oracle(
     shape: Shape, batches: list[list[int]], ids: list[int]
 ) -> None:
-    """Same hits, evictions, write-backs, losses and contents after every batch."""
+    """Hits, evictions, write-backs, losses and contents agree after every batch."""
     check(shape, batches, ids)
 
 
 @given(SHAPES, st.integers(0, 2**32), st.floats(0.3, 2))
 @settings(max_examples=40)
 def test_long_runs_equal_the_oracle(shape: Shape, seed: int, skew: float) -> None:
-    """A hundred skewed batches, so that scores grow old."""
+    """A hundred skewed batches, in which scores grow old."""
     generator = np.random.default_rng(seed)
     weights = np.arange(1, 41) ** -skew
     batches = [
@@ -70,7 +70,7 @@ def test_long_runs_equal_the_oracle(shape: Shape, seed: int, skew: float) -> Non
 @given(st.integers(40, 150), st.integers(0, 2**32), st.booleans())
 @settings(max_examples=20)
 def test_batches_that_replace_many_equal_the_oracle(slots: int, seed: int, frequency: bool) -> None:
-    """Large buckets of a cache that give up tens of rows at a time, then one by one."""
+    """Large buckets of a cache lose tens of rows at a time, then one by one."""
     generator = np.random.default_rng(seed)
     weights = np.arange(1, 401) ** -0.6
     batches = [
@@ -83,7 +83,7 @@ def test_batches_that_replace_many_equal_the_oracle(slots: int, seed: int, frequ
 @given(SHAPES, BATCHES, st.integers(2, 4))
 @settings(max_examples=40)
 def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], ranks: int) -> None:
-    """A table split over ranks does what its ranks would do alone."""
+    """A table split over ranks behaves like one table per rank."""
     keys = np.arange(40)
     together = Tiers(shape, keys, keys % ranks, ranks)
     alone = [Tiers(shape, keys) for _ in range(ranks)]

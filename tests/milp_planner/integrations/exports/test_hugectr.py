@@ -73,7 +73,7 @@ def test_by_hand() -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10_000))
 def test_there_and_back(cost_model: str, seed: int) -> None:
-    """Read back, a plan is the same placement on the same Instance, at the same cost."""
+    """A plan that is read back has the same placement on the same Instance at the same cost."""
     planned, on = model(cost_model, seed % 3), cluster(3, 2)
     plan = random_plan(seed, planned, on)
     pins = exports.read(exports.write(plan, "hugectr"), "hugectr", planned)
@@ -140,7 +140,7 @@ def text(**changes: Any) -> str:
     ],
 )
 def test_what_hugectr_refuses(given: str, sentence: str) -> None:
-    """One sentence: where, what was found, what is allowed."""
+    """One sentence says where, what was found and what is allowed."""
     with pytest.raises(BadInput, match=sentence):
         exports.read(given, "hugectr", model(sizes=SIZES[:2]))
 

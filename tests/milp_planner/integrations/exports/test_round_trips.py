@@ -37,7 +37,7 @@ def _of_kind(plan: Plan, kind: str) -> dict[str, PinSpec]:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_torchrec(seed: int) -> None:
-    """TorchRec's JSON holds type, mode, load factor, width and ranks of TorchRec tables."""
+    """TorchRec's JSON keeps type, mode, load factor, width and ranks of TorchRec tables."""
     plan = plans.random_plan(seed, on=plans.cluster(2, 4))
     back = exports.read(exports.write(plan, "torchrec"), "torchrec", plan.model)
     assert back == _of_kind(plan, "torchrec")
@@ -46,7 +46,7 @@ def test_torchrec(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_dynamicemb(seed: int) -> None:
-    """The table options hold mode, exact ratio and routing rule of dynamicemb tables."""
+    """The table options keep mode, exact ratio and routing rule of dynamicemb tables."""
     plan = plans.random_plan(seed)
     back = exports.read(exports.write(plan, "dynamicemb"), "dynamicemb", plan.model)
     assert back == _of_kind(plan, "dynamicemb")
@@ -55,7 +55,7 @@ def test_dynamicemb(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_tzrec(seed: int) -> None:
-    """The fragment holds type and mode of TorchRec tables, ratio of dynamicemb tables."""
+    """The fragment keeps type and mode of TorchRec tables, and the ratio of dynamicemb tables."""
     plan = plans.random_plan(seed)
     dynamic = _of_kind(plan, "dynamicemb")
     if any(pin.mode == "HOST_ONLY" for pin in dynamic.values()):
@@ -73,7 +73,7 @@ def test_tzrec(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_dlrmv4(seed: int) -> None:
-    """The environment holds mode and sharding type of every table."""
+    """The environment keeps mode and sharding type of every table."""
     plan = plans.random_plan(seed, *STATIC)
     if any(t.sharding_type == "grid_shard" for t in plan.tables):
         with pytest.raises(BadInput, match="grid_shard"):
