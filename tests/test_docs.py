@@ -1,4 +1,4 @@
-"""Documents say what the code does: snippets run, links lead somewhere, tables are generated."""
+"""Documents agree with the code: snippets run, links lead somewhere, tables are generated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
 def test_python_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Python a reader would copy works as it stands, on a small model."""
+    """Python that a reader would copy works unchanged, on a small model."""
     (tmp_path / "model.yaml").write_text(MODEL.replace("items", "item_id"))
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     (tmp_path / "today.csv").write_text(
@@ -45,7 +45,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_results_table_is_generated() -> None:
-    """README's figures are those of the newest stored result, not typed."""
+    """README's figures are those of the newest stored result and are not typed."""
     from benchmarks import readme_table
 
     assert readme_table.main(["--check"]) == 0, "run: python benchmarks/readme_table.py"
@@ -54,7 +54,7 @@ def test_the_results_table_is_generated() -> None:
 
 
 def test_readme_names_the_commands_make_runs() -> None:
-    """`make demo` and `make test` also stand there as raw lines."""
+    """README also has the commands of `make demo` and `make test` as raw lines."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for line in ("make demo", "make test", "-m pip install .\n", "-m pip install -e '.[test]'",
                  "-m pytest"):  # fmt: skip
@@ -66,7 +66,7 @@ _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTIL
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_commands_shown_exist(page: Path) -> None:
-    """Every command line in a code block names a command that there is, and options it takes."""
+    """Every command line in a code block names an existing command and options that it takes."""
     from docs.generate.cli import parameters
     from milp_planner.cli.main import COMMANDS
 
@@ -81,7 +81,7 @@ def test_commands_shown_exist(page: Path) -> None:
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    """What `make site` does: links, anchors and every name in the Python reference resolve."""
+    """`make site` works: links, anchors and every name in the Python reference resolve."""
     pytest.importorskip("mkdocstrings", reason="the docs extra is not installed")
     pytest.importorskip("material", reason="the docs extra is not installed")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
@@ -97,7 +97,8 @@ _FOREIGN = ("torchrec/", "tzrec/", "planner/", "distributed/")
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_source_files_named_exist(page: Path) -> None:
-    """Every Python file that a page names is there, whole or from one of the packages."""
+    """Every Python file that a page names exists, by its full path or within one of the
+    packages."""
     for named in _SOURCE.findall(page.read_text("utf-8")):
         places = (ROOT / named, ROOT / "milp_planner" / named, ROOT / "formulations" / named)
         if not named.startswith(_FOREIGN):

@@ -1,4 +1,4 @@
-"""No module imports itself through others, when types alone are left out."""
+"""No module imports itself through others, imports for types aside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Imports that run when the module does: not those for types, nor those inside functions."""
+    """Imports that run with the module: neither those for types nor those inside functions."""
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
@@ -33,7 +33,7 @@ def imports(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def graph(known: dict[str, Path]) -> nx.DiGraph:
-    """Module -> the modules that it imports."""
+    """Each module with the modules that it imports."""
     found = nx.DiGraph()
     for name, file in known.items():
         for node in imports(ast.parse(file.read_text("utf-8")).body):
@@ -47,7 +47,7 @@ def graph(known: dict[str, Path]) -> nx.DiGraph:
 
 
 def test_no_module_imports_itself_through_others() -> None:
-    """Of the packages' modules."""
+    """This holds for all modules of the packages."""
     found = graph(modules(ROOT))
     assert found.number_of_edges() > 500
     circles = [sorted(c) for c in nx.strongly_connected_components(found) if len(c) > 1]
@@ -55,7 +55,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 def test_a_circle_is_found(tmp_path: Path) -> None:
-    """Of two modules; not where one imports the other for types only."""
+    """A circle of two modules is found, but not if one imports the other for types only."""
     package = tmp_path / "formulations"
     package.mkdir()
     (package / "one.py").write_text("from formulations import two\n")

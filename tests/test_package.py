@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("milp_planner", "formulations", "cuda_routing", "scenarios")
-#: What is data of a package, not source (byte code and editors' files are neither).
+#: Suffixes of a package's data (byte code and editors' files are neither data nor source).
 DATA = {".yaml", ".yml", ".csv", ".json", ".cu", ".cuh", ".h", ".cpp", ".j2", ".html", ".css",
         ".js", ".md", ".typed"}  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_no_data_file_has_an_unknown_suffix() -> None:
 
 
 def test_torch_is_never_a_core_dependency(wheel: zipfile.ZipFile) -> None:
-    """A plain install pulls no torch."""
+    """A plain install does not install torch."""
     metadata = next(n for n in wheel.namelist() if n.endswith("/METADATA"))
     lines = wheel.read(metadata).decode().splitlines()
     core = [x for x in lines if x.startswith("Requires-Dist:") and "extra ==" not in x]

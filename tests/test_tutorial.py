@@ -1,4 +1,4 @@
-"""The tutorial runs as it stands."""
+"""The tutorial runs unchanged."""
 
 from __future__ import annotations
 

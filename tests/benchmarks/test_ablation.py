@@ -1,4 +1,4 @@
-"""The ablation: its pairs, that every switch fits the search, and that a run can be resumed."""
+"""The ablation: its pairs, whether every switch fits the search, and resuming a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def row(
 
 
 def test_seeds_are_averaged_before_instances() -> None:
-    """Plans 10% and 30% dearer on one instance, none on the other: 10% ± 10%, gaps likewise."""
+    """Plans 10% and 30% dearer on one instance and equal on the other average 10% ± 10%; gaps
+    alike."""
     base = parts.BASE.name
     rows = [
         row(base, "a", 0, 100, 100), row(base, "a", 1, 100, 100), row(base, "b", 0, 100, 50),
@@ -40,7 +41,7 @@ def test_seeds_are_averaged_before_instances() -> None:
 
 
 def test_a_plan_that_is_not_found_counts_as_the_whole_gap() -> None:
-    """Lost plans are counted, and are no pair of plans to compare."""
+    """A lost plan is counted, but makes no pair of plans to compare."""
     base = parts.BASE.name
     (effect,) = table.effects([row(base, "a", 0, 100, 100), row("x", "a", 0, None, 90)])
     assert (effect.plan, effect.lost, effect.gap) == ({}, 1, {"a": 100.0})
@@ -48,19 +49,20 @@ def test_a_plan_that_is_not_found_counts_as_the_whole_gap() -> None:
 
 
 def test_solves_of_different_searches_are_no_pairs() -> None:
-    """What was solved before a change is not compared with what was solved after it."""
+    """A solve from before a change is not compared with one from after it."""
     rows = [row(parts.BASE.name, "a", 0, 100, 100, "old"), row("x", "a", 0, 110, 100, "new")]
     assert table.effects(rows) == []
 
 
 def test_what_was_not_measured_is_said() -> None:
-    """A part without a row is named below the table."""
+    """The note below the table names a part that has no row."""
     assert table.table([], ["x", "y"]).endswith("\nNot measured yet (2): x, y.")
 
 
 @pytest.mark.parametrize("name", run.SETS)
 def test_every_switch_fits_the_search(name: str) -> None:
-    """What is replaced is there, settings are allowed, names are unique, all is put back."""
+    """The attributes it replaces exist, its settings are allowed, names are unique, and it restores
+    all."""
     before, variants = conductor.Part, run.SETS[name]()
     for variant in variants:
         registry.get("auto").check(variant.options)
@@ -71,7 +73,7 @@ def test_every_switch_fits_the_search(name: str) -> None:
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second call solves only what the first left out; counted solves repeat."""
+    """The second call solves only what the first left out; solves counted in work repeat."""
     write_instance(two_modes(), tmp_path / "one.json")
     output = tmp_path / "rows.jsonl"
 

@@ -1,4 +1,5 @@
-"""The stand-alone checker and ``verify`` end alike (benchmarks/proofs/agree.py, in short)."""
+"""The stand-alone checker and ``verify`` reach the same verdict (benchmarks/proofs/agree.py, in
+short)."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 #: Instances of forged outcomes.
 WITH = {"oA2": "B", "oC2": "B", "repro_packdos_out": "repro_packdos_inst"}
-#: What the two say of files that name their instance's fingerprint, where they differ: ``verify``
-#: alone derives the tables beside the outcome, and the prices, which it cannot of another version.
+#: Exit codes of checker and ``verify`` for files with a right fingerprint, where the two differ:
+#: only ``verify`` derives tables and prices, and it cannot derive the prices of another version.
 ONLY_VERIFY = {"r3_question": (0, 3)}
 
 
@@ -30,14 +31,14 @@ def load() -> ModuleType:
 
 
 def test_on_changed_files() -> None:
-    """Exit codes are the same; every code but that of too long certificates is among them."""
+    """Both exit with the same code; every code except 3 (too long certificates) occurs."""
     found, differ = load().tried(400, 10, seed=7)
     assert differ == []
     assert min(found["0"], found["1"], found["2"]) > 10
 
 
 def corpus() -> list[tuple[Path, Path | None]]:
-    """Forged and damaged plans and outcomes, with the instances of the latter."""
+    """Forged and damaged plans and outcomes, each outcome with its instance."""
     found = [f for f in (DATA / "forged").glob("*.json") if "inst" not in f.stem and f.stem != "B"]
     found += (DATA / "bad-files").glob("[op]*.json")
     plans = [json.loads(f.read_text()).get("format") == "milp-planner-plan/1" for f in found]
@@ -50,7 +51,7 @@ needs_shared = pytest.mark.skipif(not DATA.is_dir(), reason="needs ../shared/dat
 
 @needs_shared
 def test_on_forged_and_damaged_files() -> None:
-    """On each of them; all are refused, for their fingerprints are of another kind at least."""
+    """Both refuse every file, at least because its fingerprints are of another kind."""
     assert len(corpus()) > 30
     both = load().both
     for path, instance in corpus():
@@ -62,7 +63,7 @@ def test_on_forged_and_damaged_files() -> None:
 def test_on_the_same_with_their_fingerprints_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is wrong besides with them: the two differ only in what ``verify`` alone looks at."""
+    """With right fingerprints, the two differ only in what ``verify`` alone looks at."""
     monkeypatch.setattr(checker, "MOST_STEPS", 10**6)  # one of them takes more than the limit
     agree, said = load(), dict[str, tuple[int, int]]()
     for path, instance in corpus():

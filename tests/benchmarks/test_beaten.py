@@ -1,4 +1,4 @@
-"""Counting rows that a plan of the same inputs beats (benchmarks/suites/beaten.py)."""
+"""Counting rows that another plan for the same inputs beats (benchmarks/suites/beaten.py)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def load() -> ModuleType:
 
 
 def test_rows_are_beaten_by_plans_for_another_objective() -> None:
-    """auto's total of 9 by a plan for the step time that has 8, greedy's too, as a baseline; not by
-    a plan of other inputs, nor by one as good."""
+    """A step-time plan whose total is 8 beats auto's and greedy's total of 9; a plan for other
+    inputs, or one that is equally good, beats nothing."""
     plan = {"objective": 5, "objectives": {"total": 8, "step_time": 5}}
     rows = rows_of(
         [

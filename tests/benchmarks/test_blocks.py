@@ -1,4 +1,4 @@
-"""Generated blocks of pages are what the stored results say, and pages agree with each other."""
+"""Generated blocks of pages match the stored results, and pages agree with each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITERS = sorted({script for p in PAGES for script, _ in _BLOCK.findall(p.read_t
 
 
 def rows(page: Path, column: str) -> dict[str, str]:
-    """A column of the tables in a page's generated blocks, by the column ``instance``."""
+    """One column of the tables in a page's generated blocks, by the column ``instance``."""
     found: dict[str, str] = {}
     for _, block in _BLOCK.findall(page.read_text("utf-8")):
         head: list[str] = []
@@ -31,20 +31,21 @@ def rows(page: Path, column: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("script", WRITERS)
 def test_blocks_are_up_to_date(script: str) -> None:
-    """``--check`` of the script that a block names finds nothing to write."""
+    """The script that a block names, called with ``--check``, finds nothing to write."""
     command = [sys.executable, str(ROOT / script), "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"run: python {script}\n{done.stderr}"
 
 
 def test_there_are_blocks_to_check() -> None:
-    """The pattern finds the scripts of the pages this is about."""
+    """The pattern finds the scripts of the pages that this test is about."""
     assert {"benchmarks/readme_table.py", "benchmarks/torchrec-gap/table.py",
             "benchmarks/ladder/plot.py", "benchmarks/rebuild/table.py"} <= set(WRITERS)  # fmt: skip
 
 
 def test_an_instance_has_one_plan_on_all_pages() -> None:
-    """Against TorchRec and in the rebuild's table, an instance has the same plan, to the digit."""
+    """The page against TorchRec and the rebuild's table show the same plan of an instance, to the
+    digit."""
     here = rows(ROOT / "docs" / "against-torchrec.md", "ours ms: best")
     there = rows(ROOT / "benchmarks" / "rebuild" / "README.md", "plan now")
     both = here.keys() & there.keys()
@@ -53,7 +54,7 @@ def test_an_instance_has_one_plan_on_all_pages() -> None:
 
 
 def test_prose_does_not_retell_the_tables() -> None:
-    """On the page against TorchRec no plan of an instance stands in the text beside its table."""
+    """The text of the page against TorchRec repeats no plan that its table shows."""
     page = (ROOT / "docs" / "against-torchrec.md").read_text("utf-8")
     prose = _BLOCK.sub("", page)
     assert not re.findall(r"`\d+x\d+_s\d+[^`]*`[^.]*\d+\.\d+ ms", prose)

@@ -12,13 +12,14 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "critical-path"
 
 
 def test_the_page_is_current() -> None:
-    """The block of the page is what the newest result says."""
+    """The page's block shows the newest result."""
     script: dict[str, Any] = run_path(str(FOLDER / "run.py"))
     assert script["main"](["page", "--check"]) == 0
 
 
 def test_what_the_page_claims() -> None:
-    """100 models; TorchRec's figure to 1e-6; never above TorchRec's own plan under it."""
+    """100 models: our figure equals TorchRec's to 1e-6 and never exceeds that of TorchRec's own
+    plan."""
     models = stored(FOLDER / "results")["models"]
     assert len(models) == 100
     for model in models:

@@ -15,12 +15,12 @@ def _check(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_page_and_figure_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command that derives the page's numbers and figure would change nothing."""
+    """The command that writes the page's numbers and the figure would change nothing."""
     assert _check(monkeypatch) == 0
 
 
 def test_what_is_out_of_date_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A number typed into a block, a figure of other numbers, and a lost figure are noticed."""
+    """The check notices a number typed into a block, an outdated figure, and a missing one."""
     text = page.PAGE.read_text(encoding="utf-8")
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     page.PAGE.write_text(text.replace("326.1 GiB", "326 GiB"), encoding="utf-8")
@@ -35,7 +35,7 @@ def test_what_is_out_of_date_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_bars_are_the_needs_of_the_page() -> None:
-    """Each bar's parts sum to the need in the table, to the rounding of all."""
+    """The parts of each bar sum to the need in the table, up to rounding."""
     needs = page.blocks()["needs"]
     for label, parts in page.bars():
         name, codec = label.split("\n")

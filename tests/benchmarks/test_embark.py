@@ -1,4 +1,5 @@
-"""Published lists beside other planners: what counts as a loss, and a short run of everything."""
+"""Published table lists beside other planners: what counts as a loss, and a short run of all
+cases."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tests.formulations.examples import two_modes
 
 
 def row(case: str, ours: int, certified: int, **others: int | None) -> dict[str, Any]:
-    """A stored case with the plans of others, None where one found none."""
+    """A stored case with the other planners' plans; None where a planner found none."""
     auto = {"objective": ours, "bound": certified, "certified": certified, "status": "feasible",
             "seconds": 1.0}  # fmt: skip
     found = {name.replace("_", "-"): {"objective": value, "bound": None, "status": "feasible"}
@@ -26,7 +27,8 @@ def row(case: str, ours: int, certified: int, **others: int | None) -> dict[str,
 
 
 def test_losses_are_named_and_counted() -> None:
-    """A cheaper plan of another is a loss with its size; a dearer one and none are counted."""
+    """Another planner's cheaper plan is a loss, named with its size; a dearer or missing plan is
+    counted."""
     rows = [
         row("a_1x8", 100, 100, CP_SAT=90, HiGHS=110),
         row("b_1x8", 100, 95, CP_SAT=100, HiGHS=None),
@@ -39,7 +41,7 @@ def test_losses_are_named_and_counted() -> None:
 
 
 def test_a_higher_bound_of_a_solver_is_named() -> None:
-    """Also where the plans are the same."""
+    """A solver's bound above auto's is named even if both have the same plan."""
     one = row("a_1x8", 100, 90, CP_SAT=100)
     one["planners"]["CP-SAT"]["bound"] = 99
     said = page.overview({"date": "2026-01-01", "cores": 2}, [one])
@@ -47,7 +49,7 @@ def test_a_higher_bound_of_a_solver_is_named() -> None:
 
 
 def test_the_trivial_bound_is_one() -> None:
-    """The mean of the cheapest options, or the largest shard, is never above the optimum."""
+    """The mean of the cheapest options, or the largest shard, never exceeds the optimum."""
     instance = two_modes()
     best = brute_force(instance).objective
     found = solve(instance, "auto", Settings(time_limit=10))
@@ -56,7 +58,7 @@ def test_the_trivial_bound_is_one() -> None:
 
 @pytest.mark.slow
 def test_the_short_form_runs(shared_data: Path) -> None:
-    """Every small case prints a line, and nothing is stored."""
+    """The short form prints a line for every small case and stores nothing."""
     script = Path(run.__file__)
     before = sorted(page.RESULTS.iterdir())
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`make figures` runs what is not done yet, in order, and notes when and at which commit."""
+"""`make figures` runs the pages that are not done yet, in order, and notes date and commit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A checkout with two pages; the second fails until there is a file named ready."""
+    """A checkout with two pages; the second fails until a file named ready exists."""
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "figures.yaml").write_text("""
 - {page: a.md, minutes: 2, run: ["sh -c 'echo a >> log'"]}
@@ -31,7 +31,7 @@ def measured(root: Path, commit: str) -> list[int]:
 
 
 def test_a_failure_ends_it_and_the_next_run_goes_on_there(root: Path) -> None:
-    """What was done is not repeated at the same commit, and is at another."""
+    """A page that is done is not run again at the same commit, but is at another one."""
     assert measured(root, "one") == [0, 1]
     assert set(Figures(root, "one").known) == {"a.md"}
     (root / "ready").touch()
@@ -42,7 +42,7 @@ def test_a_failure_ends_it_and_the_next_run_goes_on_there(root: Path) -> None:
 
 
 def test_date_commit_and_duration_are_kept(root: Path) -> None:
-    """Of a page that is done; the table has both pages."""
+    """They are stored for a page that is done; the table lists both pages."""
     measured(root, "one")
     found = Figures(root, "two")
     assert found.known["a.md"]["commit"] == "one" and found.known["a.md"]["seconds"] >= 0
@@ -53,14 +53,14 @@ def test_date_commit_and_duration_are_kept(root: Path) -> None:
 
 
 def test_what_is_not_given_is_left_out() -> None:
-    """A placeholder without a value leaves the page out; with one it is filled in."""
+    """A page whose placeholder has no value is left out; a given value is filled in."""
     step = Step("a.md", ("run {today}", "read {printout}"))
     assert step.commands({"today": "now", "printout": None}) is None
     assert step.commands({"today": "now", "printout": "p"}) == ["run now", "read p"]
 
 
 def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """It shows the commands of the pages asked for, and how long they take."""
+    """It shows the commands of the requested pages and how long they take."""
     assert figures.main(["--list", "--only", "README"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("== README.md (") and " min)" in lines[0]

@@ -1,4 +1,4 @@
-"""The ladder's measuring tools: memory of a whole process tree, and the slope of growth."""
+"""The ladder's measuring tools: memory of a whole process tree, and the exponents of growth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_proc
 def test_memory_of_a_child_counts() -> None:
-    """80 MiB held by a grandchild are seen; the process itself stays far below."""
+    """A grandchild's 80 MiB are counted, although the process itself stays far below that."""
     watch = import_module("watch").watch
     found = watch([sys.executable, "-c", _PARENT.format(_HOLD.format(2))], 1000, 60)
     assert found.ended == "done"
@@ -37,7 +37,7 @@ def test_memory_of_a_child_counts() -> None:
 
 @needs_proc
 def test_above_the_cap_is_killed() -> None:
-    """More resident than allowed ends the whole tree, and says why."""
+    """If resident memory exceeds the cap, the whole tree is killed, and the result says why."""
     watch = import_module("watch").watch
     found = watch([sys.executable, "-c", _PARENT.format(_HOLD.format(100))], 70, 60)
     assert found.ended == "memory"
@@ -46,7 +46,7 @@ def test_above_the_cap_is_killed() -> None:
 
 @needs_proc
 def test_too_long_is_killed() -> None:
-    """Past its time a run is ended, and says why; what it printed is kept."""
+    """A run past its time is killed, and the result says why; its output is kept."""
     watch = import_module("watch").watch
     code = "import time; print('begun', flush=True); time.sleep(100)"
     found = watch([sys.executable, "-c", code], 1000, 3)
@@ -54,7 +54,8 @@ def test_too_long_is_killed() -> None:
 
 
 def test_growth_finds_the_exponents() -> None:
-    """Times of tables · ranks^0.5 give back 1 and 0.5; a run that never got there is left out."""
+    """Times of tables · ranks^0.5 give the exponents 1 and 0.5; a run that never got there is
+    ignored."""
     growth = import_module("curves").growth
     rows = [
         {"tables": t, "ranks": n, "trace": [[0.1, None, 990, ""], [t * n**0.5, 1000, 990, ""]]}
@@ -69,7 +70,7 @@ def test_growth_finds_the_exponents() -> None:
 
 
 def test_the_page_shows_the_newest_result() -> None:
-    """The tables of docs/scale.md are generated from what is stored, not typed."""
+    """The tables of docs/scale.md are generated from the stored result, not typed."""
     plot = import_module("plot")
     tables = plot.tables(stored(FOLDER / "results"))
     message = "run: python benchmarks/ladder/plot.py"

@@ -1,4 +1,5 @@
-"""The law of the tiers: profiles hold the fit, prices the published times, the page both."""
+"""The law of the tiers: profiles hold the fitted numbers, which price the published times; the page
+shows both."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ UNEXPLAINED: dict[str, str] = {}
     "name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "gb200", "mi350x"]
 )
 def test_profiles_hold_the_fitted_numbers(name: str) -> None:
-    """What the command fits is what stands in the files, carried over or not."""
+    """The files hold what the command fits, also in profiles that carry over another's numbers."""
     measured_on_a10 = name in ("a10", "torchrec-default")
     fit = law.fit_a10() if measured_on_a10 else law.fit_h100()
     profile = load_profile(name)
@@ -28,7 +29,7 @@ def test_profiles_hold_the_fitted_numbers(name: str) -> None:
 
 
 def test_every_published_time_is_priced() -> None:
-    """All thirteen within 10%, or listed with the reason."""
+    """All thirteen are priced within 10%, or listed with the reason."""
     points = law.points()
     assert len(points) == 13
     for point in points:
@@ -36,5 +37,5 @@ def test_every_published_time_is_priced() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """Fit, published times and prices side by side on docs/pricing.md are those of this code."""
+    """docs/pricing.md shows the fit, the published times and the prices that this code computes."""
     assert update(law.PAGE, law.blocks(), check=True) == 0

@@ -1,4 +1,4 @@
-"""The ledger against live tensors: cases, counting, pages."""
+"""The memory benchmark (ledger against live tensors): its cases, its counting, its pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.pages import stored, update
 
 
 def test_the_page_shows_the_newest_result() -> None:
-    """Of all the cases that the benchmark has today."""
+    """The page shows the newest result of every case that the benchmark has now."""
     result = stored(HERE / "results")
     assert [Case(**each["case"]) for each in result["cases"]] == cases()
     assert [Case(**each["case"]) for each in result["held_out"]] == held_out()
@@ -19,7 +19,8 @@ def test_the_page_shows_the_newest_result() -> None:
 
 @pytest.mark.parametrize("case", cases() + held_out(), ids=lambda case: case.name)
 def test_ids_are_as_even_as_the_model_says(case: Case) -> None:
-    """Each row-wise shard gets the same number, or one more where that is no whole number."""
+    """Every row-wise shard gets the same number of ids; if they do not divide, some get one
+    more."""
     ids, block = case.ids(), case.rows // case.ranks
     assert len(ids) == case.samples * case.length
     loads = [sum(i // block == rank for i in ids) for rank in range(case.ranks)]
@@ -28,13 +29,13 @@ def test_ids_are_as_even_as_the_model_says(case: Case) -> None:
 
 
 def test_held_out_cases_are_others() -> None:
-    """None is among those that the ledger was corrected with, nor differs in ranks alone."""
+    """No held-out case equals one that corrected the ledger, apart from ranks and rows."""
     known = {case._replace(ranks=0, rows=0) for case in cases()}
     assert not known & {case._replace(ranks=0, rows=0) for case in held_out()}
 
 
 def test_the_entries_of_a_case_by_hand() -> None:
-    """Two pooled tables of 8192 × 32 floats, one on each rank; 512 samples of 8 ids a rank."""
+    """Two pooled tables of 8192 × 32 floats, one on each rank; 512 samples of 8 ids per rank."""
     found = predicted(Case("pooled", "table_wise"))
     rows, ids, bags = 8192 * 32 * 4, 2 * 512 * 8 * 8, 2 * 512 * 32 * 4
     assert found["constructed"] == {"weights": rows}
@@ -47,7 +48,7 @@ def test_the_entries_of_a_case_by_hand() -> None:
 
 
 def test_errors_by_hand() -> None:
-    """Predicted over measured, at a moment and at the fullest ones, which may differ."""
+    """Predicted over measured, at one moment and at the two fullest moments, which may differ."""
     moments = ("forward_exchange", "dense_part", "backward_exchange", "update")
     case = {
         "measured": {
@@ -63,7 +64,8 @@ def test_errors_by_hand() -> None:
 
 
 def test_a_tensor_counts_until_it_is_freed() -> None:
-    """Views add nothing; what only autograd holds still counts; a moment keeps its most."""
+    """Views add nothing; a tensor that only autograd holds still counts; a moment keeps its
+    maximum."""
     torch = pytest.importorskip("torch")
     from benchmarks.memory.live import Live
 
@@ -73,7 +75,7 @@ def test_a_tensor_counts_until_it_is_freed() -> None:
         first = torch.zeros(1000, requires_grad=True)
         view = first[:10]
         held = first * 2.0
-        squared = held * held  # keeps held
+        squared = held * held  # autograd keeps held
         del held, view
         assert live.now() == {"all": 3 * 4000}
         del squared

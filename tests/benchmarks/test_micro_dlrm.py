@@ -32,7 +32,7 @@ def test_the_published_vectors() -> None:
 
 
 def plain_hash(key: int, seed: int, rows: int) -> int:
-    """The same in Python's integers: wrapped to signed 64 bits after every product."""
+    """The same hash in Python's integers, wrapped to signed 64 bits after every product."""
 
     def wrap(value: int) -> int:
         return (value + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -45,7 +45,7 @@ def plain_hash(key: int, seed: int, rows: int) -> int:
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=20), st.sampled_from(SEEDS))
 def test_the_hash_is_signed(keys: list[int], seed: int) -> None:
-    """Against big integers; int32 ids hash as int64 ones."""
+    """It equals the hash in big integers; int32 ids get the same rows as int64 ids."""
     found = hashed(torch.tensor(keys), seed, 2_000_000).tolist()
     assert found == [plain_hash(key, seed, 2_000_000) for key in keys]
     narrow = torch.tensor([key % 2**31 for key in keys], dtype=torch.int32)
@@ -53,7 +53,7 @@ def test_the_hash_is_signed(keys: list[int], seed: int) -> None:
 
 
 def test_seeds_send_an_id_to_different_rows() -> None:
-    """Hardly any of a thousand ids meets itself under another seed; rows are even."""
+    """Hardly any of a thousand ids gets the same row under another seed; rows are hit evenly."""
     ids = torch.arange(1000)
     rows = [hashed(ids, seed, 2_000_000) for seed in SEEDS]
     assert (rows[0] == rows[1]).sum() + (rows[1] == rows[2]).sum() < 3
@@ -90,7 +90,7 @@ def test_flops_and_bytes_by_hand() -> None:
 
 @pytest.mark.parametrize("model", [Dram(SMALL, 8), Resident()], ids=["dram", "resident"])
 def test_forward_is_the_formula(model: MicroDlrm) -> None:
-    """Against plain indexing and matrix products; parts in their order."""
+    """It equals plain indexing and matrix products; the parts come in their order."""
     (dense, ids), marks = batch(model, 3, 20), []
     found = model(dense, ids, [torch.arange(20)] * model.features, marks.append)
     rows = [t.weight[r] for t, r in zip(model.tables(), model.rows(ids), strict=True)]
@@ -108,7 +108,7 @@ def test_forward_is_the_formula(model: MicroDlrm) -> None:
 
 @pytest.mark.parametrize("model", [Dram(SMALL, 8), Resident()], ids=["dram", "resident"])
 def test_training_moves_the_rows_that_were_looked_up(model: MicroDlrm) -> None:
-    """One step: those rows and no others, by about the learning rate, and the MLPs."""
+    """One step moves the looked-up rows and no others, by about the learning rate, and the MLPs."""
     probe = training_probe("t", model, 20)
     drawn = probe.prepare(5)
     before = [p.detach().clone() for p in model.parameters()]
@@ -128,7 +128,8 @@ def test_training_moves_the_rows_that_were_looked_up(model: MicroDlrm) -> None:
 
 
 def test_a_seed_a_round() -> None:
-    """Rounds draw different ids, the same round the same; of the published range."""
+    """Different rounds draw different ids, equal rounds equal ones, all from the published
+    range."""
     model = Dram(SMALL, 8)
     first, again, other = (batch(model, number) for number in (1, 1, 2))
     assert torch.equal(first[1][0], again[1][0]) and not torch.equal(first[1][0], other[1][0])
@@ -138,7 +139,7 @@ def test_a_seed_a_round() -> None:
 
 
 def test_regimes() -> None:
-    """10 GB/s and 100 Gflop/s: the ridge lies at ten operations a byte."""
+    """10 GB/s and 100 Gflop/s: the ridge lies at ten operations per byte."""
     top = Ceilings(10e9, 100e9)
     assert (top.roof(1), top.roof(100)) == (10e9, 100e9)
     assert top.regime(1e9, 1e9, 0.125) == ("memory", 0.8)
@@ -175,7 +176,8 @@ def a_machine_like_the_m1() -> dict[str, Any]:
 
 
 def test_every_claim_can_hold_and_fail() -> None:
-    """The M1's figures fulfil all six; each measurement that differs breaks its own."""
+    """The M1's figures fulfil all six claims; each changed measurement breaks the claim it belongs
+    to."""
     good = a_machine_like_the_m1()
     assert [claim["holds"] for claim in claims(good)] == [True] * 6
     for index, change in enumerate((
@@ -192,7 +194,7 @@ def test_every_claim_can_hold_and_fail() -> None:
 
 
 def test_what_the_reasons_are_made_of() -> None:
-    """A straight line is no distance from itself; MLPs twice as wide; both ceilings."""
+    """A straight line has distance 0 from itself; MLPs twice as wide; both ceilings."""
     good = a_machine_like_the_m1()
     assert line_error(good) == pytest.approx(0.0, abs=1e-12)
     assert mlp_growth(good) == pytest.approx(1.1 / 1.05 - 1)
@@ -200,7 +202,7 @@ def test_what_the_reasons_are_made_of() -> None:
 
 
 def test_forward_probes_time_their_parts() -> None:
-    """Every part of a step is on the clock."""
+    """The clock covers every part of a step."""
     ticks = iter(range(10**6))
     probe = forward_probe("f", Dram(SMALL, 8), 16)
     sample = measure([probe], 1, lambda: float(next(ticks)))["f"]

@@ -1,4 +1,4 @@
-"""Blocks of pages: replaced whole, and nothing else touched."""
+"""Blocks of pages are replaced whole, and the text around them is not touched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ text
 
 
 def test_only_the_named_block_changes() -> None:
-    """Text around the block and other blocks stay; the marks too, so a second run finds them."""
+    """Surrounding text and other blocks stay, and so do the marks, so that a second run finds
+    them."""
     new = replaced(PAGE, {"one: a.py": r"\1 new"})
     assert new == PAGE.replace("old\n\nlines", r"\1 new")
     assert replaced(new, {"one: a.py": "old\n\nlines"}) == PAGE
@@ -41,13 +42,14 @@ def test_only_the_named_block_changes() -> None:
     ],
 )
 def test_a_page_without_the_block_is_refused(page: str, said: str) -> None:
-    """A lost, doubled or open mark is told, and the text of the next block is not swallowed."""
+    """A missing, doubled or unclosed mark is reported, and the next block's text is not lost."""
     with pytest.raises(ValueError, match=said):
         replaced(page, {"one: a.py": "new"})
 
 
 def test_check_writes_nothing(tmp_path: Path) -> None:
-    """``check`` says by its code whether the page is up to date; without it the page is written."""
+    """With ``check``, the exit code says whether the page is up to date; without it, the page is
+    written."""
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     assert update(page, {"two": "3"}, check=True) == 1
@@ -57,7 +59,7 @@ def test_check_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_newest_result_is_that_of_the_last_date(tmp_path: Path) -> None:
-    """Of a folder the last name counts, of a file that file."""
+    """Given a folder, the file with the last name counts; given a file, that file."""
     for day in ("2026-01-09", "2025-12-31"):
         (tmp_path / f"{day}.json").write_text(json.dumps({"date": day}))
     assert stored(tmp_path)["date"] == "2026-01-09"

@@ -24,7 +24,7 @@ PROFILE = load_profile("torchrec-default").model_copy(update={"step": TRUTH})
 
 
 def test_no_held_out_step_was_fitted() -> None:
-    """Widths, skews and optimizers differ, and no table of one set is in the other."""
+    """Widths, skews and optimizers differ, and no table is in both sets."""
     fitted = draw_steps(FITTED, STEPS, most=2**27, moved=2**24)
     held = draw_steps(HELD_OUT, COUNT, most=2**27, moved=2**24, seed=SEED)
     assert not set(FITTED.dims) & set(HELD_OUT.dims)
@@ -38,7 +38,8 @@ SPEC = StepSpec((StepTable(9_000, 48, 5, 0.7), StepTable(70_000, 24, 1, 0.3)), 7
 
 
 def test_a_step_is_predicted_by_the_prices_of_its_tables() -> None:
-    """The parts of a step whose machine is known, by hand; without a step model no dense part."""
+    """By hand: the parts of a step on a known machine; without a step model there is no dense
+    part."""
     lookup, update = table_seconds(TRUTH, SPEC)
     assert TRUTH.batch is not None
     assert predicted(SPEC, PROFILE) == {
@@ -50,7 +51,7 @@ def test_a_step_is_predicted_by_the_prices_of_its_tables() -> None:
 
 
 def row(**times: float) -> dict[str, Any]:
-    """A step that took so many times what is predicted, part by part."""
+    """A step whose parts took these multiples of the predicted times."""
     said = predicted(SPEC, PROFILE)
     parts = {part: (times[part] * said[part],) * 4 for part in said}
     seconds = tuple(map(sum, zip(*parts.values(), strict=True)))
@@ -58,7 +59,8 @@ def row(**times: float) -> dict[str, Any]:
 
 
 def test_errors_are_of_sums_of_parts() -> None:
-    """Half the predicted time: 100% too much; a part that is right leaves only its own out."""
+    """Half the predicted time is an error of 100%; a part that is right does not hide the
+    others."""
     halves = row(lookup=0.5, update=0.5, dense=0.5)
     late = row(lookup=2.0, update=1.0, dense=1.0)
     figures = prediction_figures

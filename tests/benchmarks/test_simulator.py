@@ -1,4 +1,4 @@
-"""The simulator's benchmark pages: two kinds of stored results, and the sentences on plans."""
+"""The simulator's benchmark pages: two kinds of stored results, and the table of plans."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchmarks.simulator.table import HERE, PAGE, blocks, ends, plans_table
 
 
 def test_the_page_shows_the_newest_results() -> None:
-    """Of each kind its own newest file; a stored plan is no stored timing."""
+    """Each kind has its own newest file; a stored plan is not taken for a stored timing."""
     result = stored(HERE / "results", "*-[0-9][0-9].json")
     assert {"rows", "gather_ratio"} <= set(result["cases"][0])
     assert update(PAGE, blocks(result), check=True) == 0, (
@@ -16,13 +16,13 @@ def test_the_page_shows_the_newest_results() -> None:
 
 
 def test_seeds_that_differ_show_both_ends() -> None:
-    """One number where all seeds agree."""
+    """Both ends are shown if seeds differ, and one number if all agree."""
     assert ends({"predicted": 2.0, "simulated": [3.0, 1.0, 2.0]}, 1, 1) == "2.0 → 1.0 … 3.0"
     assert ends({"predicted": 2048, "simulated": [2048, 2050]}, 1024, 1) == "2.0 → 2.0"
 
 
 def test_a_plan_without_caches_or_host_rows_has_dashes() -> None:
-    """What a plan does not have is not shown as zero."""
+    """A plan's missing figures are dashes, not zeros."""
     same = {"predicted": 1 << 30, "simulated": [1 << 30]}
     case = {
         "model": "m", "cluster": "c", "skew": None, "hit": {"tables": 0}, "exchange": same,

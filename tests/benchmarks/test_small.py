@@ -20,7 +20,7 @@ def _script() -> dict[str, Any]:
 
 
 def answers(*given: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Answers from status, objective, bound and, where given, seconds to the proof."""
+    """Answers made from status, objective, bound and, if given, seconds to the proof."""
     keys = ("status", "objective", "bound", "proved")
     return [dict(zip(keys, (*one, None)[:4], strict=True)) for one in given]
 
@@ -43,13 +43,14 @@ def answers(*given: tuple[Any, ...]) -> list[dict[str, Any]]:
 def test_worse_by_one_counts(
     script: dict[str, Any], auto: tuple[Any, ...], cpsat: tuple[Any, ...], what: list[str]
 ) -> None:
-    """A plan above, a bound below, or none where the other has one; what is equal is not worse.
+    """Worse is a higher plan, a lower bound, or none where the other has one; equal is not worse.
     Proofs may take half as long again."""
     assert script["worse"](answers(auto), answers(cpsat)) == what
 
 
 def test_medians_count(script: dict[str, Any]) -> None:
-    """One bad run of three is chance; times count where ``cpsat`` proves with every seed."""
+    """One bad run of three is ignored; times count if ``cpsat`` proves the optimum with every
+    seed."""
     good, bad = ("optimal", 7, 7, 1.0), ("feasible", 8, 6)
     assert script["worse"](answers(good, bad, good), answers(good, good, good)) == []
     assert script["worse"](answers(bad, bad, good), answers(good, good, good)) == [
@@ -59,7 +60,7 @@ def test_medians_count(script: dict[str, Any]) -> None:
 
 
 def test_thirty_that_differ(script: dict[str, Any]) -> None:
-    """Thirty priced instances of 8 to 20 tables on 4 to 8 ranks, all objectives, kinds of place."""
+    """Thirty priced instances: 8 to 20 tables, 4 to 8 ranks, every objective and kind of place."""
     made = dict(script["instances"](None))
     assert len(made) == 30
     assert all(8 <= i.num_tables <= 20 and 4 <= i.num_ranks <= 8 for i in made.values())
@@ -74,7 +75,7 @@ def test_a_run_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What is stored is not asked again, other settings are refused, and the summary counts."""
+    """Stored answers are not computed again, other settings are refused, and the summary counts."""
     folder, output = tmp_path / "in", tmp_path / "out.json"
     folder.mkdir()
     write_instance(two_modes(), folder / "two.json")

@@ -1,4 +1,4 @@
-"""Batches that hypothesis draws for every parity test, and their outcome in plain Python."""
+"""Batches that hypothesis draws for every parity test, and their result in plain Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def call(self) -> dict[str, Any]:
-        """Keywords of bucketize for this batch."""
+        """Keyword arguments of bucketize for this batch."""
         return self.options
 
 
@@ -93,7 +93,7 @@ def _boundaries(draw: st.DrawFn, rule: Rule, ranks: int) -> list[int] | None:
 
 
 def by_hand(case: Case, route: Any) -> dict[str, np.ndarray]:
-    """Bucketize with Python lists: one list a (rank, row), filled key by key."""
+    """Bucketize with Python lists: one list per (rank, row), filled key by key."""
     p, rows = case.features.ranks, case.lengths.size
     cells: list[list[tuple[int, int, int]]] = [[] for _ in range(p * rows)]
     i = 0
@@ -116,7 +116,7 @@ def by_hand(case: Case, route: Any) -> dict[str, np.ndarray]:
 
 
 def assert_equal(found: Bucketized, expected: Any) -> None:
-    """Every field the same, bit for bit and in dtype."""
+    """Every field is the same, bit for bit and in dtype."""
     for name in FIELDS:
         left, right = getattr(found, name), getattr(expected, name)
         assert (left is None) == (right is None), name

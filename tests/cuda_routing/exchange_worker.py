@@ -1,4 +1,4 @@
-"""What each process of the exchange tests does (spawned processes import it)."""
+"""What each process of the exchange tests does (spawned processes import this module)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BLOCKS = 1000
 
 
 def batch_of(rank: int, ranks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lengths, keys and weights of one rank's batch; ranks differ in size, the last has none."""
+    """Lengths, keys and weights of one rank's batch; ranks differ in size, and the last has no
+    keys."""
     generator = np.random.default_rng([rank, ranks])
     rows = 0 if rank and rank == ranks - 1 else FEATURES * (5 + rank)
     lengths = generator.integers(0, 9, size=rows)
@@ -27,12 +28,12 @@ def batch_of(rank: int, ranks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def row_of(keys: np.ndarray) -> np.ndarray:
-    """Embedding row of a key, [K, DIM], computed instead of stored."""
+    """A key's embedding row, [K, DIM], computed instead of stored."""
     return keys[:, None] * np.array([1.0, 2.0, -1.0, 0.5]) + np.arange(DIM)
 
 
 def run(rank: int, ranks: int, folder: str) -> None:
-    """Entry of a process: exchange, check against one process that knows all batches."""
+    """A process's entry point: exchange, and compare with one process that knows all batches."""
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks
     )
@@ -76,7 +77,7 @@ def check_exchange(rank: int, ranks: int, rule: Rule) -> None:
 
 
 def check_round_trip(rank: int, ranks: int, rule: Rule, *, dedup: bool) -> None:
-    """Rows looked up by their owners come back to the lookups that asked, and gradients return."""
+    """Rows return from their owners to the lookups that asked for them, and gradients go back."""
     keys = batch_of(rank, ranks)[1]
     result = bucketized(rank, ranks, rule, dedup=dedup)
     received = exchange(result)

@@ -1,4 +1,4 @@
-"""Balance: hand-computed loads, the adversarial cases and their thresholds."""
+"""Balance: loads computed by hand, and adversarial cases with their thresholds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_rank_loads_with_tail_and_blocks() -> None:
 
 
 def test_continuous_tail_of_a_zipf_equals_key_by_key() -> None:
-    """The ranges of a large Zipf table fall on blocks as its single keys would."""
+    """The key ranges of a large Zipf table load the blocks as its single keys would."""
     rows, ranks = 300_000, 7
     weights = np.arange(1, rows + 1) ** -1.1
     exact = np.bincount(
@@ -49,7 +49,7 @@ def test_gini_equals_its_definition(counts: list[int]) -> None:
 
 
 def test_measures_of_one_rank_taking_all() -> None:
-    """All on one of four ranks: max/mean 4, Gini 3/4, max/min infinite."""
+    """One of four ranks takes everything: max/mean 4, Gini 3/4, max/min infinite."""
     result = Balance(Rule.ROUNDROBIN, np.array([0.0, 1.0, 0.0, 0.0]), 1.0)
     assert result.max_over_mean == 4
     assert result.gini == pytest.approx(0.75)
@@ -69,13 +69,13 @@ def test_strided_keys_are_spread_by_both_hashes(ranks: int, rule: Rule) -> None:
 
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_strided_keys_all_hit_one_rank_under_roundrobin(ranks: int) -> None:
-    """The same keys under roundrobin load one rank with everything."""
+    """Under roundrobin the same keys all go to one rank."""
     result = balance(strided(50_000 * ranks, ranks, 1), ranks, Rule.ROUNDROBIN)
     assert result.max_over_mean == pytest.approx(ranks)
 
 
 def test_remapped_keys_of_another_world_size() -> None:
-    """Keys one rank of 16 owned (remapped to 8) load one rank again, unless hashed."""
+    """Keys that one of 16 ranks owned all go to one rank of 8 again, unless hashed."""
     keys = np.arange(5, 50_000 * 16, 16)
     found = balances(sample(keys), 8, [1, 2, 3])
     assert found[Rule.ROUNDROBIN].max_over_mean == pytest.approx(8)
@@ -100,7 +100,7 @@ def test_uniform_is_even_under_every_rule() -> None:
 
 
 def test_unknown_rows_leave_continuous_out() -> None:
-    """Without the number of rows, continuous is not judged, and refused when asked for."""
+    """Without the number of rows, continuous is left out, and refused if asked for."""
     load = histogram([1, 2, 3], [1, 1, 2])
     assert Rule.CONTINUOUS not in balances(load, 2)
     with pytest.raises(RoutingError, match="rows"):

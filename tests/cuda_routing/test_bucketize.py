@@ -1,4 +1,4 @@
-"""The public entry: a batch by hand, dispatch, de-duplication, gradients and refusals."""
+"""The public entry point: a batch by hand, dispatch, de-duplication, gradients and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU = ["numpy", "numba", "torch"]
 
 
 def need(backend: str) -> None:
-    """Skip where a backend's package is absent."""
+    """Skip the test if a backend's package is missing."""
     if backend != "numpy":
         pytest.importorskip(backend)
 
@@ -45,7 +45,7 @@ def test_by_hand(backend: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.sampled_from(CPU))
 def test_backends_agree(case: Case, backend: str) -> None:
-    """Every backend gives the same through the public entry."""
+    """Every backend gives the same result through the public entry point."""
     need(backend)
     found = bucketize(case.lengths, case.keys, weights=case.weights, positions=True,
                       backend=backend, **case.call)  # fmt: skip
@@ -56,7 +56,7 @@ def test_backends_agree(case: Case, backend: str) -> None:
 
 @pytest.mark.parametrize("ranks", [4, 8])
 def test_strided_batch_is_spread_by_hashes_only(ranks: int) -> None:
-    """50,000 keys congruent mod P: one rank under roundrobin, (max − min)/mean < 0.3 hashed."""
+    """50,000 keys congruent mod P: roundrobin loads one rank; hashed, (max − min)/mean < 0.3."""
     keys = np.arange(50_000, dtype=np.int64) * ranks + 1
     for rule, even in (
         ("roundrobin", False),
@@ -70,7 +70,7 @@ def test_strided_batch_is_spread_by_hashes_only(ranks: int) -> None:
 
 @pytest.mark.parametrize("backend", CPU)
 def test_no_rows_and_many_ranks(backend: str) -> None:
-    """An empty batch and 1,500 ranks are ordinary."""
+    """An empty batch and 1,500 ranks work like any other."""
     need(backend)
     empty = bucketize([], [], num_features=3, ranks=5, backend=backend)
     assert (empty.lengths.size, empty.keys.size, empty.permute.size) == (0, 0, 0)
@@ -94,7 +94,7 @@ def test_uint64_keys(backend: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.sampled_from(CPU))
 def test_dedup_sends_each_key_once(case: Case, backend: str) -> None:
-    """Keys a (rank, feature) are different, and every input finds its own."""
+    """Each (rank, feature) gets distinct keys, and every input finds its own key."""
     need(backend)
     found = bucketize(case.lengths, case.keys, dedup=True, backend=backend, **case.call)
     plain = bucketize(case.lengths, case.keys, backend="numpy", **case.call)
@@ -111,7 +111,7 @@ def test_dedup_sends_each_key_once(case: Case, backend: str) -> None:
 
 
 def test_dedup_by_hand() -> None:
-    """Five lookups of three keys: three are sent, 40% is saved."""
+    """Of five lookups three distinct keys are sent, which saves 40%."""
     found = bucketize([3, 2], [6, 3, 6, 3, 6], num_features=1, ranks=2, dedup=True)
     assert found.keys.tolist() == [6, 3]
     assert found.lengths.tolist() == [1, 1]
@@ -141,7 +141,7 @@ def test_tensors_come_back_as_tensors() -> None:
 
 @pytest.mark.parametrize("backend", ["auto", "numba", "torch"])
 def test_gradients_flow_through_weights(backend: str) -> None:
-    """The gradient of each weight is that of its moved copy."""
+    """Each weight gets the gradient of its moved copy."""
     torch = pytest.importorskip("torch")
     weights = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     found = bucketize(torch.tensor([3]), torch.tensor([1, 2, 5]), num_features=1, ranks=2,
@@ -153,7 +153,7 @@ def test_gradients_flow_through_weights(backend: str) -> None:
 
 
 def test_gradients_of_shared_rows_add_up() -> None:
-    """Rows fetched once and used by several lookups collect all their gradients."""
+    """A row that several lookups share collects all their gradients."""
     torch = pytest.importorskip("torch")
     found = bucketize(torch.tensor([4]), torch.tensor([8, 3, 8, 8]), num_features=1, ranks=2,
                       dedup=True)  # fmt: skip
@@ -163,7 +163,7 @@ def test_gradients_of_shared_rows_add_up() -> None:
 
 
 def test_auto_leaves_small_batches_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handful of keys does not wait for a compiler, a large batch does."""
+    """A few keys do not wait for the compiler; a large batch does."""
     monkeypatch.delitem(sys.modules, "cuda_routing.numba_path", raising=False)
     monkeypatch.setitem(choose_cpu.__globals__, "have_numba", lambda: True)
     assert choose_cpu("auto", 10) == "numpy"
@@ -171,7 +171,7 @@ def test_auto_leaves_small_batches_to_numpy(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_forced_backends_that_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forced backend that cannot run says what is missing."""
+    """A forced backend that cannot run says which package is missing."""
     monkeypatch.setitem(choose_cpu.__globals__, "have_numba", lambda: False)
     with pytest.raises(BackendUnavailable, match="pip install"):
         bucketize([1], [1], num_features=1, ranks=1, backend="numba")
@@ -196,7 +196,7 @@ def test_forced_backends_that_are_absent(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_refusals(arguments: dict[str, object], words: str) -> None:
-    """Each wrong argument is named in the sentence."""
+    """The error names each wrong argument."""
     options: dict[str, object] = {"lengths": [3], "keys": [1, 2, 3], "num_features": 1, "ranks": 2}
     with pytest.raises(RoutingError, match=words):
         bucketize(**(options | arguments))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Recycled memory: reused once nothing refers to it, never before, never beyond the limit."""
+"""Recycled memory is reused once nothing refers to it, never earlier and never beyond the limit."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BIG = SMALLEST // 8 + 5
 
 
 def address(array: np.ndarray) -> int:
-    """Where the array's memory begins."""
+    """The address at which the array's memory begins."""
     return int(array.__array_interface__["data"][0])
 
 
 def test_dropped_memory_is_used_again() -> None:
-    """The second array lies where the first was, with its own type and size."""
+    """The second array gets the first one's memory, with its own type and size."""
     pool = Pool()
     first = pool.empty(BIG, np.int64)
     place = address(first)
@@ -39,7 +39,7 @@ def test_dropped_memory_is_used_again() -> None:
     "keep", [lambda a: a[5:], lambda a: a.view(np.uint8), lambda a: a.reshape(1, -1)]
 )
 def test_views_hold_the_memory(keep: object) -> None:
-    """As long as any view lives, the memory is not handed out."""
+    """While any view lives, its memory is not handed out again."""
     pool = Pool()
     first = pool.empty(BIG, np.int64)
     place, view = address(first), keep(first)  # type: ignore[operator]
@@ -50,7 +50,7 @@ def test_views_hold_the_memory(keep: object) -> None:
 
 
 def test_tensors_hold_the_memory() -> None:
-    """So does a torch tensor made from it, and a view of the tensor."""
+    """A torch tensor made from the array, or a view of that tensor, also keeps the memory."""
     torch = pytest.importorskip("torch")
     pool = Pool()
     tensor = torch.from_numpy(pool.empty(BIG, np.int64))[3:].view(-1)
@@ -64,7 +64,7 @@ def test_tensors_hold_the_memory() -> None:
 
 
 def test_zeros_are_zero_on_used_memory() -> None:
-    """Memory full of other values comes back cleared."""
+    """Reused memory that held other values is cleared."""
     pool = Pool()
     first = pool.empty(BIG, np.int64)
     first[:] = -1
@@ -77,7 +77,7 @@ def test_zeros_are_zero_on_used_memory() -> None:
 
 
 def test_limit_and_small_arrays() -> None:
-    """No more than the limit is kept idle; small arrays are not kept at all."""
+    """Idle memory stays within the limit; small arrays are not kept at all."""
     pool = Pool(limit=8 * BIG + 100)
     both = [pool.empty(BIG, np.int64), pool.empty(BIG, np.int64)]
     both.clear()
@@ -90,7 +90,7 @@ def test_limit_and_small_arrays() -> None:
 
 
 def test_the_newest_memory_is_kept() -> None:
-    """What a changed batch size left behind makes room for what the new one needs."""
+    """Memory left from an old batch size makes room for that of the new one."""
     pool = Pool(limit=8 * 5 * BIG)
     old = [pool.empty(2 * BIG, np.int64) for _ in range(2)]
     old.clear()
@@ -102,7 +102,7 @@ def test_the_newest_memory_is_kept() -> None:
 
 
 def test_much_larger_memory_is_not_wasted() -> None:
-    """A request far smaller than what is idle gets memory of its own."""
+    """A request far smaller than the idle memory gets memory of its own."""
     pool = Pool()
     large = pool.empty(4 * BIG, np.int64)
     place = address(large)
@@ -130,7 +130,7 @@ def test_threads_never_share() -> None:
 
 
 def test_results_kept_across_calls_stay_what_they_were() -> None:
-    """Results of earlier batches are untouched by later ones."""
+    """Later batches do not overwrite results of earlier ones."""
     numba_path = pytest.importorskip("cuda_routing.numba_path")
     generator = np.random.default_rng(0)
     features = make_features(2, 6, 8, [1, 2])
@@ -146,7 +146,7 @@ def test_results_kept_across_calls_stay_what_they_were() -> None:
 
 
 def test_keep_idle_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The public switch frees what is idle."""
+    """The public switch frees idle memory."""
     monkeypatch.setattr(buffers, "POOL", Pool())
     buffers.POOL.empty(BIG, np.int64)
     assert buffers.POOL.idle_bytes() == 8 * BIG
@@ -155,7 +155,7 @@ def test_keep_idle_sets_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_limit_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An eighth of the memory, at most 4 GiB, and 512 MiB where it cannot be known."""
+    """An eighth of the memory, at most 4 GiB; 512 MiB if its size is unknown."""
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 20}
     monkeypatch.setattr(buffers.os, "sysconf", pages.__getitem__)
     assert buffers.default_limit() == 512 << 20

@@ -1,4 +1,4 @@
-"""The GPU path's host side, over the shim and over a driver that stands in for CUDA's."""
+"""The GPU path's host side, over the shim and over a stand-in for CUDA's driver."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ShimKernels:
         return self.zeros
 
     def capturing(self) -> bool:
-        """Whether a graph is being captured, as the test says."""
+        """Whether a graph is being captured, as the test sets it."""
         return self.capture
 
 
@@ -67,7 +67,7 @@ def kernels_for(case: Case) -> ShimKernels:
 @settings(max_examples=100, deadline=None)
 @given(batches(), st.booleans(), st.booleans())
 def test_equals_numpy(case: Case, extras: bool, permute: bool) -> None:
-    """Allocation, launch arguments and both paths together give the definition's result."""
+    """Allocation, launch arguments and both paths together give the NumPy result."""
     found = bucketize_with(
         kernels_for(case), torch.from_numpy(case.lengths), torch.from_numpy(case.keys),
         case.features, weights=torch.from_numpy(case.weights) if extras else None,
@@ -82,7 +82,8 @@ def test_equals_numpy(case: Case, extras: bool, permute: bool) -> None:
 
 @pytest.mark.parametrize(("keys", "kernels"), [(300, ["bucketize_once"]), (400, 3), (0, 0)])
 def test_small_batches_take_one_launch(keys: int, kernels: Any) -> None:
-    """Half of six resident blocks of 128 keys hold 300 keys, not 400; nothing needs no launch."""
+    """Of six resident blocks of 128 keys, half hold 300 keys but not 400; no keys need no
+    launch."""
     shim = ShimKernels(64, 64)
     lengths, values = torch.tensor([keys]), torch.arange(keys)
     bucketize_with(shim, lengths, values, make_features(1, 1, 4, 1))
@@ -90,7 +91,7 @@ def test_small_batches_take_one_launch(keys: int, kernels: Any) -> None:
 
 
 def test_weights_of_other_types_follow_the_permutation() -> None:
-    """Weights the kernels do not move are moved by index, in their own type."""
+    """Weights of a type that the kernels do not move are moved by index, in their own type."""
     weights = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     found = bucketize_with(
         ShimKernels(64, 64), torch.tensor([3]), torch.tensor([1, 2, 3]), make_features(1, 1, 2, 1),
@@ -110,7 +111,8 @@ def test_launches_use_the_given_stream() -> None:
 
 
 def test_two_thousand_ranks_ask_for_more_shared_memory() -> None:
-    """Launches beyond 48 KB of shared memory are allowed first, or the driver would refuse."""
+    """More than 48 KB of shared memory is requested first, or the driver would refuse the
+    launch."""
     keys = np.arange(300)
     features = make_features(1, 1, 2048, 1)
     tensors = torch.tensor([300]), torch.from_numpy(keys)
@@ -120,7 +122,7 @@ def test_two_thousand_ranks_ask_for_more_shared_memory() -> None:
 
 
 def test_tables_of_captured_graphs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule tables are forgotten when many others came by, unless a graph reads them."""
+    """Rule tables are dropped after many others, unless a graph reads them."""
     monkeypatch.setattr(cuda_path, "REMEMBERED_TABLES", 2)
     monkeypatch.setattr(cuda_path, "_TABLES", OrderedDict())
     monkeypatch.setattr(cuda_path, "_CAPTURED", {})
@@ -141,7 +143,7 @@ def test_driver_failures_are_named() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_no_driver_is_one_sentence() -> None:
-    """Without a driver the sentence says that the CPU path works."""
+    """Without a driver, the error says that the CPU path works."""
     with pytest.raises(BackendUnavailable, match="CPU path needs none"):
         Driver()
 
@@ -151,7 +153,7 @@ def test_no_driver_is_one_sentence() -> None:
 @settings(max_examples=100, deadline=None)
 @given(batches(longest=5000), st.booleans())
 def test_on_a_gpu(case: Case, once: bool) -> None:
-    """The real kernels on a real device equal the definition."""
+    """The real kernels on a real device equal the NumPy definition."""
     from cuda_routing.cuda_path import device_kernels
 
     kernels = device_kernels(0, 8 * case.keys.dtype.itemsize, 8 * case.lengths.dtype.itemsize)
@@ -170,7 +172,7 @@ def test_on_a_gpu(case: Case, once: bool) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("keys", [10_000, 3_000_000])
 def test_graph_capture(keys: int) -> None:
-    """A captured call replays on new keys, on the one-launch and on the tiled path."""
+    """A captured call replays on new keys, on the one-launch path and the tiled path."""
     lengths = torch.tensor([keys], device="cuda")
     values = torch.arange(keys, device="cuda")
     bucketize(lengths, values, num_features=1, ranks=8)  # uploads the tables

@@ -11,7 +11,7 @@ from cuda_routing.errors import RoutingError
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 1.05, 1.8])
 def test_zipf_tail_masses_equal_the_plain_sum(alpha: float) -> None:
-    """Every evenly spread range of ids holds what adding its keys one by one gives."""
+    """Every evenly spread range of ids has the share that its keys add up to."""
     rows = 500_000
     load = zipf(rows, alpha)
     weights = np.arange(1, rows + 1, dtype=np.float64) ** -alpha
@@ -31,7 +31,7 @@ def test_zipf_small_table_is_exact() -> None:
 
 
 def test_zipf_shuffled_keeps_shares_and_moves_ids() -> None:
-    """Shuffling scatters distinct ids inside the table and leaves the shares alone."""
+    """Shuffling gives rows other ids of the table, all distinct, and keeps their shares."""
     plain, mixed = zipf(1000, 1.2), zipf(1000, 1.2, shuffle_seed=1)
     np.testing.assert_allclose(plain.shares, mixed.shares)
     assert sorted(mixed.keys.tolist()) == list(range(1000))
@@ -64,7 +64,7 @@ def test_sample_counts_lookups() -> None:
 
 
 def test_after_dedup_matches_a_simulation() -> None:
-    """Expected distinct keys of a batch agree with drawing batches."""
+    """The expected number of distinct keys of a batch agrees with drawn batches."""
     load, lookups = zipf(2000, 1.1), 5000
     kept, share = after_dedup(load, lookups)
     generator = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_after_dedup_matches_a_simulation() -> None:
 
 
 def test_after_dedup_of_one_lookup_changes_nothing() -> None:
-    """A batch of one lookup has nothing to de-duplicate, in the tail as well."""
+    """A batch of one lookup has nothing to de-duplicate, in the tail either."""
     load = zipf(10**7, 1.05)
     kept, share = after_dedup(load, 1)
     assert share == pytest.approx(1.0)

@@ -26,7 +26,7 @@ def test_there_are_three_pages() -> None:
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_snippets_run(snippet: str) -> None:
-    """What a reader would copy works."""
+    """Code that a reader would copy works."""
     for package in ("torch", "torchrec"):
         if f"import {package}\n" in snippet or f"from {package}." in snippet:
             pytest.importorskip(package)
@@ -35,14 +35,14 @@ def test_snippets_run(snippet: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Relative links name files."""
+    """Relative links lead to files."""
     text = page.read_text(encoding="utf-8")
     for target in LINK.findall(text):
         assert "://" in target or (page.parent / target).exists(), target
 
 
 def test_hot_key_table_is_what_the_command_prints() -> None:
-    """The four rows of the hot-key table come out of the report."""
+    """The report gives the four rows of the hot-key table."""
     text = (ROOT / "docs" / "routing" / "which-rule.md").read_text(encoding="utf-8")
     info = route_report(["zipf:1.8:49332"], 8)
     for rule, found in info.balances.items():
@@ -53,7 +53,7 @@ def test_hot_key_table_is_what_the_command_prints() -> None:
 
 
 def test_speed_tables_are_generated() -> None:
-    """The figures of the speed page are those of the newest stored result, not typed."""
+    """The figures of the speed page come from the newest stored result and are not typed."""
     command = [sys.executable, str(ROOT / "benchmarks" / "routing" / "tables.py"), "--check"]
     done = subprocess.run(command, check=False)
     assert done.returncode == 0, "run: python benchmarks/routing/tables.py"

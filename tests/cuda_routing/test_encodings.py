@@ -32,13 +32,13 @@ NARROW = ("dense", "shifted", "strided", "negative")
 
 @pytest.fixture(scope="module")
 def items() -> np.ndarray:
-    """Items of a batch of two features, the first ones the most popular."""
+    """The items of a batch of two features, the first ones the most popular."""
     generator = np.random.default_rng(3)
     return np.minimum(generator.geometric(0.001, LOOKUPS), ITEMS) - 1
 
 
 def routed(keys: Any, ranks: int, rule: Rule, **options: Any) -> Any:
-    """Two features of equal bags, blocks of a table of a million rows."""
+    """Two features of equal bags, with the block size of a table of a million rows."""
     lengths: Any = np.full(BAGS, LOOKUPS // BAGS, np.int64)
     if not isinstance(keys, np.ndarray):
         import torch
@@ -53,7 +53,7 @@ def routed(keys: Any, ranks: int, rule: Rule, **options: Any) -> Any:
 @pytest.mark.parametrize("rule", list(Rule))
 @pytest.mark.parametrize("name", list(ENCODINGS))
 def test_every_lookup_arrives_and_comes_back(name: str, rule: Rule, items: np.ndarray) -> None:
-    """Under any encoding each bag keeps its length, and rows come back to who asked for them."""
+    """Under any encoding each bag keeps its length, and rows return to the lookups that asked."""
     keys = ENCODINGS[name](items)
     found = routed(keys, 7, rule)
     assert found.lengths.reshape(7, -1).sum(0).tolist() == [LOOKUPS // BAGS] * BAGS
@@ -67,7 +67,7 @@ def test_every_lookup_arrives_and_comes_back(name: str, rule: Rule, items: np.nd
 
 @pytest.mark.parametrize("name", list(ENCODINGS))
 def test_deduplication_saves_the_same(name: str, items: np.ndarray) -> None:
-    """Which items repeat does not depend on how they are written."""
+    """Which items repeat does not depend on how their keys are encoded."""
     dense = routed(items, 7, Rule.HASH_ROUNDROBIN, dedup=True)
     found = routed(ENCODINGS[name](items), 7, Rule.HASH_ROUNDROBIN, dedup=True)
     assert found.traffic == dense.traffic
@@ -84,7 +84,8 @@ def test_hashed_rules_spread_every_encoding(name: str, rule: Rule) -> None:
 
 
 def test_roundrobin_spreads_only_some() -> None:
-    """Dense keys are even under roundrobin; a stride that the ranks divide sends all to one."""
+    """Dense keys are even under roundrobin; a stride divisible by the ranks sends all to one
+    rank."""
     spread = {
         name: balance(sample(ENCODINGS[name](np.arange(ITEMS))), 8, "roundrobin").max_over_mean
         for name in ("dense", "shifted", "strided")
@@ -100,7 +101,7 @@ def test_roundrobin_spreads_only_some() -> None:
 @pytest.mark.parametrize("rule", list(Rule))
 @pytest.mark.parametrize("name", NARROW)
 def test_width_and_sign_of_the_type(name: str, rule: Rule, ranks: int, items: np.ndarray) -> None:
-    """int32 and int64, signed and unsigned: the same owners where the definition says so."""
+    """int32 and int64, signed and unsigned, have the same owners where the definition says so."""
     keys = ENCODINGS[name](items)
     block = block_size_of(1 << 20, ranks)
 
@@ -123,7 +124,7 @@ def test_width_and_sign_of_the_type(name: str, rule: Rule, ranks: int, items: np
 
 @pytest.mark.parametrize("rule", list(Rule))
 def test_local_keys_of_a_narrow_type(rule: Rule, items: np.ndarray) -> None:
-    """A key inside the table is stored as the same number in either width."""
+    """A key inside the table gets the same local key in either width."""
     wide = local_keys(items, 7, rule, block_size=1000)
     narrow = local_keys(items.astype(np.int32), 7, rule, block_size=1000)
     assert narrow.dtype == np.int32

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_processes_equal_one_process(ranks: int, tmp_path: Path) -> None:
-    """Keys, lengths, weights, rows and gradients, for every rule, with and without dedup."""
+    """Keys, lengths, weights, rows and gradients agree, for every rule, with and without dedup."""
     from tests.cuda_routing.exchange_worker import run
 
     torch.multiprocessing.spawn(run, args=(ranks, str(tmp_path)), nprocs=ranks)
@@ -40,7 +40,7 @@ def test_group_by_feature_by_hand() -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
-    """A batch for another number of ranks, arrays, and rows without keys are refused."""
+    """Refused are a batch for another number of ranks, arrays, and rows without keys."""
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1
     )

@@ -17,7 +17,7 @@ pytest.importorskip("fbgemm_gpu")
 
 
 def fbgemm(case: Case, *, blocks: list[int], keep: bool, boundaries: Any = None) -> tuple[Any, ...]:
-    """Call FBGEMM on a batch; one list of boundaries a feature, or none."""
+    """Call FBGEMM's operator on a batch; one list of boundaries per feature, or none."""
     sizes = case.features.batch_sizes
     edges = None
     if boundaries is not None:
@@ -31,7 +31,7 @@ def fbgemm(case: Case, *, blocks: list[int], keep: bool, boundaries: Any = None)
 
 
 def compare(case: Case, theirs: tuple[Any, ...], **options: Any) -> None:
-    """Hold ours against FBGEMM's five outputs."""
+    """Compare our result with FBGEMM's five outputs."""
     ours = bucketize(
         case.lengths, case.keys, num_features=case.features.count, ranks=case.features.ranks,
         weights=case.weights, batch_sizes=case.features.batch_sizes, positions=True, **options,
@@ -44,7 +44,7 @@ def compare(case: Case, theirs: tuple[Any, ...], **options: Any) -> None:
 @settings(max_examples=100, deadline=None)
 @given(batches())
 def test_roundrobin(case: Case) -> None:
-    """Blocks of one that keep their ids are roundrobin."""
+    """FBGEMM's blocks of one that keep their ids are roundrobin."""
     theirs = fbgemm(case, blocks=[1] * case.features.count, keep=True)
     compare(case, theirs, rule=Rule.ROUNDROBIN)
 

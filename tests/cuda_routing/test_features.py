@@ -1,4 +1,4 @@
-"""Per-feature settings: applied to every feature, checked, refused by name."""
+"""Per-feature settings: spread to every feature, checked, and refused by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_routing.rules import Rule
 
 
 def test_single_values_are_spread() -> None:
-    """One rule, block size and batch size serve all features."""
+    """A single rule, block size or batch size applies to all features."""
     found = make_features(3, 12, 4, "continuous", block_sizes=5)
     assert found.rules.tolist() == [0, 0, 0]
     assert found.block_sizes.tolist() == [5, 5, 5]
@@ -21,13 +21,13 @@ def test_single_values_are_spread() -> None:
 
 
 def test_block_sizes_of_other_rules_are_ignored() -> None:
-    """Only continuous features look at a block size."""
+    """Only continuous features use a block size."""
     found = make_features(2, 2, 4, [Rule.ROUNDROBIN, 0], block_sizes=[99, 7])
     assert found.block_sizes.tolist() == [0, 7]
 
 
 def test_arrays_of_codes_are_read() -> None:
-    """A NumPy array of dist_type codes is one rule a feature."""
+    """A NumPy array of dist_type codes gives one rule per feature."""
     found = make_features(3, 3, 2, np.array([1, 2, 3], np.int32))
     assert found.rules.tolist() == [1, 2, 3]
     assert not found.renumbers
@@ -54,7 +54,7 @@ def test_one_row_each() -> None:
     ],
 )
 def test_refusals(options: dict[str, object], words: str) -> None:
-    """Each contradiction names the feature or the count."""
+    """The error for each contradiction names the feature or the count."""
     arguments: dict[str, object] = {"num_features": 2, "rows": 4, "ranks": 3}
     with pytest.raises(RoutingError, match=words):
         make_features(**(arguments | options))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Hot keys of unknown id: exact expectations of small cases."""
+"""Hot keys whose ids are unknown: exact expectations for small cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from cuda_routing.hot_keys import hottest_rank
 
 
 def test_one_hot_key_is_certain() -> None:
-    """One key of 40% on four ranks: 40% plus a quarter of the rest, wherever it falls."""
+    """One key of 40% on four ranks: its rank has 40% plus a quarter of the rest, whichever it
+    is."""
     found = hottest_rank([0.4], 4)
     assert found.expected == pytest.approx(0.55)
     assert found.percentile95 == pytest.approx(0.55)
@@ -18,7 +19,7 @@ def test_one_hot_key_is_certain() -> None:
 
 
 def test_two_equal_keys_on_two_ranks() -> None:
-    """Two halves on two ranks meet half the time: expected 3/4, worst 1, best 1/2."""
+    """Two keys of one half meet on two ranks half the time: expected 3/4, worst 1, best 1/2."""
     found = hottest_rank([0.5, 0.5], 2)
     assert found.expected == pytest.approx(0.75, abs=0.05)
     assert found.worst == 1.0

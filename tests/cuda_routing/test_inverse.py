@@ -1,4 +1,4 @@
-"""The way back gives the input again."""
+"""Undoing a bucketize gives the input again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.cuda_routing.cases import Case, batches
 
 
 def in_range(case: Case) -> np.ndarray:
-    """Keys brought inside every feature's table, so that continuous keeps their identity."""
+    """The batch with every key inside its feature's table, so that continuous keeps its
+    identity."""
     keys = np.abs(case.keys.astype(np.int64)) % 3
     return np.minimum(keys, case.features.ranks - 1).astype(case.keys.dtype)
 
@@ -22,7 +23,7 @@ def in_range(case: Case) -> np.ndarray:
 @settings(max_examples=100, deadline=None)
 @given(batches())
 def test_restore_gives_the_input(case: Case) -> None:
-    """Lengths and keys come back for every rule, as long as keys lie inside their tables."""
+    """Lengths and keys come back under every rule if keys lie inside their tables."""
     options = dict(case.call) | {"boundaries": None}
     keys = in_range(case)
     result = bucketize(case.lengths, keys, **options)
@@ -46,13 +47,14 @@ def test_restore_under_custom_boundaries() -> None:
 @settings(max_examples=50, deadline=None)
 @given(batches())
 def test_unbucketize_undoes_the_order(case: Case) -> None:
-    """Moved weights come back to their lookups."""
+    """Moved weights return to their lookups."""
     result = bucketize(case.lengths, case.keys, weights=case.weights, **case.call)
     np.testing.assert_array_equal(unbucketize(result.weights, result.permute), case.weights)
 
 
 def test_refusals() -> None:
-    """Without a permutation, or after de-duplication, there is no way back, and it says so."""
+    """Without a permutation, or after de-duplication, it cannot be undone, and the error says
+    so."""
     plain = bucketize([2], [1, 2], num_features=1, ranks=2, permute=False)
     with pytest.raises(RoutingError, match="permute=True"):
         unbucketize(plain.keys, plain.permute)

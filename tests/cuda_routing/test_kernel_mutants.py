@@ -1,4 +1,4 @@
-"""Deliberately broken kernels must be caught: what the parity tests are worth."""
+"""The parity tests catch deliberately broken kernels."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ MUTANTS = {
 
 
 def outcome(library: Path) -> int:
-    """Exit status of replaying the fixed batches; running out of time counts as failing."""
+    """Exit status of replaying the fixed batches; a timeout counts as failing."""
     command = [sys.executable, "-m", "tests.cuda_routing.shim.replay", str(library)]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
@@ -91,7 +91,7 @@ def outcome(library: Path) -> int:
 
 
 def test_the_shipped_source_passes() -> None:
-    """The batches that mutants must fail are passed by the kernels as they ship."""
+    """The shipped kernels pass the batches that mutants must fail."""
     assert outcome(compile_kernels(64, 64)) == 0
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def replay_sanitized(library: Path) -> subprocess.CompletedProcess[str]:
-    """Replay the fixed batches with the sanitizer's run-time loaded first."""
+    """Replay the fixed batches with the sanitizer's run-time library loaded first."""
     runtimes = [
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True,
                        check=True).stdout.strip()
@@ -34,7 +34,7 @@ def replay_sanitized(library: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_finding_in_the_shipped_source() -> None:
-    """Nothing is read or written out of bounds, nothing is undefined."""
+    """The shipped source reads and writes nothing out of bounds and has no undefined behaviour."""
     done = replay_sanitized(compile_kernels(64, 64, flags=SANITIZE))
     assert done.returncode == 0, done.stderr[-3000:]
 
@@ -49,7 +49,7 @@ def test_no_finding_in_the_shipped_source() -> None:
     ],
 )  # fmt: skip
 def test_an_overrun_is_named(before: str, after: str) -> None:
-    """One element too far in global or shared memory is reported with its kernel line."""
+    """One element too far in global or shared memory is reported with its line of the kernel."""
     source = (KERNELS / "bucketize.cu").read_text()
     assert source.count(before) == 1
     done = replay_sanitized(compile_kernels(64, 64, source=source.replace(before, after),

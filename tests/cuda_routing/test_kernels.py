@@ -1,4 +1,5 @@
-"""The exact CUDA source on the CPU shim equals the NumPy definition, in either thread order."""
+"""The unmodified CUDA source on the CPU shim equals the NumPy definition, in either thread
+order."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.cuda_routing.shim.host import (
 
 
 def launcher(case: Case, reverse: bool) -> HostLauncher:
-    """Library compiled for this batch's types."""
+    """The library compiled for this batch's types."""
     bits = case.keys.dtype.itemsize * 8, case.lengths.dtype.itemsize * 8
     return HostLauncher(compile_kernels(*bits), reverse=reverse)
 
@@ -31,7 +32,7 @@ def launcher(case: Case, reverse: bool) -> HostLauncher:
     st.booleans(), st.booleans(), st.booleans(), st.booleans(),
 )  # fmt: skip
 def test_equals_numpy(case: Case, reverse: bool, once: bool, extras: bool, permute: bool) -> None:
-    """Both paths, both thread orders, every field."""
+    """Every field agrees, on both paths and in both thread orders."""
     options = {
         "weights": case.weights if extras else None,
         "positions": extras,
@@ -46,7 +47,7 @@ def test_equals_numpy(case: Case, reverse: bool, once: bool, extras: bool, permu
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_real_tile_size(once: bool, reverse: bool) -> None:
-    """The geometry that ships: several tiles of 2,048 keys, rows across tiles, uneven features."""
+    """The shipped geometry: several tiles of 2,048 keys, rows across tiles, uneven features."""
     generator = np.random.default_rng(3)
     lengths = np.concatenate([[9000, 0, 0, 1], generator.integers(0, 5, size=1500)])
     keys = generator.integers(-(2**63), 2**63 - 1, size=int(lengths.sum()))
@@ -86,7 +87,7 @@ def test_many_empty_rows_between_keys() -> None:
 
 
 def test_one_launch_is_one_launch() -> None:
-    """The small-batch path launches a single kernel, the other three."""
+    """The small-batch path launches one kernel, the other path three."""
     lengths, keys = np.array([300]), np.arange(300)
     features = make_features(1, 1, 4, 1)
     for once, count in ((True, 1), (False, 3)):

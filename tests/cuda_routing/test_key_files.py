@@ -1,4 +1,4 @@
-"""Keys from files of every kind, in pieces, and what is refused."""
+"""Keys from files of every kind, read in pieces, and what is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = np.array([5, -1, 2**62, 7, 7, 0, 3], dtype=np.int64)
 
 
 def write(folder: Path, name: str) -> Path:
-    """Write the keys in the form the name's ending says."""
+    """Write the keys in the format that the name's ending says."""
     path = folder / name
     text = "".join(f"{key}\n" for key in KEYS[:3].tolist()) + "\n" + "7\n7 \n0\n3"
     if name.endswith(".npy"):
@@ -32,7 +32,7 @@ def write(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", ["k.npy", "k.bin", "k.i64", "k.txt", "k.csv", "k.txt.gz"])
 @pytest.mark.parametrize("chunk", [1, 3, 100])
 def test_every_kind_in_pieces(tmp_path: Path, name: str, chunk: int) -> None:
-    """Pieces are no larger than asked for, make the keys, and can be read again."""
+    """Pieces stay within the asked size, add up to the keys, and can be read again."""
     files = KeyFiles([write(tmp_path, name)], chunk)
     for _ in range(2):
         pieces = list(files)
@@ -76,14 +76,14 @@ def npy(header: str) -> bytes:
     ],
 )
 def test_refusals(tmp_path: Path, name: str, content: bytes, words: str) -> None:
-    """Each damaged or unknown file is named, text with its line."""
+    """The error names each damaged or unknown file, and the line of a text file."""
     (tmp_path / name).write_bytes(content)
     with pytest.raises(RoutingError, match=words):
         list(KeyFiles([tmp_path / name]))
 
 
 def test_wrong_array_and_absent_file(tmp_path: Path) -> None:
-    """Floats are no keys, and a file must exist."""
+    """Floats are not keys, and a file must exist."""
     np.save(tmp_path / "f.npy", np.ones(3))
     with pytest.raises(RoutingError, match="float64"):
         list(KeyFiles([tmp_path / "f.npy"]))

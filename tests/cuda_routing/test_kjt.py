@@ -22,7 +22,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor  # noqa: E402
 
 
 def kjt_of(case: Case) -> Any:
-    """The batch as a trainer holds it, with a batch size a feature."""
+    """The batch as a trainer holds it, with a batch size for each feature."""
     names = [f"f{t}" for t in range(case.features.count)]
     return KeyedJaggedTensor(
         keys=names,
@@ -75,7 +75,7 @@ def test_blocks_equal_torchrec(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 @given(batches(), st.data())
 def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObject) -> None:
-    """Blocks beside roundrobin in one batch: the operator's lengths, keys, weights, places."""
+    """Blocks and roundrobin in one batch give the operator's lengths, keys, weights and places."""
     count = case.features.count
     whole = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
     blocks = [1 if kept else 5 + t for t, kept in enumerate(whole)]
@@ -101,7 +101,7 @@ def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObje
 @settings(max_examples=60, deadline=None)
 @given(batches())
 def test_every_rule_equals_the_definition(case: Case) -> None:
-    """Hashed rules, custom boundaries and int32 keys, feature by feature, in plain Python."""
+    """Hashed rules, custom boundaries and int32 keys equal plain Python, feature by feature."""
     expected = by_hand(case, lambda i, row: plain_owner(case, i, row))
     options = {k: case.call[k] for k in ("block_sizes", "boundaries", "dynamicemb_int32")}
     ours = bucketize_kjt(
@@ -123,7 +123,7 @@ def small(**more: Any) -> Any:
 
 
 def test_one_stride_for_all_features_stays_one() -> None:
-    """A batch of equal sizes gives a batch of equal sizes, features repeated rank by rank."""
+    """Equal batch sizes stay equal, with the features repeated for each rank."""
     found = bucketize_kjt(small(), ranks=2, rule=Rule.ROUNDROBIN)
     assert found.kjt.keys() == ["a", "b", "a", "b"]
     assert found.kjt.stride() == 2
@@ -136,7 +136,7 @@ def test_one_stride_for_all_features_stays_one() -> None:
 
 
 def test_gradients_flow_through_the_weights() -> None:
-    """The gradient of each input weight is that of the place it went to."""
+    """Each input weight gets the gradient of the place it moved to."""
     weights = torch.ones(6, requires_grad=True)
     found = bucketize_kjt(small(weights=weights), ranks=2)
     (found.kjt.weights() * torch.arange(6.0)).sum().backward()
@@ -159,7 +159,7 @@ def test_int32_keys_follow_the_runtime_unless_told_otherwise() -> None:
 
 
 def test_unknown_features_are_named() -> None:
-    """A rule for a feature that is not there is refused with the nearest name."""
+    """A rule for a feature that does not exist is refused with the nearest name."""
     batch = KeyedJaggedTensor(
         keys=["user", "item"], values=torch.tensor([1, 2]), lengths=torch.tensor([1, 1])
     )

@@ -12,7 +12,7 @@ from tests.cuda_routing.shim.host import compile_kernels
 
 
 class Recorder:
-    """Notes launches instead of running them."""
+    """Records launches instead of running them."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int, int, int, bool]] = []
@@ -20,7 +20,7 @@ class Recorder:
     def launch(
         self, kernel: str, grid: int, threads: int, shared: int, batch: Batch, cooperative: bool
     ) -> None:
-        """Note one launch."""
+        """Record one launch."""
         self.calls.append((kernel, grid, threads, shared, cooperative))
 
 
@@ -32,7 +32,7 @@ def test_batch_has_the_size_of_the_c_struct() -> None:
 
 
 def test_rank_constants() -> None:
-    """Eight ranks have a mask and three bits, seven a multiplier; one rank has none of either."""
+    """Eight ranks have a mask and three bits, seven a multiplier, one rank neither."""
     batch = Batch()
     set_ranks(batch, 8, narrow_hash=False)
     assert (batch.mask, batch.bits, batch.keep) == (7, 3, 2**64 - 1)
@@ -63,7 +63,7 @@ def test_shared_memory_fits_a_multiprocessor() -> None:
 
 
 def test_limits_are_sentences() -> None:
-    """Too many keys or ranks are refused."""
+    """Too many keys or ranks are refused in a sentence."""
     with pytest.raises(RoutingError, match="keys"):
         check_sizes(1 << 31, 8)
     with pytest.raises(RoutingError, match="ranks"):

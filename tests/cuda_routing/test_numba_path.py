@@ -20,7 +20,7 @@ from tests.cuda_routing.cases import Case, assert_equal, batches
 @settings(max_examples=200, deadline=None)
 @given(batches(), st.booleans(), st.booleans(), st.booleans())
 def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool) -> None:
-    """Every field equals the definition's, whatever is asked for."""
+    """Every field equals the definition's, whichever fields are asked for."""
     options = {
         "weights": case.weights if weighted else None,
         "positions": positions,
@@ -33,7 +33,7 @@ def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool
 @settings(max_examples=100, deadline=None)
 @given(batches(longest=200), st.integers(2, 5))
 def test_chunks_on_threads_equal_numpy(case: Case, threads: int) -> None:
-    """Chunks that cut rows and features anywhere change nothing."""
+    """Chunks may cut rows and features anywhere without changing the result."""
     small = numba_path.SMALLEST_CHUNK
     numba_path.SMALLEST_CHUNK = 7
     try:
@@ -61,7 +61,8 @@ def test_a_quarter_million_keys_on_two_threads() -> None:
 
 @pytest.mark.parametrize(("lengths", "words"), [([2, -1, 2], "negative"), ([1, 1], "add up to 2")])
 def test_wrong_lengths_are_refused(lengths: list[int], words: str) -> None:
-    """Negative lengths and lengths that miss keys are refused before anything is written."""
+    """Negative lengths, and lengths that do not add up to the keys, are refused before anything is
+    written."""
     features = make_features(1, len(lengths), 2, 1)
     with pytest.raises(RoutingError, match=words):
         bucketize_numba(np.array(lengths), np.arange(3), features)
@@ -69,7 +70,7 @@ def test_wrong_lengths_are_refused(lengths: list[int], words: str) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_read_only_and_strided_keys(chunked: bool) -> None:
-    """Inputs that are read-only or not contiguous are read, not written."""
+    """Read-only and non-contiguous inputs are read and never written."""
     keys = np.arange(20, dtype=np.int64)[::2]
     keys.setflags(write=False)
     lengths = np.array([4, 6])

@@ -22,7 +22,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture()
 def compiler() -> Nvrtc:
-    """NVRTC, or a visible skip."""
+    """NVRTC; without it the test is skipped visibly."""
     try:
         return Nvrtc.load()
     except BackendUnavailable as reason:
@@ -31,7 +31,7 @@ def compiler() -> Nvrtc:
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
 def test_ships_for_three_architectures(compiler: Nvrtc, arch: str) -> None:
-    """The geometry that ships compiles to an ELF that holds every kernel."""
+    """The shipped geometry compiles to an ELF that holds every kernel."""
     code = compile_kernels(arch, 64, 64)
     assert code[:4] == b"\x7fELF"
     assert all(name in code for name in KERNEL_NAMES)
@@ -39,14 +39,14 @@ def test_ships_for_three_architectures(compiler: Nvrtc, arch: str) -> None:
 
 @pytest.mark.parametrize(("key_bits", "length_bits"), [(32, 32), (32, 64), (64, 32)])
 def test_other_types_compile(compiler: Nvrtc, key_bits: int, length_bits: int) -> None:
-    """Every choice of key and length type compiles."""
+    """Every combination of key and length type compiles."""
     assert compile_kernels("sm_90", key_bits, length_bits, Geometry(64, 2))[:4] == b"\x7fELF"
 
 
 def test_cache_answers_the_second_time(
     compiler: Nvrtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second call reads the cubin; another option compiles anew."""
+    """A second call reads the cubin from the cache; another option compiles again."""
     first = compile_kernels("sm_80", 64, 64, Geometry(64, 2))
     assert len(list(tmp_path.glob("*.cubin"))) == 1
     monkeypatch.setattr(Nvrtc, "compile", lambda *a: pytest.fail("compiled again"))
@@ -56,13 +56,13 @@ def test_cache_answers_the_second_time(
 
 
 def test_refusals_carry_the_log(compiler: Nvrtc) -> None:
-    """A source that does not compile comes back with the compiler's words."""
+    """The error for a source that does not compile quotes the compiler."""
     with pytest.raises(BackendUnavailable, match="undefined_name"):
         compiler.compile("int f() { return undefined_name; }", {}, ("-arch=sm_80",))
 
 
 def test_absent_nvrtc_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the library, the sentence says what to install."""
+    """Without the library, the error says what to install."""
     monkeypatch.setattr(nvrtc, "_candidates", list)
     monkeypatch.setattr(nvrtc.ctypes.util, "find_library", lambda name: None)
     Nvrtc.load.cache_clear()
@@ -74,7 +74,7 @@ def test_absent_nvrtc_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable wins, then XDG_CACHE_HOME."""
+    """Our variable comes first, then XDG_CACHE_HOME."""
     monkeypatch.setenv(nvrtc.CACHE_VARIABLE, "/a")
     assert cache_folder() == Path("/a")
     monkeypatch.delenv(nvrtc.CACHE_VARIABLE)

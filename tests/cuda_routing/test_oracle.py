@@ -32,7 +32,7 @@ def plain_owner(case: Case, i: int, row: int) -> tuple[int, int]:
 @settings(max_examples=150, deadline=None)
 @given(batches())
 def test_equals_lists_filled_by_hand(case: Case) -> None:
-    """Lengths, keys, weights, positions and permutation equal the plain Python outcome."""
+    """Lengths, keys, weights, positions and permutation equal the plain Python result."""
     found = bucketize_numpy(
         case.lengths, case.keys, case.features, weights=case.weights, positions=True
     )
@@ -47,7 +47,7 @@ def test_equals_lists_filled_by_hand(case: Case) -> None:
 @settings(max_examples=50, deadline=None)
 @given(batches())
 def test_unwanted_fields_are_none(case: Case) -> None:
-    """Nothing is returned that was not asked for."""
+    """A field that was not asked for is None."""
     found = bucketize_numpy(case.lengths, case.keys, case.features, permute=False)
     assert (found.weights, found.positions, found.permute) == (None, None, None)
 
@@ -55,7 +55,7 @@ def test_unwanted_fields_are_none(case: Case) -> None:
 @settings(max_examples=50, deadline=None)
 @given(batches())
 def test_result_is_grouped_by_owner_and_stable(case: Case) -> None:
-    """Keys a rank are as many as owners say, and the permutation rises within a rank."""
+    """Each rank has the keys it owns, and the permutation rises within a rank."""
     found = bucketize_numpy(case.lengths, case.keys, case.features)
     owner, _ = route(case.keys, case.lengths, case.features)
     counts = np.bincount(owner, minlength=case.features.ranks)
@@ -68,7 +68,7 @@ def test_result_is_grouped_by_owner_and_stable(case: Case) -> None:
 @settings(max_examples=30, deadline=None)
 @given(batches())
 def test_feature_starts_count_keys(case: Case) -> None:
-    """Features begin where the keys of the earlier ones end."""
+    """A feature's keys begin where those of the earlier features end."""
     starts = feature_starts(case.lengths, case.features)
     rows = case.features.row_starts
     sums = [int(case.lengths[: rows[t]].sum()) for t in range(case.features.count + 1)]

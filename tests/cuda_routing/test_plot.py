@@ -12,7 +12,7 @@ from cuda_routing.report import route_report
 
 @pytest.mark.parametrize("ranks", [8, 300])
 def test_one_panel_a_rule(ranks: int) -> None:
-    """Each rule has a panel that names its figures; bar heights are the loads in percent."""
+    """Each rule has a panel with its figures; bar heights are loads in percent."""
     info = route_report(["zipf:1.1:100000"], ranks)
     figure = draw_route(info)
     assert len(figure.axes) == len(info.balances)

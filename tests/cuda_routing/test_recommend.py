@@ -8,21 +8,21 @@ from cuda_routing.rules import Rule
 
 
 def test_uniform_keeps_the_default() -> None:
-    """Where every rule is even the runtime's default stays."""
+    """If every rule is even, the runtime's default stays."""
     found = recommend(uniform(10**6), 8)
     assert found.rule is Rule.ROUNDROBIN
     assert found.advice is None
 
 
 def test_strided_wants_a_hash() -> None:
-    """Ids that share a residue want hash_roundrobin when blocks are not allowed."""
+    """Ids that share a residue get hash_roundrobin if blocks are not allowed."""
     found = recommend(strided(400_000, 8), 8, allowed=["roundrobin", "hash_roundrobin"])
     assert found.rule is Rule.HASH_ROUNDROBIN
     assert "8.00 under roundrobin" in found.reason
 
 
 def test_large_power_of_two_prefers_the_independent_hash() -> None:
-    """At 256 ranks the correlated hash gives way to the independent one, where it is allowed."""
+    """At 256 ranks the independent hash replaces the correlated one, if it is allowed."""
     load = strided(256 * 60_000, 256)
     both = recommend(load, 256, allowed=[1, 2, 3])
     assert both.rule is Rule.HASH_INDEPENDENT
@@ -31,7 +31,7 @@ def test_large_power_of_two_prefers_the_independent_hash() -> None:
 
 
 def test_one_hot_key_brings_advice_beyond_rules() -> None:
-    """A key of 53% cannot be split by any rule, and the advice says so."""
+    """No rule can split a key of 53%, and the advice says so."""
     found = recommend(zipf(49_332, 1.8, shuffle_seed=3), 8)
     assert found.advice is not None
     assert "53%" in found.advice
@@ -39,7 +39,7 @@ def test_one_hot_key_brings_advice_beyond_rules() -> None:
 
 
 def test_unknown_rows_never_recommend_continuous() -> None:
-    """Without rows only key-based rules are looked at."""
+    """Without the number of rows, only rules that need no rows are considered."""
     load = strided(64, 8)
     blind = type(load)(load.keys, load.shares)
     assert Rule.CONTINUOUS not in recommend(blind, 8).balances

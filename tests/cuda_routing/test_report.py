@@ -1,4 +1,4 @@
-"""The value behind ``milp-planner route``: files and distributions, figures and advice."""
+"""The report behind ``milp-planner route``: files and distributions, figures and advice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuda_routing.rules import Rule
 
 
 def test_strided_file(tmp_path: Path) -> None:
-    """Ids that share a residue load one rank under roundrobin and want a hash."""
+    """Ids that share a residue load one rank under roundrobin; the report recommends a hash."""
     np.save(tmp_path / "k.npy", np.arange(0, 80_000, 8))
     info = route_report([tmp_path / "k.npy"], 8)
     assert info.balances[Rule.ROUNDROBIN].max_over_mean == pytest.approx(8)
@@ -24,7 +24,7 @@ def test_strided_file(tmp_path: Path) -> None:
 
 
 def test_our_rule_is_shown_but_offered_only_by_name() -> None:
-    """hash_independent is not recommended unless it was asked for."""
+    """hash_independent is recommended only if it was asked for."""
     shown = route_report(["strided:6553600:256"], 256)
     assert Rule.HASH_INDEPENDENT in shown.balances
     assert Rule.HASH_INDEPENDENT not in shown.advice.balances
@@ -33,7 +33,7 @@ def test_our_rule_is_shown_but_offered_only_by_name() -> None:
 
 
 def test_distribution_and_json() -> None:
-    """A Zipf table by name; the JSON holds plain values that agree with the report."""
+    """A Zipf table given by name; the JSON holds plain values that agree with the report."""
     info = route_report(["zipf:1.8:49332"], 8, batch=1000, row_bytes=100)
     data = json.loads(json.dumps(info.to_dict()))
     assert data["lookups"] is None
@@ -45,7 +45,7 @@ def test_distribution_and_json() -> None:
 
 
 def test_dedup_evens_out_a_hot_key() -> None:
-    """After de-duplication the hot key is one key among many."""
+    """After de-duplication, the hot key counts like any other."""
     info = route_report(["zipf:1.2:1000000"], 8)
     before, after = info.balances[Rule.ROUNDROBIN], info.after_dedup[Rule.ROUNDROBIN]
     assert before.max_over_mean > 1.5 > 1.05 > after.max_over_mean

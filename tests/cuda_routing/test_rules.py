@@ -61,7 +61,7 @@ def plain_route(key: int, bits: int, ranks: int, rule: Rule, block: int) -> tupl
 
 @pytest.mark.parametrize(("key", "expected"), FMIX_VECTORS.items())
 def test_fmix64_vectors(key: int, expected: int) -> None:
-    """The published hash values come out."""
+    """The hash gives the published values."""
     assert int(fmix64(np.array([key], dtype=np.int64))[0]) == expected
 
 
@@ -93,7 +93,7 @@ def test_int64_matches_definition(keys: list[int], ranks: int, rule: Rule, block
     block=st.sampled_from([0, 3, 2**30, 2**40]),
 )
 def test_int32_is_zero_extended(keys: list[int], ranks: int, rule: Rule, block: int) -> None:
-    """A 32-bit key counts as the unsigned number of 32 bits."""
+    """A 32-bit key counts as the unsigned number with its 32 bits."""
     array = np.array(keys, dtype=np.int32)
     owner = owners(array, ranks, rule, block_size=block)
     expected = [plain_route(k, 32, ranks, rule, block) for k in keys]
@@ -105,7 +105,7 @@ def test_int32_is_zero_extended(keys: list[int], ranks: int, rule: Rule, block: 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), st.sampled_from([7, 8, 48]))
 def test_dynamicemb_int32_truncates_the_hash(keys: list[int], ranks: int) -> None:
-    """The named flag keeps 32 bits of the hash, for 32-bit keys alone."""
+    """The flag keeps 32 bits of the hash, for 32-bit keys only."""
     array = np.array(keys, dtype=np.int32)
     owner = owners(array, ranks, "hash_roundrobin", dynamicemb_int32=True)
     low = [plain_fmix64(k & 0xFFFFFFFF) & 0xFFFFFFFF for k in keys]
@@ -160,12 +160,12 @@ def test_hash_roundrobin_cannot_reach_every_bucket(ranks: int, share: float) -> 
 
 @pytest.mark.parametrize("ranks", [128, 256, 512])
 def test_hash_independent_reaches_every_bucket(ranks: int) -> None:
-    """The new rule leaves no bucket of the local table unreachable."""
+    """Under hash_independent, keys reach every bucket of the local table."""
     assert reachable_share(Rule.HASH_INDEPENDENT, ranks, rank=3) == 1.0
 
 
 def test_parse_names_codes_and_typos() -> None:
-    """Names and codes read; a typo is answered with the nearest name."""
+    """Names and codes are read; a typo gets the nearest name."""
     assert Rule.parse("hash_roundrobin") is Rule.parse(2) is Rule.HASH_ROUNDROBIN
     with pytest.raises(RoutingError, match="did you mean 'roundrobin'"):
         Rule.parse("round_robin")
@@ -193,7 +193,7 @@ def test_bad_arguments_are_named(kwargs: dict[str, object], words: str) -> None:
 
 
 def test_float_keys_are_refused_and_empty_is_fine() -> None:
-    """Floats are no keys; an empty list is."""
+    """Floats are not keys; an empty list is allowed."""
     with pytest.raises(RoutingError, match="float64"):
         owners(np.array([1.0]), 2, 1)
     assert owners([], 2, 1).size == 0
@@ -213,7 +213,7 @@ def test_as_index_type_takes_either_extension() -> None:
 
 
 def test_as_index_type_refuses_what_does_not_fit() -> None:
-    """A key of more than 32 bits, or an unknown type, is named."""
+    """A key of more than 32 bits, or an unknown type, is refused and named."""
     with pytest.raises(RoutingError, match="key 4294967296 does not fit index_type int32"):
         as_index_type([1, 2**32], "int32")
     with pytest.raises(RoutingError, match=r"unknown index_type 'int3'.*did you mean 'int32'"):

@@ -21,7 +21,7 @@ from cuda_routing.streaming import stream_balance
     st.integers(1, 40),
 )  # fmt: skip
 def test_equals_the_whole_sample(keys: list[int], ranks: int, cut: int, batch: int) -> None:
-    """Loads equal the whole sample's, whatever the pieces; dedup counts each batch's keys."""
+    """Loads equal those of the whole sample, however it is cut; dedup counts each batch's keys."""
     array = np.array(keys)
     pieces = [array[i : i + cut] for i in range(0, array.size, cut)]
     found = stream_balance(pieces, ranks, batch=batch)
@@ -51,7 +51,7 @@ def test_hot_keys_survive_a_small_summary(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_negative_keys_leave_continuous_out() -> None:
-    """Without rows, negative keys cannot be continuous; asked for, it is refused."""
+    """Without the number of rows, negative keys rule out continuous; asked for, it is refused."""
     pieces = [np.array([-4, 2])]
     assert Rule.CONTINUOUS not in stream_balance(pieces, 2).balances
     with pytest.raises(RoutingError, match="-4 is negative"):
@@ -60,7 +60,7 @@ def test_negative_keys_leave_continuous_out() -> None:
 
 
 def test_nothing_to_count() -> None:
-    """An empty stream and a batch of none are refused."""
+    """An empty stream and a batch size of 0 are refused."""
     with pytest.raises(RoutingError, match="no keys"):
         stream_balance([np.zeros(0, np.int64)], 2)
     with pytest.raises(RoutingError, match="batch"):

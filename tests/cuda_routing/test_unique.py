@@ -1,4 +1,4 @@
-"""De-duplication: three ways, one answer, the one a Python dict gives."""
+"""De-duplication: three ways give one answer, that of a Python dict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTS = st.lists(st.lists(st.integers(-3, 6), max_size=15), min_size=1, max_size
 @settings(deadline=None)
 @given(PARTS, st.sampled_from([np.int32, np.int64]), st.sampled_from(["numpy", "numba", "torch"]))
 def test_equals_a_dict(parts: list[list[int]], width: type, way: str) -> None:
-    """Each feature's keys once, in order of appearance, each input pointing at its own."""
+    """Each feature's keys appear once, in order of appearance, and each input points to its own."""
     keys = np.array([k for part in parts for k in part], dtype=width)
     starts = np.cumsum([0, *map(len, parts)])
     if way == "torch":

@@ -13,7 +13,7 @@ from milp_planner.errors import BadInput
 
 
 def test_content_replaces_the_old_file(tmp_path: Path) -> None:
-    """The new content is there and no temporary file stays behind."""
+    """The file has the new content, and no temporary file is left."""
     target = tmp_path / "plan.json"
     target.write_text("old")
     files.write_atomically(target, "new é")
@@ -24,7 +24,7 @@ def test_content_replaces_the_old_file(tmp_path: Path) -> None:
 def test_a_failing_rename_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What goes wrong before the rename leaves the old file whole and nothing beside it."""
+    """An error before the rename leaves the old file whole and nothing beside it."""
     target = tmp_path / "plan.json"
     target.write_text("old")
 
@@ -41,7 +41,7 @@ def test_a_failing_rename_keeps_the_old_file(
 def test_an_interruption_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C in the middle of writing is passed on and leaves no trace."""
+    """Ctrl-C during writing is passed on and leaves no trace."""
     target = tmp_path / "plan.json"
     target.write_text("old")
 
@@ -60,7 +60,7 @@ def test_an_interruption_keeps_the_old_file(
 def test_several_files_appear_together_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: BaseException
 ) -> None:
-    """What stops the second write or rename leaves the folder as it was before the first."""
+    """If the second write or rename fails, the folder is as it was before the first."""
     (tmp_path / "old").write_text("before")
     targets = {tmp_path / "old": "after", tmp_path / "new": "x", tmp_path / "last": "y"}
     original, calls = getattr(os, call), []
@@ -80,7 +80,7 @@ def test_several_files_appear_together_or_not_at_all(
 
 
 def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
-    """A new file obeys the umask, a replaced one keeps its own permissions."""
+    """A new file obeys the umask; a replaced one keeps its permissions."""
     plain = tmp_path / "plain"
     plain.write_text("")
     made = files.write_atomically(tmp_path / "made", "x")
@@ -95,7 +95,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     [("absent/plan.json", "does not exist"), (".", "is a folder"), ("pipe", "not a regular file")],
 )
 def test_hopeless_paths_are_refused_early(tmp_path: Path, name: str, sentence: str) -> None:
-    """A path that cannot be written is known before any work is spent."""
+    """A path that cannot be written is refused before any work is done."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadInput, match=sentence):
         files.check_writable(tmp_path / name)

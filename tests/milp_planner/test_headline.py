@@ -1,4 +1,4 @@
-"""What a user sees of the trade between tiers, end to end: prices, Instance, exact answer."""
+"""The trade between tiers as a user sees it, end to end: prices, Instance, exact answer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.milp_planner.pricing.build import cluster, model
 
 DYN = {"kind": "dynamicemb", "rows": 1_000_000, "dim": 128, "optimizer": "adam"}
 VALUES = 1_000_064 * 1536
-"""Value bytes of such a table on one rank, slots rounded up to 128."""
+"""Value bytes of the table on one rank, with slots rounded up to 128."""
 
 
 def planned(*tables: dict[str, Any], hbm: int, ddr: int, **workload: Any) -> Plan:
-    """The proven best plan on a single rank with exactly these bytes."""
+    """The plan proved best on a single rank with exactly these bytes."""
     site = cluster(1, 1, hbm=hbm, ddr=ddr, profile="a10")
     options = price(model(*tables, **workload), site)
     instance = compile_instance(options)
@@ -32,45 +32,45 @@ def answer(instance: Any) -> Outcome:
 
 
 def test_enough_hbm_takes_hbm_only() -> None:
-    """Nothing beats the memory that needs no tiers."""
+    """No mode beats HBM_ONLY if HBM is large enough."""
     plan = planned(DYN, hbm=8 * VALUES, ddr=8 * VALUES)
     assert plan.table("t0").mode == "HBM_ONLY"
     assert plan.outcome.status == Status.OPTIMAL
 
 
 def test_generous_ddr_takes_caching_and_tight_ddr_hybrid() -> None:
-    """A cache is faster but keeps every row in DDR; HYBRID keeps only what HBM does not."""
+    """A cache is faster but keeps every row in DDR; HYBRID keeps there only what HBM does not."""
     hbm = VALUES * 6 // 10
     assert planned(DYN, hbm=hbm, ddr=2 * VALUES).table("t0").mode == "CACHING"
     assert planned(DYN, hbm=hbm, ddr=VALUES * 7 // 10).table("t0").mode == "HYBRID"
 
 
 def test_no_ddr_leaves_hbm_only_or_nothing() -> None:
-    """DDR 0: HBM_ONLY where it fits, a proof that nothing does where it does not."""
+    """With DDR 0, HBM_ONLY if it fits, otherwise a proof that nothing does."""
     assert planned(DYN, hbm=4 * VALUES, ddr=0).table("t0").mode == "HBM_ONLY"
     assert planned(DYN, hbm=VALUES // 2, ddr=0).outcome.status == Status.INFEASIBLE
 
 
 def test_no_hbm_leaves_host_only() -> None:
-    """A CPU-only cluster keeps every table in DDR, of either library."""
+    """A CPU-only cluster keeps tables of either library in DDR."""
     plan = planned(DYN, {"rows": 1000}, hbm=0, ddr=4 * VALUES)
     assert {t.mode for t in plan.tables} == {"HOST_ONLY"}
     assert plan.outcome.status == Status.OPTIMAL
 
 
 def test_a_budget_met_to_the_byte_is_taken() -> None:
-    """One byte less and the plan changes: memory is exact."""
+    """With one byte less the plan changes, so memory is exact."""
     needs = planned(DYN, hbm=8 * VALUES, ddr=0).verdict
     assert needs is not None
     assert needs.loads is not None
-    # on one rank every embedding is an activation: of 512 samples, and as much again backward
+    # on one rank every embedding is an activation: 512 samples, and as much again backward
     exact = int(needs.loads.use[0][0]) + 2 * 512 * 128 * 4
     assert planned(DYN, hbm=exact, ddr=0).table("t0").mode == "HBM_ONLY"
     assert planned(DYN, hbm=exact - 1, ddr=0).outcome.status == Status.INFEASIBLE
 
 
 def test_fused_tables_share_their_ratio_unless_set_free() -> None:
-    """Honoured, two alike tables leave HBM unused that free ones would fill."""
+    """If fusion is honoured, two equal tables leave HBM unused that free ones fill."""
     small = {**DYN, "rows": 500_000}
     tables, budget = (DYN, small), {"hbm": VALUES * 9 // 10, "ddr": VALUES * 8 // 10}
     tied, free = planned(*tables, **budget), planned(*tables, **budget, fusion="free")
@@ -86,7 +86,7 @@ def test_fused_tables_share_their_ratio_unless_set_free() -> None:
 
 @pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
 def test_both_buffer_rules_are_solved(buffers: str) -> None:
-    """Buffers of two collectives: additive needs them both at once, the other the larger one.
+    """Of two collectives' buffers, additive needs both at once, largest_collective the larger.
 
     A sequence is permuted before it is sent, and keeps its ids; 512 samples on each of 8 ranks have
     a length and an offset for each table, in two batches.
@@ -97,7 +97,7 @@ def test_both_buffer_rules_are_solved(buffers: str) -> None:
     limits = {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}
     tables = ({**seq, "constraints": limits}, {**bags, "constraints": limits})
     data = 2 * 1000 * (256 + 4) + 2 * 8 * 512 * (2 * 200 + 1) + 2 * 16 * 8 * 512 * (2 + 1)
-    data += 201 * 512 * 256  # what the rank receives
+    data += 201 * 512 * 256  # bytes that the rank receives
     larger, both = 2 * 200 * 512 * 256, 2 * 200 * 512 * 256 + 8 * 512 * 256
     for hbm, fits in ((data + both, True), (data + both - 1, buffers == "largest_collective"),
                       (data + larger - 1, False)):  # fmt: skip
@@ -107,7 +107,7 @@ def test_both_buffer_rules_are_solved(buffers: str) -> None:
 
 
 def test_an_empty_model_is_planned() -> None:
-    """Nothing to place costs nothing."""
+    """Placing nothing costs nothing."""
     plan = planned(hbm=10**9, ddr=10**9)
     assert plan.tables == ()
     assert plan.outcome.objective == 0

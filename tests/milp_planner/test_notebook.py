@@ -1,4 +1,4 @@
-"""How results appear at the prompt and in a notebook: short, escaped, with pictures."""
+"""Results at the prompt and in a notebook: short, escaped, with pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY = {**MODEL, "tables": [{"name": f"<b>{i}", "rows": 1000, "dim": 16} for i i
 
 @pytest.fixture(scope="module")
 def best() -> Plan:
-    """300 tables, whose names are no HTML."""
+    """A plan of 300 tables, whose names look like HTML but are none."""
     return plan(Model.from_dict(MANY), Cluster.from_dict(CLUSTER), formulation="greedy")
 
 
@@ -41,7 +41,7 @@ def test_results_are_short_and_escaped(best: Plan, tmp_path: Path) -> None:
 
 
 def test_a_plan_draws_itself(best: Plan) -> None:
-    """Two panels, one bar per phase and rank; a notebook gets a PNG."""
+    """It has two panels with a bar per phase and rank; a notebook gets a PNG."""
     pytest.importorskip("matplotlib")
     figure = best.plot()
     times, memory = figure.axes
@@ -53,7 +53,7 @@ def test_a_plan_draws_itself(best: Plan) -> None:
 
 
 def test_plot_says_what_it_lacks(best: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan, or matplotlib: one sentence each."""
+    """Without a plan, or without matplotlib, one sentence says so."""
     pytest.importorskip("matplotlib")
     with pytest.raises(BadInput, match="places nothing"):
         replace(best, outcome=best.outcome.with_(placement=None), tables=()).plot()

@@ -38,7 +38,7 @@ GPUS = ("a100", "h100", "h200", "b200", "mi350x")
 
 
 def test_what_ships() -> None:
-    """The promised models and clusters ship; each file is named like its content."""
+    """The promised models and clusters ship, and each file is named like its content."""
     assert {entry.name for entry in models()} == MODELS
     machines = {f"{many}8x{gpu}" for many in ("", "4x", "16x") for gpu in GPUS}
     assert {entry.name for entry in clusters()} == machines | {
@@ -64,7 +64,7 @@ def test_clusters_are_listed_by_size() -> None:
 
 
 def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path is read as one, and so is the name of a file without an ending."""
+    """A path is read as a path, and so is a file name without an ending."""
     model, cluster = write_starters(tmp_path)
     assert find_model(str(model)).name == "my-model"
     assert find_cluster(str(cluster)).name == "my-cluster"
@@ -74,7 +74,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_generated() -> None:
-    """The long bare name of a generated model is the generator's model."""
+    """The long bare name of a generated model gives the generator's model."""
     assert find_model("generated:tables=3, seed=7,kind=mixed") == generate(3, 7, "mixed")
 
 
@@ -93,6 +93,6 @@ def test_generated() -> None:
     ],
 )
 def test_mistakes(find: object, name: str, sentence: str) -> None:
-    """A wrong name is one sentence with the nearest right one."""
+    """A wrong name gets one sentence with the nearest right one."""
     with pytest.raises(BadInput, match=sentence):
         find(name)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The shipped suite ``catalogue`` in short form: one unit of counted work per model."""
+"""The shipped suite ``catalogue``, shortened to one unit of counted work per model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scenarios.batch.scenario import Scenario, expand
 from scenarios.batch.suite import find_suite
 
 LARGE = {"distemb-large", "distemb-jumbo", "distemb-colossal", "torchrec-production"}
-"""Their first plans take longer than a test should."""
+"""Models whose first plans take longer than a test should."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", expand(*find_suite("catalogue")), ids=lambda s: s.model)
 def test_every_model_has_a_plan(scenario: Scenario) -> None:
-    """A plan that passes the check, with a bound that a certificate proves."""
+    """The plan passes the check and has a bound that a certificate proves."""
     if scenario.model in LARGE:
         pytest.skip("planned by the suite itself: milp-planner batch catalogue")
     short = replace(scenario, work_limit=1.0, time_limit=300.0)

@@ -1,5 +1,5 @@
 """The shipped suites ``dlrmv4-incidents`` and ``dlrmv4-cap``: the plans that ran out of memory are
-refused, and one fits under the cap of the run."""
+refused, and one plan fits under the run's cap."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scenarios.studies.dlrmv4_hot_ids import BURST_ROWS
     "name", ["dlrmv4-incidents", pytest.param("dlrmv4-cap", marks=pytest.mark.slow)]
 )
 def test_every_assertion_holds(name: str) -> None:
-    """Each speaks of some scenario of the suite, and all of them hold."""
+    """Each assertion matches some scenario of the suite, and all hold."""
     suite, folder = find_suite(name)
     scenarios = [(s.key(), s) for s in expand(suite, folder)]
     records = {key: execute(scenario, key) for key, scenario in scenarios}
@@ -41,7 +41,7 @@ def test_the_burst_is_the_published_one() -> None:
 
 
 def _inputs(**axes: object) -> tuple[Model, Cluster]:
-    """Of the suite's row-wise scenario at 288 GiB and 2627 ids with these axes."""
+    """Inputs of the suite's row-wise scenario at 288 GiB and 2627 ids, with these axes."""
     suite, folder = find_suite("dlrmv4-incidents")
     wanted = {"hbm": 288 * 2**30, "sharding": "row_wise", "sequence_length": 2627, **axes}
     [scenario] = [s for s in expand(suite, folder) if wanted.items() <= dict(s.axes).items()]
@@ -59,13 +59,13 @@ def _inputs(**axes: object) -> tuple[Model, Cluster]:
 def test_the_refusal_names_rank_tables_and_remedy(
     axes: dict[str, object], cut: tuple[str, ...], low_memory: bool | None
 ) -> None:
-    """Every rank may be the hot one; the two tables come first; cutting columns does, the
+    """Every rank may be the hot one, and the two tables come first; cutting columns helps, the
     low-memory codec does not. ``check`` says the same of that rank, and nothing else."""
     inputs = _inputs(**axes)
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
     assert found is not None
     assert found.forced is not None
-    assert found.forced.ranks == tuple(range(31))  # the last has a few rows less
+    assert found.forced.ranks == tuple(range(31))  # the last rank has a few rows less
     assert {each.name for each in found.forced.tables[:2]} == {"artist_id", "album_id"}
     tried = {each.kind: each for each in found.remedies}
     assert tried["sharding"] == Remedy("sharding", "column_wise", True, cut)
@@ -77,8 +77,8 @@ def test_the_refusal_names_rank_tables_and_remedy(
 
 @pytest.mark.parametrize("sharding", ["row_wise", "column_wise"])
 def test_the_refusal_at_100_gib_says_how_much_is_short(sharding: str) -> None:
-    """96 GiB outside and 5% that stay free leave no table room: the least room with which a plan
-    exists is named, the buffers of the burst or, column-wise, of two tables without one."""
+    """96 GiB outside and 5% kept free leave tables no memory. The answer names the least with which
+    a plan exists: for the buffers of the burst or, column-wise, of two tables without a burst."""
     inputs = _inputs(hbm=100 * 2**30, sharding=sharding, codec="low_memory", batch=1024)
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
     assert found is not None
@@ -91,5 +91,5 @@ def test_the_refusal_at_100_gib_says_how_much_is_short(sharding: str) -> None:
 
 
 def test_check_does_not_doubt_what_fits() -> None:
-    """Column-wise: no warning, though the hosts have no memory to give."""
+    """Column-wise there is no warning, although the hosts have no memory to offer."""
     assert doubts(*_inputs(codec="low_memory", batch=1024, sharding="column_wise")) == ()

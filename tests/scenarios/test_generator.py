@@ -1,4 +1,4 @@
-"""Generated models: reproducible, and of the announced shape."""
+"""Generated models are reproducible and have the announced shape."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from milp_planner.inputs import Model
 from scenarios.generator import ALPHA, DIMS, KINDS, POOLING, ROWS, generate
 
 FIRST_OF_SEED_0 = (23_860_932, 192, 5.18)
-"""From random.Random(0): 1e4 · 1e4^0.84442, the sixth width, 50^0.42057."""
+"""Values from random.Random(0): 1e4 · 1e4^0.84442, the sixth width, 50^0.42057."""
 
 
 def test_same_seed_same_model() -> None:
-    """The seed alone decides, today as when the generator was written."""
+    """The seed alone decides, now as when the generator was written."""
     assert generate(50, 1).fingerprint() == generate(50, 1).fingerprint()
     assert generate(50, 1).tables != generate(50, 2).tables
     first = generate(1, 0).tables[0]
@@ -34,7 +34,7 @@ def test_smaller_models_are_prefixes(few: int, more: int, seed: int, kind: str) 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**40), st.sampled_from(KINDS), st.integers(ROWS[0], 10**10))
 def test_ranges(seed: int, kind: str, max_rows: int) -> None:
-    """Every table stays in the announced ranges and has the announced kind."""
+    """Every table is within the announced ranges and has the announced kind."""
     for table in generate(20, seed, kind, max_rows=max_rows).tables:
         assert ROWS[0] <= table.rows <= max_rows
         assert table.dim in DIMS
@@ -46,7 +46,7 @@ def test_ranges(seed: int, kind: str, max_rows: int) -> None:
 
 
 def test_rows_are_log_uniform() -> None:
-    """A quarter of 4,000 tables lies in each of the four powers of ten (5 standard errors)."""
+    """Each of the four powers of ten has a quarter of 4,000 tables (5 standard errors)."""
     model = generate(4000, 3, "mixed")
     decades = [min(3, int(math.log10(table.rows / ROWS[0]))) for table in model.tables]
     for decade in range(4):
@@ -56,7 +56,7 @@ def test_rows_are_log_uniform() -> None:
 
 
 def test_source_says_how() -> None:
-    """The model names the call that makes it again, and survives its dictionary."""
+    """The model names the call that generates it, and survives its dictionary."""
     model = generate(2, 5, "dynamicemb", batch=64)
     assert "tables=2, seed=5, kind=dynamicemb, batch=64" in model.source
     assert model.workload.batch_per_rank == 64
@@ -73,6 +73,6 @@ def test_source_says_how() -> None:
     ],
 )
 def test_mistakes(arguments: dict[str, object], sentence: str) -> None:
-    """Numbers out of range and unknown kinds are sentences."""
+    """Numbers out of range and unknown kinds get sentences."""
     with pytest.raises(BadInput, match=sentence):
         generate(**arguments)  # type: ignore[arg-type]

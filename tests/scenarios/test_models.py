@@ -1,4 +1,4 @@
-"""The shipped models and clusters against the lists and figures they come from."""
+"""The shipped models and clusters, compared with the lists and figures they come from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COUNTED = {
     "embark-t7": "embark_7table_470B_hotness20",
     "torchrec-gb200": "torchrec_gb200_benchmark",
 }
-"""Lists with counts: a line stands for many equal tables."""
+"""Lists with counts, in which a line stands for many equal tables."""
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -73,7 +73,7 @@ def test_tables_are_those_of_the_lists(name: str, shared_data: Path) -> None:
 
 
 def test_production_model_is_that_of_the_printout(shared_data: Path) -> None:
-    """1,935 tables as in the inputs made of the same printout by another script."""
+    """Its 1,935 tables equal inputs that another script made from the same printout."""
     file = shared_data / "torchrec-production" / "tables.csv"
     published = {line["name"]: line for line in csv.DictReader(file.read_text().splitlines())}
     tables = find_model("torchrec-production").tables
@@ -88,7 +88,7 @@ def test_production_model_is_that_of_the_printout(shared_data: Path) -> None:
 
 
 def test_dlrmv4_by_the_published_totals() -> None:
-    """293,051,712 rows, 558.95 GiB of weights, about 2.69 million ids of album_id a rank."""
+    """293,051,712 rows, 558.95 GiB of weights, about 2.69 million ids of album_id per rank."""
     model = find_model("dlrmv4-yambda5b")
     assert sum(table.rows for table in model.tables) == 293_051_712
     assert model.weight_bytes / GIB == pytest.approx(558.95, abs=0.01)
@@ -102,7 +102,7 @@ def test_dlrmv4_by_the_published_totals() -> None:
 
 @pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)
 def test_models_say_where_they_come_from(entry: Entry) -> None:
-    """Every model has a source, and says so where its skew is assumed or unknown."""
+    """Every model has a source, and says if its skew is assumed or unknown."""
     model = find_model(entry.name)
     assert len(model.source) > 40
     text = model.description.lower()
@@ -114,9 +114,9 @@ def test_clusters_match_their_names(entry: Entry) -> None:
     """Machines, ranks and profile are those of the name, and the figures have a source."""
     cluster = find_cluster(entry.name)
     assert len(cluster.source) > 40
-    if entry.name.startswith("mixed-"):  # an example of unequal machines, after no product
+    if entry.name.startswith("mixed-"):  # an example of unequal machines that models no product
         return
-    if entry.name.endswith("-nvl72"):  # of whole domains: 18 machines of 4 ranks each
+    if entry.name.endswith("-nvl72"):  # named by whole domains: 18 machines of 4 ranks each
         domains = int(entry.name.partition("x")[0]) if "x" in entry.name else 1
         assert [len(machine.ranks) for machine in cluster.machines] == [4] * 18 * domains
         return
@@ -139,7 +139,7 @@ def test_clusters_match_their_names(entry: Entry) -> None:
     ],
 )
 def test_memory_figures(name: str, hbm_gib: float, ddr_bytes: int) -> None:
-    """HBM per rank and DDR per machine are the sourced figures."""
+    """HBM per rank and DDR per machine equal the figures of the source."""
     cluster = find_cluster(name)
     assert cluster.ranks[0].hbm_bytes / GIB == pytest.approx(hbm_gib, abs=0.005)
     assert cluster.machines[0].ddr_bytes == ddr_bytes
@@ -153,7 +153,7 @@ def test_exchange_is_slower_between_machines() -> None:
 
 
 def test_tight_cluster_is_tight() -> None:
-    """DLRMv4 does not fit the tight cluster's 90 GiB but does fit HBM and DDR together."""
+    """DLRMv4 does not fit the tight cluster's 90 GiB of HBM, but fits HBM and DDR together."""
     model, cluster = find_model("dlrmv4-yambda5b"), find_cluster("8xb200-tight")
     hbm = sum(min(capacities(model, cluster).values()))
     assert cluster.usable_hbm(model)[0] / GIB == pytest.approx(90, abs=0.2)

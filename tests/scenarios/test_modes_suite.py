@@ -9,7 +9,7 @@ from scenarios.batch.suite import Where, find_suite
 
 
 def test_caching_gives_way_to_hybrid_as_ddr_tightens() -> None:
-    """On the A10 with its own HBM: CACHING, HYBRID, nothing; each proved."""
+    """On the A10 with its own HBM: CACHING, HYBRID, no plan; each proved."""
     suite, folder = find_suite("modes")
     law = Where.from_dict({"hbm": "23028MiB", "cost_model": "law"})
     chosen = [(s.key(), s) for s in expand(suite, folder) if matches(law, s)]

@@ -1,4 +1,4 @@
-"""Tables of known content, saved by every rank, and read back as one dictionary."""
+"""Tables of known content, which every rank saves and which are read back as one dictionary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIM = 3
 
 
 def content(keys: np.ndarray) -> dict[str, np.ndarray]:
-    """Values, scores and optimizer state that only this key has."""
+    """Values, scores and optimizer state that no other key has."""
     return {
         "values": np.stack([keys * 2.0, keys + 0.5, -keys], 1).astype(np.float32),
         "scores": (keys + 7).astype(np.uint64),
@@ -23,12 +23,12 @@ def content(keys: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def some_keys(count: int, seed: int = 0) -> np.ndarray:
-    """Different keys inside the table, in no order."""
+    """Different keys of the table, in random order."""
     return np.random.default_rng(seed).permutation(ROWS)[:count].astype(np.int64)
 
 
 def shard_of(keys: np.ndarray, rank: int, world: int, rule: Rule, *, full: bool = True) -> Shard:
-    """What one rank holds of a table."""
+    """The part of a table that one rank holds."""
     block = block_size_of(ROWS, world)
     mine = keys[owners(keys, world, rule, block_size=block) == rank]
     parts = content(mine) if full else {"values": content(mine)["values"]}
@@ -48,7 +48,7 @@ def save_table(
 
 
 def assert_holds(folder: Path, keys: np.ndarray, *, table: str = "t", full: bool = True) -> None:
-    """Every key once, on the rank that owns it, with its own content."""
+    """Every key is there once, on the rank that owns it, with its own content."""
     info = inspect(folder, table)
     block = block_size_of(ROWS, info.world_size)
     seen = []

@@ -1,4 +1,4 @@
-"""Checkpoints of tables whose batches hold int32 keys, as dynamicemb's runtime leaves them."""
+"""Checkpoints of tables with int32 keys, as dynamicemb's runtime writes them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ KEYS = np.array([-7, -1000, 2**31 - 1, *range(60)], np.int64)
 
 
 def runtime_owner(key: int, ranks: int) -> int:
-    """What the kernel does: zero-extend, hash, keep 32 bits, modulo."""
+    """The kernel's rule: zero-extend, hash, keep 32 bits, modulo."""
     return (plain_fmix64(key & 0xFFFFFFFF) & 0xFFFFFFFF) % ranks
 
 
 def write_as_dynamicemb(folder: Path, ranks: int) -> None:
-    """Raw files and metadata without a manifest, keys as int64, each on the rank that got it."""
+    """Raw files and metadata without a manifest; keys as int64, each on the rank that received
+    it."""
     folder.mkdir()
     owner = np.array([runtime_owner(int(key), ranks) for key in KEYS])
     for rank in range(ranks):
@@ -34,7 +35,7 @@ def write_as_dynamicemb(folder: Path, ranks: int) -> None:
 
 @pytest.mark.parametrize("ranks", [3, 6, 7])
 def test_the_runtimes_checkpoint_is_taken_as_what_it_is(tmp_path: Path, ranks: int) -> None:
-    """Read as int64 it is refused with the way out; as int32 every key finds its new rank."""
+    """Read as int64, it is refused with the remedy; read as int32, every key finds its new rank."""
     write_as_dynamicemb(tmp_path / "old", ranks)
     with pytest.raises(CheckpointError, match=r"of int64 keys.*another type, index_type="):
         reshard(tmp_path / "old", tmp_path / "new", world_size=5)
@@ -46,12 +47,12 @@ def test_the_runtimes_checkpoint_is_taken_as_what_it_is(tmp_path: Path, ranks: i
         np.testing.assert_array_equal(shard.values[:, 0], shard.keys.astype(np.float32))
         seen += shard.keys.tolist()
     assert sorted(seen) == sorted(KEYS.tolist())
-    reshard(tmp_path / "new5", tmp_path / "new3", world_size=3)  # the metadata says int32 now
+    reshard(tmp_path / "new5", tmp_path / "new3", world_size=3)  # the metadata now says int32
     assert sum(inspect(tmp_path / "new3", "t").counts) == len(KEYS)
 
 
 def test_a_save_says_what_its_keys_are(tmp_path: Path) -> None:
-    """What save_shard was told is what reshard reads; a key too wide for it is not saved."""
+    """reshard reads the key type given to save_shard, which refuses a key too wide for it."""
     for rank in range(3):
         mine = np.array([k for k in KEYS if runtime_owner(int(k), 3) == rank])
         shard = Shard(mine, np.ones((len(mine), 1), np.float32))

@@ -1,4 +1,4 @@
-"""The journal: what it cuts back and what it refuses."""
+"""The journal: which bytes it cuts off and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_routing.errors import CheckpointError
 
 
 def test_unvouched_bytes_are_cut_off(tmp_path: Path) -> None:
-    """What was written after the last journal goes, and unknown files go."""
+    """Bytes written after the last journal, and unknown files, are removed."""
     journal = Journal({"a": 1})
     journal.append(tmp_path, "x", memoryview(b"1234"), False)
     journal.save(tmp_path, False)
@@ -26,7 +26,7 @@ def test_unvouched_bytes_are_cut_off(tmp_path: Path) -> None:
 
 
 def test_shorter_than_vouched_is_refused(tmp_path: Path) -> None:
-    """A file that lost vouched bytes cannot be continued."""
+    """A file that is shorter than the journal says cannot be continued."""
     journal = Journal({})
     journal.append(tmp_path, "x", memoryview(b"1234"), False)
     journal.save(tmp_path, False)
@@ -36,7 +36,7 @@ def test_shorter_than_vouched_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_journal_everything_starts_anew(tmp_path: Path) -> None:
-    """Files of a run that died before its first journal are removed."""
+    """Files of a run that was killed before its first journal are removed."""
     (tmp_path / "x").write_text("?")
     assert resume(tmp_path, {}).sizes == {}
     assert not (tmp_path / "x").exists()

@@ -21,7 +21,7 @@ from tests.cuda_routing.checkpoints.tables import save_table, some_keys
 
 
 def test_file_names(tmp_path: Path) -> None:
-    """Names are dynamicemb's."""
+    """File names are dynamicemb's."""
     save_table(tmp_path, some_keys(9), 2, Rule.HASH_ROUNDROBIN, table="item_id")
     names = {path.name for path in tmp_path.iterdir()}
     for kind in ("keys", "values", "scores", "opt_values"):
@@ -32,7 +32,7 @@ def test_file_names(tmp_path: Path) -> None:
 
 
 def test_missing_dist_type_means_roundrobin(tmp_path: Path) -> None:
-    """Old metadata without a dist_type is roundrobin; other entries are kept."""
+    """Old metadata without a dist_type means roundrobin; other entries are kept."""
     (tmp_path / "t_opt_args.json").write_text('{"lr": 0.1}')
     meta = read_meta(tmp_path, "t")
     assert meta.rule is Rule.ROUNDROBIN
@@ -41,7 +41,7 @@ def test_missing_dist_type_means_roundrobin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"dist_type": "nearest"}'])
 def test_broken_metadata(tmp_path: Path, text: str) -> None:
-    """Metadata cut short or of another kind is refused with its path."""
+    """Metadata that is truncated or of another kind is refused with its path."""
     (tmp_path / "t_opt_args.json").write_text(text)
     with pytest.raises(CheckpointError, match="t_opt_args"):
         read_meta(tmp_path, "t")
@@ -60,7 +60,7 @@ def test_tables_and_world_sizes(tmp_path: Path) -> None:
 
 
 def test_no_checkpoint_at_all(tmp_path: Path) -> None:
-    """A folder without key files, and no folder, are told apart."""
+    """The error tells a folder without key files from a folder that does not exist."""
     with pytest.raises(CheckpointError, match="holds no"):
         find_tables(tmp_path)
     with pytest.raises(CheckpointError, match="not a folder"):
@@ -68,13 +68,13 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
 
 
 def test_block_size_follows_the_world() -> None:
-    """400 rows on 3 ranks are blocks of 134; other rules have none."""
+    """400 rows on 3 ranks make blocks of 134; other rules have no blocks."""
     assert Meta(Rule.CONTINUOUS, 400).block_size(3) == 134
     assert Meta(Rule.ROUNDROBIN, 400).block_size(3) is None
 
 
 def test_write_json_leaves_no_temporary(tmp_path: Path) -> None:
-    """JSON appears under its name alone."""
+    """The JSON file appears alone, without a temporary file."""
     write_json(tmp_path / "x.json", {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     assert data_path(tmp_path, "t", "keys", 0, 1).parent == tmp_path

@@ -1,4 +1,4 @@
-"""Loading: what was saved comes back, what does not fit this run is refused with the fix."""
+"""Loading returns what was saved, and refuses what does not fit this run, with the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cuda_routing.checkpoints.tables import assert_holds, save_table, some
 
 @pytest.mark.parametrize("rule", list(Rule))
 def test_saved_comes_back(rule: Rule, tmp_path: Path) -> None:
-    """All four kinds of every rank come back under every rule."""
+    """All four kinds of file of every rank come back, under every rule."""
     save_table(tmp_path, some_keys(80), 3, rule)
     assert_holds(tmp_path, some_keys(80))
 
@@ -31,7 +31,7 @@ def test_empty_rank_keeps_its_shape(tmp_path: Path) -> None:
 
 
 def test_other_world_size_or_rule_names_the_fix(tmp_path: Path) -> None:
-    """The sentence says how it was saved, what runs now, and the call that helps."""
+    """The error says how it was saved, what runs now, and which call helps."""
     save_table(tmp_path, some_keys(10), 2, Rule.HASH_ROUNDROBIN)
     for world, rule in ((4, "hash_roundrobin"), (2, "roundrobin")):
         with pytest.raises(CheckpointError) as caught:
@@ -42,7 +42,7 @@ def test_other_world_size_or_rule_names_the_fix(tmp_path: Path) -> None:
 
 
 def test_inspect_counts_without_reading(tmp_path: Path) -> None:
-    """Rows a rank, row sizes, rule and size of the table."""
+    """It reports rows per rank, row sizes, rule and size of the table."""
     save_table(tmp_path, np.arange(10), 4, Rule.ROUNDROBIN)
     info = inspect(tmp_path, "t")
     assert info.counts == [3, 3, 2, 2]
@@ -51,7 +51,7 @@ def test_inspect_counts_without_reading(tmp_path: Path) -> None:
 
 
 def test_damage_is_found(tmp_path: Path) -> None:
-    """A flipped byte does not match its checksum."""
+    """A flipped byte fails its checksum."""
     save_table(tmp_path, some_keys(10), 1, Rule.ROUNDROBIN)
     path = data_path(tmp_path, "t", "scores", 0, 1)
     data = bytearray(path.read_bytes())

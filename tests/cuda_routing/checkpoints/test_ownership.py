@@ -18,7 +18,7 @@ WORLDS = range(1, 17)
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(Rule, Rule)))
 def test_every_pair_of_rules_and_world_sizes(before: Rule, after: Rule) -> None:
-    """Identity survives, and the new place is the one the routing gives, for worlds 1 to 16."""
+    """Every key keeps its identity and moves to the rank that routing gives, for worlds 1 to 16."""
     keys = some_keys(120)
     for old in WORLDS:
         block = block_size_of(ROWS, old)
@@ -48,13 +48,13 @@ def test_negative_and_huge_keys_survive_hashed_rules() -> None:
 
 
 def test_a_key_on_the_wrong_rank_is_refused() -> None:
-    """A wrong dist_type shows as keys that do not belong where they are."""
+    """A wrong dist_type is noticed because keys are on ranks that do not own them."""
     with pytest.raises(CheckpointError, match=r"key 5 belongs to rank 1 of 4.*source_rule"):
         global_keys(np.array([4, 5]), 0, 4, Meta(Rule.ROUNDROBIN), "file")
 
 
 def test_keys_that_continuous_would_merge_are_refused() -> None:
-    """A key beyond the table, or a local key beyond its block, is refused by name."""
+    """A key beyond the table, or a local key beyond its block, is refused and named."""
     with pytest.raises(CheckpointError, match="key 900 lies outside the table's 400 rows"):
         new_places(np.array([1, 900]), 4, Meta(Rule.CONTINUOUS, ROWS), "file")
     with pytest.raises(CheckpointError, match="key -1 lies outside"):
@@ -64,6 +64,6 @@ def test_keys_that_continuous_would_merge_are_refused() -> None:
 
 
 def test_continuous_needs_rows() -> None:
-    """Without the table's size continuous cannot be undone, and the sentence asks for rows=."""
+    """Without the table's size, continuous cannot be undone, and the error asks for rows=."""
     with pytest.raises(CheckpointError, match="pass rows="):
         new_places(np.array([1]), 4, Meta(Rule.CONTINUOUS), "file")

@@ -30,7 +30,7 @@ PAIRS = list(itertools.product(Rule, Rule))
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_every_pair_of_rules(before: Rule, after: Rule, tmp_path: Path) -> None:
-    """Files of a drawn set of world-size pairs, for every pair of rules, with all four kinds."""
+    """Files of drawn pairs of world sizes, for every pair of rules, with all four kinds of file."""
     keys = some_keys(150)
     draw = np.random.default_rng([before, after])
     for step, (old, new) in enumerate(draw.integers(1, 17, size=(6, 2)).tolist()):
@@ -46,7 +46,8 @@ def test_every_pair_of_rules(before: Rule, after: Rule, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_every_pair_of_world_sizes(before: Rule, after: Rule, tmp_path: Path) -> None:
-    """Files of every fourth pair of world sizes 1 to 16; the rule pairs together cover them all."""
+    """A quarter of the pairs of world sizes 1 to 16 per pair of rules, which together cover all
+    pairs."""
     keys = some_keys(60)
     for old in range(1, 17):
         source = tmp_path / f"from-{old}"
@@ -73,7 +74,8 @@ def test_interrupted_anywhere_and_resumed(
     tmp_path_factory: pytest.TempPathFactory,
     old: int, new: int, before: Rule, after: Rule, deaths: list[int], torn: bool,
 ) -> None:  # fmt: skip
-    """Killed at drawn writes, half a write on the disk, again and again: the result is whole."""
+    """Killed repeatedly at drawn writes, with half a write on disk, it ends with the whole
+    result."""
     folder = tmp_path_factory.mktemp("resume")
     keys = some_keys(90)
     save_table(folder / "s", keys, old, before, table="a")
@@ -94,7 +96,7 @@ def test_interrupted_anywhere_and_resumed(
 
 
 def die_at(patch: pytest.MonkeyPatch, death: int, torn: bool) -> None:
-    """Raise at the n-th append or JSON write, with half the data written where torn."""
+    """Raise at the n-th append or JSON write; if torn, after writing half the data."""
     left = [death]
     append, write = journal_module.Journal.append, journal_module.write_json
 
@@ -123,7 +125,7 @@ def die_at(patch: pytest.MonkeyPatch, death: int, torn: bool) -> None:
 
 
 def test_really_killed_and_resumed(tmp_path: Path) -> None:
-    """A process killed by the system at several moments leaves what a new one can finish."""
+    """When the system kills a process at several moments, a new one can finish its work."""
     keys = some_keys(ROWS)
     save_table(tmp_path / "s", keys, 3, Rule.HASH_ROUNDROBIN)
     code = (
@@ -146,7 +148,7 @@ def test_really_killed_and_resumed(tmp_path: Path) -> None:
 
 
 def test_killed_between_rename_and_clean_up(tmp_path: Path) -> None:
-    """A finished target that still has its journal is cleaned, not done again."""
+    """A finished target that still has its journal is cleaned up, not rewritten."""
     save_table(tmp_path / "s", some_keys(20), 2, Rule.ROUNDROBIN)
     unlink = Path.unlink
 
@@ -166,7 +168,7 @@ def test_killed_between_rename_and_clean_up(tmp_path: Path) -> None:
 
 
 def test_another_task_does_not_continue_an_unfinished_one(tmp_path: Path) -> None:
-    """A partial folder of another world size is not continued by mistake."""
+    """An unfinished folder for another world size is not continued by mistake."""
     save_table(tmp_path / "s", some_keys(50), 2, Rule.ROUNDROBIN)
     with pytest.MonkeyPatch.context() as patch:
         die_at(patch, 30, False)
@@ -177,7 +179,7 @@ def test_another_task_does_not_continue_an_unfinished_one(tmp_path: Path) -> Non
 
 
 def test_foreign_checkpoint_without_dist_type(tmp_path: Path) -> None:
-    """dynamicemb's own files: no manifest, a missing dist_type means roundrobin."""
+    """dynamicemb's own files have no manifest; a missing dist_type means roundrobin."""
     keys = some_keys(60)
     save_table(tmp_path / "s", keys, 4, Rule.ROUNDROBIN)
     for rank in range(4):
@@ -189,7 +191,7 @@ def test_foreign_checkpoint_without_dist_type(tmp_path: Path) -> None:
 
 
 def test_wrong_dist_type_is_found_and_overridden(tmp_path: Path) -> None:
-    """Hashed keys under a missing dist_type are refused, and read with source_rule."""
+    """Hashed keys without a dist_type are refused, and read if source_rule is given."""
     keys = some_keys(60)
     save_table(tmp_path / "s", keys, 4, Rule.HASH_ROUNDROBIN)
     path = meta_path(tmp_path / "s", "t")
@@ -216,7 +218,7 @@ def test_damaged_contents_are_found(tmp_path: Path) -> None:
 
 
 def test_memory_stays_small(tmp_path: Path) -> None:
-    """No read takes more rows than asked for."""
+    """No read takes more rows than the limit."""
     save_table(tmp_path / "s", some_keys(200), 1, Rule.ROUNDROBIN)
     sizes = []
     original = np.fromfile
@@ -232,7 +234,7 @@ def test_memory_stays_small(tmp_path: Path) -> None:
 
 
 def test_unknown_table_and_target(tmp_path: Path) -> None:
-    """A table that is not there, and a target that is, are refused."""
+    """A table that does not exist, and a target that does, are refused."""
     save_table(tmp_path / "s", some_keys(5), 1, Rule.ROUNDROBIN)
     with pytest.raises(CheckpointError, match="no table 'x'; it has t"):
         reshard(tmp_path / "s", tmp_path / "t", world_size=2, tables=["x"])

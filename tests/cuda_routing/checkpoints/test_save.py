@@ -1,4 +1,4 @@
-"""Saving: what is refused, and what an interruption leaves."""
+"""Saving: what is refused, and what an interruption leaves behind."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.cuda_routing.checkpoints.tables import save_table, some_keys
 
 
 def test_lengths_must_agree(tmp_path: Path) -> None:
-    """Three values do not go with two keys."""
+    """Three values for two keys are refused."""
     shard = Shard(np.arange(2), np.zeros((3, 4), np.float32))
     with pytest.raises(CheckpointError, match="3 values do not go with 2 keys"):
         save_shard(tmp_path, "t", shard, rank=0, world_size=1, rule=1)
 
 
 def test_continuous_needs_rows_and_rank_its_range(tmp_path: Path) -> None:
-    """A continuous table without its size could not be read back; rank 2 of 2 does not exist."""
+    """A continuous table needs its size to be read back, and 2 ranks have no rank 2."""
     shard = Shard(np.arange(2), np.zeros((2, 4), np.float32))
     with pytest.raises(CheckpointError, match="rows="):
         save_shard(tmp_path, "t", shard, rank=0, world_size=1, rule="continuous")
@@ -34,7 +34,8 @@ def test_continuous_needs_rows_and_rank_its_range(tmp_path: Path) -> None:
 def test_interrupted_overwrite_is_seen(
     writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed after any number of files of a second save, the checkpoint is not taken for whole."""
+    """A second save that was killed after any number of files does not pass for a whole
+    checkpoint."""
     save_table(tmp_path, some_keys(40), 2, Rule.ROUNDROBIN)
     original, left = module._write, [writes]
 

@@ -1,4 +1,4 @@
-"""Interrupted and truncated saves are detected, whichever file is damaged."""
+"""Interrupted and truncated saves are detected, whichever file is affected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def saved(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("manifest", [True, False])
 def test_truncated_file(saved: Path, kind: str, manifest: bool) -> None:
-    """A file cut by one byte is named, with and without a manifest."""
+    """A file that lacks its last byte is named, with and without a manifest."""
     if not manifest:
         forget_manifests(saved)
     path = data_path(saved, "t", kind, 1, 3)
@@ -35,7 +35,7 @@ def test_truncated_file(saved: Path, kind: str, manifest: bool) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("manifest", [True, False])
 def test_missing_file(saved: Path, kind: str, manifest: bool) -> None:
-    """A file that is not there is missed, with and without a manifest."""
+    """A missing file is noticed, with and without a manifest."""
     if not manifest:
         forget_manifests(saved)
     data_path(saved, "t", kind, 2, 3).unlink()
@@ -45,7 +45,7 @@ def test_missing_file(saved: Path, kind: str, manifest: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["values", "keys"])
 def test_whole_rows_missing_without_manifest(saved: Path, kind: str) -> None:
-    """Losing whole rows of one file leaves it at odds with the others."""
+    """If whole rows of one file are lost, it disagrees with the others."""
     forget_manifests(saved)
     path = data_path(saved, "t", kind, 0, 3)
     path.write_bytes(path.read_bytes()[: 12 * 8])
@@ -61,7 +61,7 @@ def test_missing_manifest(saved: Path) -> None:
 
 
 def test_mixed_saves(tmp_path: Path) -> None:
-    """Ranks of two saves in one folder are told apart by their tags."""
+    """Files of two saves in one folder are told apart by their tags."""
     save_table(tmp_path, some_keys(30), 2, Rule.ROUNDROBIN, tag="step-1")
     old = manifest_path(tmp_path, "t", 1, 2).read_text()
     save_table(tmp_path, some_keys(30), 2, Rule.ROUNDROBIN, tag="step-2")
@@ -71,7 +71,7 @@ def test_mixed_saves(tmp_path: Path) -> None:
 
 
 def forget_manifests(folder: Path) -> None:
-    """Make it look like a checkpoint of dynamicemb's."""
+    """Make the folder look like a checkpoint of dynamicemb's."""
     for path in folder.glob("*_manifest.*"):
         path.unlink()
     meta_path(folder, "t").write_text('{"dist_type": "roundrobin"}')

@@ -1,1 +1,2 @@
-"""Runs the unmodified CUDA source on a CPU: one fiber per thread, real barriers, either order."""
+"""Runs the unmodified CUDA source on a CPU: one fiber per thread, real barriers, both thread
+orders."""

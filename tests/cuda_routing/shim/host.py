@@ -37,7 +37,7 @@ def compile_kernels(
     flags: tuple[str, ...] = ("-O1",),
     main: str = "harness.cpp",
 ) -> Path:
-    """Build the shared library for one choice of types; skips the test where g++ is absent."""
+    """Build the shared library for one choice of types; without g++ the test is skipped."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
@@ -67,7 +67,7 @@ def compile_kernels(
 
 @functools.cache
 def _build_folder() -> Path:
-    """One folder a process, removed with it."""
+    """One folder per process, removed when it ends."""
     keeper = tempfile.TemporaryDirectory(prefix="shim-")
     _KEEPERS.append(keeper)
     return Path(keeper.name)

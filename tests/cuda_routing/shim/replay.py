@@ -19,7 +19,7 @@ Batch = tuple[np.ndarray, np.ndarray, Features]
 
 
 def fixed_batches() -> list[Batch]:
-    """Batches that between them reach every line of the kernels (int64 keys and lengths)."""
+    """Batches that together reach every line of the kernels (int64 keys and lengths)."""
     generator = np.random.default_rng(11)
     short = generator.integers(0, 4, size=240)
     long = np.array([0, 700, 0, 0, 1, 0, 301, 0])
@@ -41,7 +41,7 @@ def _batch(
     lengths: np.ndarray, count: int, ranks: int, rule: object, generator: np.random.Generator,
     **options: object,
 ) -> Batch:  # fmt: skip
-    """Half of the keys small, half of any bits."""
+    """A batch with half of its keys small and half with any bits."""
     size = int(lengths.sum())
     keys = generator.integers(0, 500, size=size)
     wild = generator.integers(-(2**63), 2**63 - 1, size=size)
@@ -50,7 +50,7 @@ def _batch(
 
 
 def replay(library: Path) -> str | None:
-    """First difference found, or None."""
+    """The first difference found, or None."""
     for number, (lengths, keys, features) in enumerate(fixed_batches()):
         weights = np.arange(keys.size, dtype=np.float32)
         options = {"weights": weights, "positions": True}

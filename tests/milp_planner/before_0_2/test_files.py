@@ -1,4 +1,4 @@
-"""Files that version 0.1.0 (commit 55004ff) read and wrote; ``plan.json`` is its own."""
+"""Files that version 0.1.0 (commit 55004ff) read and wrote; it wrote ``plan.json`` itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def test_model_and_cluster_are_read_and_mean_the_same() -> None:
-    """Every field has the value that it had; what is new has its default."""
+    """Every field has the value that it had then; new fields have their defaults."""
     model, cluster = load_model(HERE / "model.yaml"), load_cluster(HERE / "cluster.yaml")
     old = json.loads((HERE / "plan.json").read_text())
     for now, then in ((model.to_dict(), old["model"]), (cluster.to_dict(), old["cluster"])):
@@ -29,7 +29,7 @@ def test_model_and_cluster_are_read_and_mean_the_same() -> None:
 
 
 def _without_new(now: object, then: object) -> object:
-    """What is read now, of the fields that were written then."""
+    """The value read now, restricted to the fields that were written then."""
     if isinstance(now, dict) and isinstance(then, dict):
         return {key: _without_new(now.get(key), value) for key, value in then.items()}
     if isinstance(now, list) and isinstance(then, list):
@@ -39,7 +39,8 @@ def _without_new(now: object, then: object) -> object:
 
 
 def test_the_plan_is_refused_in_a_sentence() -> None:
-    """Its bytes are of another ledger: it says whose file it is, and to plan again."""
+    """Its bytes come from another ledger: the error names the version that wrote it and says to
+    plan again."""
     with pytest.raises(BadInput) as refused:
         read_plan(HERE / "plan.json")
     told = f"(0.1.0; this is {milp_planner.__version__})"
@@ -48,7 +49,7 @@ def test_the_plan_is_refused_in_a_sentence() -> None:
 
 
 def test_a_changed_plan_is_refused_too(tmp_path: Path) -> None:
-    """A model that is not the fingerprint's is named, before the instance."""
+    """A model that does not match its fingerprint is named, before the instance is looked at."""
     path = Path(shutil.copy(HERE / "plan.json", tmp_path))
     path.write_text(path.read_text().replace('"batch_per_rank": 512', '"batch_per_rank": 513'))
     with pytest.raises(BadInput, match="model does not match its fingerprint"):

@@ -34,7 +34,7 @@ reservations: {hbm_percent: 10}
 
 @dataclass
 class Done:
-    """What a run left: exit code, stdout, stderr."""
+    """What a run left behind: exit code, stdout, stderr."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Done:
 
     @property
     def json(self) -> Any:
-        """Stdout as JSON: fails when anything else is there."""
+        """Stdout as JSON; fails if anything else is there."""
         return json.loads(self.out)
 
 

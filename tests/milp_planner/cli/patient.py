@@ -1,4 +1,4 @@
-"""A formulation for tests: has a plan at once, searches until it is told to stop."""
+"""A formulation for tests that has a plan at once and then searches until it is told to stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from formulations.result.outcome import StoppedBy
 
 
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """Greedy's plan; presses Ctrl-C itself and waits for the word to arrive."""
+    """Return greedy's plan, after pressing Ctrl-C itself and waiting until the stop arrives."""
     found = greedy(instance, settings, clock)
     os.kill(os.getpid(), signal.SIGINT)
     if not settings.stop.wait(30):

@@ -1,4 +1,5 @@
-"""``milp-planner audit``: fits or not, how far from the bound, what is to blame."""
+"""``milp-planner audit``: whether a plan fits, how far it is from the bound, and what is to
+blame."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def test_a_plan_of_ours_is_at_its_bound(cli: Cli, planned: Path) -> None:
 
 
 def test_a_lopsided_plan_names_its_slow_rank(cli: Cli) -> None:
-    """Everything big on rank 0: it fits, but others wait for rank 0, mostly for items."""
+    """With everything big on rank 0 the plan fits, but others wait for rank 0, mostly for items."""
     done = _audit(cli, CSV, "--json")
     info = done.json
     assert done.code == 0 and info["fits"] and info["distance"] > 0 and info["saving"] > 0
@@ -73,7 +74,7 @@ def test_an_overfull_plan_names_place_and_tables(cli: Cli) -> None:
     ],
 )
 def test_every_wrong_row_is_named_at_once(cli: Cli, wrong: str, lines: tuple[int, ...]) -> None:
-    """A sentence for each, with its line."""
+    """Each wrong row has a sentence with its line."""
     done = _audit(cli, wrong)
     assert done.code == 2
     for line in lines:
@@ -81,14 +82,14 @@ def test_every_wrong_row_is_named_at_once(cli: Cli, wrong: str, lines: tuple[int
 
 
 def test_a_ratio_off_the_grid_is_priced(cli: Cli) -> None:
-    """The user's own ratio joins the grid instead of being refused."""
+    """The user's own ratio joins the grid and is not refused."""
     csv = CSV.replace("items, HBM_ONLY, , table_wise", "items, CACHING, 37%, table_wise")
     done = _audit(cli, csv, "--json")
     assert done.code == 0, done.err
 
 
 def test_column_shards_are_counted_by_their_ranks(cli: Cli) -> None:
-    """Two ranks of a column-wise table mean two column shards, each on its rank."""
+    """Two ranks of a column-wise table mean two column shards, one on each rank."""
     csv = CSV.replace("items, HBM_ONLY, , table_wise, 0", 'items, HBM_ONLY, , column_wise, "0,1"')
     both = _audit(cli, csv, "--json").json
     one = _audit(cli, csv.replace('"0,1"', '"1,1"'), "--json").json
@@ -96,7 +97,8 @@ def test_column_shards_are_counted_by_their_ranks(cli: Cli) -> None:
 
 
 def test_what_it_found_is_kept(cli: Cli) -> None:
-    """-o keeps the better plan, --page its report; the plan verifies and is at the best found."""
+    """-o keeps the better plan and --page its report; the plan verifies and costs what audit
+    said."""
     done = _audit(cli, CSV, "-o", "better.json", "--page", "better.html", "--json")
     assert done.code == 0 and cli("verify", "better.json").code == 0
     assert read_plan("better.json").outcome.objective == done.json["best"]
@@ -104,7 +106,7 @@ def test_what_it_found_is_kept(cli: Cli) -> None:
 
 
 def test_another_profile_prices_it_otherwise(cli: Cli) -> None:
-    """The same plan under slower hardware takes longer."""
+    """Under slower hardware the same plan takes longer."""
     fast, slow = (
         _audit(cli, CSV, "--json", *more).json["objective"]
         for more in ((), ("--profile", "torchrec-default"))
@@ -113,7 +115,7 @@ def test_another_profile_prices_it_otherwise(cli: Cli) -> None:
 
 
 def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:
-    """What export wrote comes back: audited, and as the start of a new plan."""
+    """An exported TorchRec plan can be audited, and a new plan can start from it."""
     assert cli("export", planned, "--to", "torchrec", "-o", "sharding.json").code == 0
     done = cli("audit", "sharding.json", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
     assert done.code == 0 and done.json["distance"] == 0
@@ -122,7 +124,7 @@ def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:
 
 
 def test_a_measured_peak_stands_beside_the_predicted_one(cli: Cli) -> None:
-    """The plan's rows on rank 0 alone are 745 MiB; what is measured beyond is outside."""
+    """Rank 0's rows alone take 745 MiB; the rest of its measured peak is outside the embeddings."""
     [rank] = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json").json["peaks"]["ranks"]
     assert rank["rank"] == 0 and rank["measured"] == round(1.9 * 2**30)
     assert rank["embeddings"] > 3_000_000 * 64 * 4 and rank["predicted"] > rank["embeddings"]
@@ -131,14 +133,14 @@ def test_a_measured_peak_stands_beside_the_predicted_one(cli: Cli) -> None:
 
 
 def test_bad_measured_peaks(cli: Cli) -> None:
-    """No rank, no unit, no such rank: exit code 2 and a sentence."""
+    """A missing rank, a missing unit, an unknown rank: exit code 2 and a sentence."""
     for text in ("1.9GiB", "0=1.9", "2=1.9GiB"):
         done = _audit(cli, CSV, "--peak", text)
         assert done.code == 2 and "allowed" in done.err
 
 
 def test_a_peak_of_a_plan_that_does_not_fit(cli: Cli) -> None:
-    """Measured beside predicted also where the ledger says that it cannot fit."""
+    """Measured and predicted peaks are shown even if the ledger says that the plan cannot fit."""
     Path("small.yaml").write_text(CLUSTER.replace("2GiB", "700MiB"))
     done = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json", cluster="small.yaml")
     assert done.code == 1 and done.json["peaks"]["ranks"][0]["predicted"] > 700 * 2**20

@@ -131,7 +131,8 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_sentence_exit_two_nothing_written(cli: Cli, tmp_path: Path, case: Case) -> None:
-    """The sentence names what is wrong and what is allowed; stdout and the folder stay as is."""
+    """The sentence says what is wrong and what is allowed; stdout stays empty, the folder
+    unchanged."""
     files, arguments, words = case
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -145,7 +146,7 @@ def test_one_sentence_exit_two_nothing_written(cli: Cli, tmp_path: Path, case: C
 
 
 def test_a_damaged_plan_is_one_sentence(cli: Cli, planned: Path) -> None:
-    """A plan whose embedded model was edited is refused by its fingerprint."""
+    """A plan whose embedded model was edited is refused because of its fingerprint."""
     document = json.loads(planned.read_text())
     document["model"]["tables"][0]["rows"] += 1
     planned.write_text(json.dumps(document))

@@ -1,4 +1,4 @@
-"""``milp-planner batch``: what it prints and its exit codes."""
+"""``milp-planner batch``: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def _batch(path: Path, *more: str) -> int:
 
 
 def test_a_run_and_a_second(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table, then --json of the same results without solving again, with a query."""
+    """The first run prints the table; the second gives --json of the same results, with a query,
+    and solves nothing."""
     assert _batch(suite) == 0
     assert "2 solved now, 0 kept" in capsys.readouterr().out
     query = "select count(*) as n from results"
@@ -52,7 +53,7 @@ def test_a_run_and_a_second(suite: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_broken_assertion_is_exit_1(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A suite guards a model's CI."""
+    """A suite can guard a model in CI."""
     suite.write_text(SUITE + "assertions: [{name: half is free, hbm_headroom: 50%}]\n")
     assert _batch(suite) == 1
     out = capsys.readouterr().out
@@ -60,7 +61,7 @@ def test_a_broken_assertion_is_exit_1(suite: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_failed_scenario_is_exit_70(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is named, and the others are there."""
+    """The failed scenario is named, and the others have results."""
     text = SUITE.replace("8xh100", "1xa10").replace("ranks_per_machine: 2", "machines: [1, 2]")
     suite.write_text(text)
     assert _batch(suite) == 70
@@ -78,13 +79,13 @@ def test_a_failed_scenario_is_exit_70(suite: Path, capsys: pytest.CaptureFixture
 def test_bad_options(
     suite: Path, more: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence each, exit 2."""
+    """One sentence each, exit code 2."""
     assert _batch(suite, *more) == 2
     assert sentence in capsys.readouterr().err
 
 
 def test_an_unknown_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The nearest shipped name is offered."""
+    """The sentence offers the nearest shipped name."""
     assert run(["batch", "dp-vs-exat", "-o", str(tmp_path / "out")]) == 2
     assert "did you mean dp-vs-exact" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -93,7 +94,7 @@ def test_an_unknown_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_an_interruption_is_exit_130(
     suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C or a polite kill: what is done stays, and the command says how to go on."""
+    """After Ctrl-C or a polite kill, finished results stay, and the command says how to go on."""
     from scenarios.batch import runner
 
     whole = runner.run_local
@@ -111,7 +112,7 @@ def test_an_interruption_is_exit_130(
 
 
 def test_progress_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal: how many are done and failed, and an estimate of the rest."""
+    """A terminal shows how many are done and failed, and an estimate of the time left."""
     text = io.StringIO()
     terminal = Console(file=text, force_terminal=True, width=100)
     monkeypatch.setattr("milp_planner.cli.console.err", lambda: terminal)

@@ -1,4 +1,4 @@
-"""milp-planner calibrate: files whole or not at all, sentences, and a profile that plan reads."""
+"""``milp-planner calibrate``: files appear whole or not at all, and plan reads the profile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ interconnect: {intra_machine: 10GB/s}
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
-    """A made-up machine stands where the real one would."""
+    """An invented machine in place of the real one."""
     from milp_planner.features.calibrate import run
 
     machine = FakeMachine()
@@ -37,7 +37,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
 def test_the_profile_prices_a_plan(
     fake: FakeMachine, cli: Cli, tmp_path: Path, cluster: str
 ) -> None:
-    """calibrate, then plan --profile: the plan is proved, embeds the profile, and verifies."""
+    """A plan with the new profile is proved optimal, embeds the profile, and verifies."""
     (tmp_path / "cpu.yaml").write_text(CPU_CLUSTER)
     done = cli("calibrate", "-o", "mine.yaml")
     assert done.code == 0
@@ -48,12 +48,12 @@ def test_the_profile_prices_a_plan(
     assert planned.code == 0
     assert planned.json["outcome"]["status"] == "optimal"
     (tmp_path / "plan.json").write_text(planned.out)
-    (tmp_path / "mine.yaml").unlink()  # the plan carries it
+    (tmp_path / "mine.yaml").unlink()  # the plan carries the profile
     assert cli("verify", "plan.json").code == 0
 
 
 def test_a_faster_machine_makes_a_cheaper_plan(fake: FakeMachine, cli: Cli) -> None:
-    """Twice every bandwidth, half the launch: the same model costs half, exchange apart."""
+    """With twice every bandwidth and half the launch, the model costs half, the exchange aside."""
     objectives = []
     for _ in range(2):
         assert cli("calibrate", "-o", "mine.yaml").code == 0
@@ -71,7 +71,7 @@ def test_a_faster_machine_makes_a_cheaper_plan(fake: FakeMachine, cli: Cli) -> N
 def test_the_sweep_that_is_written_fits_to_the_same_curves(
     fake: FakeMachine, cli: Cli, tmp_path: Path
 ) -> None:
-    """What calibrate measured, given back through --raw, gives its curves again."""
+    """The sweep that calibrate wrote gives its own curves again through --raw."""
     assert cli("calibrate", "-o", "mine.yaml").code == 0
     assert cli("calibrate", "--raw", "mine.raw.json", "-o", "again.yaml").code == 0
     first, second = (load_profile(tmp_path / name) for name in ("mine.yaml", "again.yaml"))
@@ -80,7 +80,7 @@ def test_the_sweep_that_is_written_fits_to_the_same_curves(
 
 
 def test_noise_writes_nothing(fake: FakeMachine, cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1, one sentence, no file."""
+    """Too much noise: exit code 1, one sentence, no file."""
     fake.noise = 0.5
     before = set(tmp_path.iterdir())
     done = cli("calibrate", "-o", "mine.yaml", "--max-spread", "0.01")
@@ -99,7 +99,8 @@ HYBRID,0.1,2.5,0.2
 
 
 def test_a_noisy_sweep_is_refused_as_a_noisy_measurement_is(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1, all points beyond the limit named, no file; --max-spread moves the limit."""
+    """Exit code 1 and no file; all points beyond the limit are named, and --max-spread moves the
+    limit."""
     (tmp_path / "noisy.csv").write_text(NOISY)
     before = set(tmp_path.iterdir())
     done = cli("calibrate", "--raw", "noisy.csv", "-o", "fit.yaml")
@@ -117,7 +118,7 @@ def test_a_noisy_sweep_is_refused_as_a_noisy_measurement_is(cli: Cli, tmp_path: 
 def test_the_profile_and_its_measurements_appear_together(
     fake: FakeMachine, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the second file cannot be put in place, the first is not there either."""
+    """If the second file cannot be put in place, the first does not appear either."""
     rename = os.replace
 
     def refuse(source: str, target: Path) -> None:
@@ -135,7 +136,7 @@ def test_the_profile_and_its_measurements_appear_together(
 def test_an_interrupt_writes_nothing(
     fake: FakeMachine, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C in the middle of a measurement: exit code 130 and no file."""
+    """Ctrl-C during a measurement: exit code 130 and no file."""
 
     def interrupt(_seconds: float) -> None:
         if len(fake.runs) > 50:
@@ -148,7 +149,7 @@ def test_an_interrupt_writes_nothing(
 
 
 def test_json_is_the_whole_measurement(fake: FakeMachine, cli: Cli, tmp_path: Path) -> None:
-    """Samples, sweep and profile on stdout; no file is written."""
+    """Stdout has samples, sweep and profile; no file is written."""
     before = set(tmp_path.iterdir())
     value = cli("calibrate", "--json", "--quick").json
     assert {"machine", "profile", "samples", "sweep"} <= set(value)
@@ -158,7 +159,7 @@ def test_json_is_the_whole_measurement(fake: FakeMachine, cli: Cli, tmp_path: Pa
 def test_a_published_sweep_is_fitted_without_torch(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--raw with a CSV and --base: the base's numbers stand where the sweep has none."""
+    """--raw with a CSV and --base: the base's numbers fill in what the sweep lacks."""
     monkeypatch.setitem(sys.modules, "torch", None)
     text = "mode,x,ms\nHBM_ONLY,1,0.80\nCACHING,0.1,2.63\nHYBRID,0.1,5.44\n"
     (tmp_path / "other.csv").write_text(text)
@@ -193,7 +194,7 @@ def test_bad_arguments_are_one_sentence(
 
 
 def test_plan_refuses_a_profile_that_is_not_there(cli: Cli) -> None:
-    """Unknown name: the nearest one; a name that no profile can have: the option."""
+    """The error gives the nearest name, or the option if no profile can have such a name."""
     done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "h10", "--json")
     assert done.code == 2 and "did you mean 'h100'" in done.err
     done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "a b", "--json")

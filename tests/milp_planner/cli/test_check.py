@@ -8,8 +8,8 @@ from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
 def test_nothing_wrong_is_one_line(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 0, one line, and one on what is assumed of host memory if nobody says; with --json
-    an empty list."""
+    """Exit code 0 and one line, plus one on host memory that nobody stated; --json gives an empty
+    list."""
     done = cli("check", "model.yaml", "cluster.yaml")
     first, second = done.out.splitlines()
     assert done.code == 0 and "no problems" in first
@@ -21,7 +21,7 @@ def test_nothing_wrong_is_one_line(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_every_problem_is_a_line(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 2; what plan counts, check lists, in text and as objects."""
+    """Exit code 2: check lists, in text and as objects, every problem that plan only counts."""
     (tmp_path / "model.yaml").write_text(MODEL.replace("dim", "dime"))
     (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("450GB/s", "450"))
     planned = cli("plan", "model.yaml", "cluster.yaml")
@@ -39,7 +39,8 @@ def test_every_problem_is_a_line(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_what_is_likely_not_meant_is_a_warning(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 0, for ``plan`` accepts it; with file, line and field as problems have them."""
+    """Exit code 0, since ``plan`` accepts it; a warning has file, line and field, as a problem
+    has."""
     (tmp_path / "model.yaml").write_text(MODEL.replace("rows: 1M", "rows: 40000M"))
     odd = CLUSTER.replace("hbm_percent: 10", "hbm_percent: 0.15")
     (tmp_path / "cluster.yaml").write_text(odd)

@@ -7,7 +7,7 @@ from tests.milp_planner.cli.conftest import Cli
 
 
 def test_every_row_is_judged_against_the_best_bound(cli: Cli) -> None:
-    """The exact row has gap 0; no row is below the bound; the check is shown."""
+    """The exact row has gap 0, no row is below the bound, and the check's result is shown."""
     done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--json")
     assert done.code == 0, done.err
     rows = done.json["rows"]
@@ -24,7 +24,8 @@ def test_every_row_is_judged_against_the_best_bound(cli: Cli) -> None:
 
 
 def test_prints_a_section_an_objective(cli: Cli) -> None:
-    """All three objectives of every plan, gap and time, within 100 columns."""
+    """Each objective's section has all three objectives of every plan, gap and time, within 100
+    columns."""
     done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--objective",
                "step_time", "--objective", "total")  # fmt: skip
     assert done.code == 0 and "minimising step_time" in done.out
@@ -34,7 +35,7 @@ def test_prints_a_section_an_objective(cli: Cli) -> None:
 
 
 def test_settings_name_their_formulation(cli: Cli) -> None:
-    """A setting without an owner is refused, an owner that does not exist too."""
+    """A setting without a formulation is refused, and so is an unknown formulation."""
     base = ("compare", "model.yaml", "cluster.yaml", "-f", "greedy", "--objective", "total")
     assert cli(*base, "--set", "solver=cbc").code == 2
     assert cli(*base, "--set", "greddy.x=1").code == 2
@@ -42,7 +43,7 @@ def test_settings_name_their_formulation(cli: Cli) -> None:
 
 
 def test_every_formulation_is_compared_by_default(cli: Cli) -> None:
-    """README says every formulation: auto, too."""
+    """README promises every formulation, which includes auto."""
     done = cli("compare", "model.yaml", "cluster.yaml", "--objective", "total", "--json")
     assert done.code == 0, done.err
     labels = {row["label"].partition(",")[0] for row in done.json["rows"]}

@@ -17,7 +17,7 @@ FAST = ("--time-limit", 20, "--workers", 1)
 
 
 def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -> None:
-    """Every table appears with its alternatives; each memory tier has a staircase."""
+    """Every table appears with its alternatives, and each memory tier has a staircase."""
     done = cli("explain", planned, "--json", "--extra", "-1GiB,1GiB", *FAST)
     assert done.code == 0
     assert sorted(done.json) == ["held", "plan", "restrictions", "slowest", "staircase", "why"]
@@ -31,7 +31,7 @@ def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -
 
 
 def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
-    """All drawings within 100 columns."""
+    """All drawings fit 100 columns."""
     questions = "why,staircase,smallest,replan"
     done = cli("explain", planned, "--ask", questions, "--extra", "1GiB", "--limits", "0,1", *FAST)
     assert done.code == 0
@@ -41,14 +41,15 @@ def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
 
 
 def test_memory_that_is_bought_is_told_apart(cli: Cli, planned: Path) -> None:
-    """The staircase certifies its steps and claims no more; what it takes is said of the device."""
+    """The staircase certifies its steps and claims no more; amounts are after reservations and for
+    the device."""
     done = cli("explain", planned, "--ask", "staircase,smallest", "--extra", "-1GiB,1GiB", *FAST)
     assert "certified ≥" in done.out and "really reach" not in done.out
     assert done.out.count("after reservations") > 2
 
 
 def test_one_table_only(cli: Cli, planned: Path) -> None:
-    """--table narrows why; a wrong name is exit 2 with the nearest."""
+    """--table narrows why; a wrong name is exit code 2 with the nearest name."""
     done = cli("explain", planned, "--ask", "why", "--table", "ads", "--json", *FAST)
     assert [t["table"] for t in done.json["why"]["tables"]] == ["ads"]
     wrong = cli("explain", planned, "--ask", "why", "--table", "add", *FAST)
@@ -57,15 +58,14 @@ def test_one_table_only(cli: Cli, planned: Path) -> None:
 
 
 def test_an_unknown_formulation_is_refused_before_it_begins(cli: Cli, planned: Path) -> None:
-    """Even for a question that solves nothing anew."""
+    """It is refused even for a question that needs no new solve."""
     wrong = cli("explain", planned, "--ask", "why", "-f", "cpsta")
     assert wrong.code == 2
     assert "did you mean 'cpsat'" in wrong.err
 
 
 def test_replan_writes_the_plan_and_moves_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A smaller cluster, two moves allowed, told by name; the moves then say the same as the
-    curve."""
+    """On a smaller cluster, the two allowed moves are named; moves then agrees with the curve."""
     (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 500MiB"))
     done = cli(
         "explain", planned, "--ask", "replan", "--cluster", "less.yaml", "--limits", "0,2",
@@ -81,7 +81,7 @@ def test_replan_writes_the_plan_and_moves_reads_it(cli: Cli, planned: Path, tmp_
 
 
 def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> None:
-    """Exit 1, with the conflict; questions that need a plan say so."""
+    """Exit code 1 with the conflict; questions that need a plan say so."""
     tiny = CLUSTER.replace("hbm: 2GiB", "hbm: 16MiB").replace("ddr: 4GiB", "ddr: 16MiB")
     (tmp_path / "tiny.yaml").write_text(tiny)
     cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat", "-o", "none.json", *FAST)
@@ -120,7 +120,7 @@ def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
 def test_options_that_would_change_nothing_are_refused(
     cli: Cli, planned: Path, stray: tuple[str, ...], sentence: str
 ) -> None:
-    """Exit 2 and one line, also where the value is the default."""
+    """Exit code 2 and one line, even if the value is the default."""
     done = cli("explain", planned, *stray, *FAST)
     assert done.code == 2
     assert sentence in done.err and done.err.count("\n") == 1
@@ -148,7 +148,7 @@ def test_options_that_would_change_nothing_are_refused(
     ],
 )
 def test_bad_questions_are_one_sentence(cli: Cli, planned: Path, wrong: tuple[str, ...]) -> None:
-    """Exit 2 and one line."""
+    """Exit code 2 and one line."""
     done = cli("explain", planned, *wrong, *FAST)
     assert done.code == 2
     assert len(done.err.strip().splitlines()) == 1
@@ -167,7 +167,7 @@ def test_the_frontier_is_shown_and_written(cli: Cli, planned: Path, tmp_path: Pa
 
 
 def test_sizes_and_times() -> None:
-    """Signs, units, and what is none."""
+    """Signs, units, and values that are neither a size nor a time."""
     assert parse_sizes("-1GiB,+2kB, 5", "--extra") == (-(2**30), 2000, 5)
     assert parse_time("2.5ms") == 2_500_000_000
     assert parse_time("3s") == 3 * 10**12
@@ -178,7 +178,7 @@ def test_sizes_and_times() -> None:
 def test_a_second_interrupt_keeps_what_is_answered(
     cli: Cli, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job is abandoned after the first question: its answer is printed nevertheless."""
+    """If the job is abandoned after the first question, that answer is still printed."""
     run = Work.run
 
     def abandoned(self: Work, job: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""``explain`` and ``report`` with the plan run today."""
+"""``explain`` and ``report`` with the plan that runs today."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.milp_planner.features.explain.test_moves import CLUSTER, MODEL, today
 
 
 def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
-    """The curve on the terminal, every step as a file, and the section on the page."""
+    """The terminal shows the curve, every step is a file, and the page has the section."""
     best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
     file, steps = best.save(tmp_path / "plan.json"), tmp_path / "steps"
     run = ["explain", str(file), "--today", str(today(tmp_path)), "--steps", str(steps)]
@@ -30,7 +30,7 @@ def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> None:
-    """Asked about a plan half way to the best one, explain finds the best and keeps it."""
+    """Asked about a plan half-way to the best one, explain finds the best and writes it."""
     best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
     half = moves(best, today(tmp_path))[1][0]
     file = half.save(tmp_path / "half.json")
@@ -44,7 +44,7 @@ def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> Non
 def test_a_plan_read_back_from_the_trainer_is_replanned(
     cli: Cli, planned: Path, tmp_path: Path
 ) -> None:
-    """Export, pin the model to it, plan again, and ask what moving would bring."""
+    """Export, pin the model to that plan, plan again, and ask what moves would bring."""
     assert cli("export", str(planned), "--to", "torchrec", "-o", "s.json").code == 0
     back = ("import-plan", "s.json", "model.yaml", "--from", "torchrec", "-o", "pinned.yaml")
     assert cli(*back).code == 0

@@ -1,4 +1,4 @@
-"""``milp-planner export`` and ``import-plan``: what trainers read, and back."""
+"""``milp-planner export`` writes what trainers read, and ``import-plan`` reads it back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.milp_planner.integrations.exports.plans import pins_of
 
 @pytest.mark.parametrize("to", ["torchrec", "dynamicemb", "tzrec", "dlrmv4"])
 def test_text_on_stdout_and_in_a_file(cli: Cli, planned: Path, tmp_path: Path, to: str) -> None:
-    """Without -o the text is all that stdout holds; -o writes the same; notes go to stderr."""
+    """Without -o, stdout holds the text alone; -o writes the same text; notes go to stderr."""
     done = cli("export", planned, "--to", to)
     assert done.code == 0
     assert done.out == exports.write(read_plan(planned), to)
@@ -41,7 +41,7 @@ def test_read_back_pins_the_model(cli: Cli, planned: Path, tmp_path: Path) -> No
 
 
 def test_read_back_as_json(cli: Cli, tmp_path: Path) -> None:
-    """What DLRMv4's variables fix, as JSON; what they leave open is null."""
+    """JSON of what DLRMv4's variables fix; null for what they leave open."""
     (tmp_path / "env.sh").write_text("export EMB_SHARDING_OVERRIDES=ads=tw\n")
     done = cli("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4", "--json")
     assert done.json["ads"]["sharding_type"] == "table_wise"
@@ -67,7 +67,7 @@ def test_read_back_as_json(cli: Cli, tmp_path: Path) -> None:
 def test_bad_input(
     cli: Cli, planned: Path, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    """One sentence on stderr, exit 2, nothing written."""
+    """One sentence on stderr, exit code 2, nothing written."""
     (tmp_path / "env.sh").write_text("EMB_PLACEMENT_OVERRIDES=adz=hbm")
     before = sorted(tmp_path.iterdir())
     done = cli(*arguments)
@@ -88,7 +88,8 @@ def test_plan_without_placement(cli: Cli, planned: Path, tmp_path: Path) -> None
 
 
 def test_a_dlrmv4_environment_is_read_whole(cli: Cli, tmp_path: Path) -> None:
-    """Precision and codec reach the model; what belongs elsewhere or nowhere is told."""
+    """Precision and codec reach the model; variables that belong elsewhere or nowhere are
+    reported."""
     (tmp_path / "run.sh").write_text(
         "export EMB_SHARDING_OVERRIDES=album_id=auto,uid=rw HBM_CAP_GB=90 SEED=1\n"
         "export SPARSE_A2A_FWD=bf16 QCOMM_LOWMEM_CODEC=1\n"

@@ -1,4 +1,4 @@
-"""``milp-planner plan --goals``: what comes after the objective is searched for, too."""
+"""``milp-planner plan --goals``: the search also pursues goals after the objective."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ tables:
 
 
 def test_a_table_is_cut_where_that_evens_memory(cli: Cli, tmp_path: Path) -> None:
-    """In two where that costs nothing; in four where one in a hundred of the objective may be given
-    up, which the plan tells. Whole, it would fill 84% of a rank."""
+    """It is cut in two because that costs nothing, and in four if 1% of the objective may be given
+    up, which the plan says. Whole, it would fill 84% of a rank."""
     (tmp_path / "model.yaml").write_text(MODEL)
     site = CLUSTER.replace("ranks_per_machine: 2", "ranks_per_machine: 4")
     site = site.replace("hbm: 2GiB", "hbm: 4GiB").replace("hbm_percent: 10", "hbm_percent: 0")

@@ -24,7 +24,8 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def test_an_unchecked_price_is_named(cli: Cli, inputs: Path) -> None:
-    """HBM for 1% of the rows is outside: its table is named, the other is not."""
+    """HBM for 1% of the rows is outside the checked region: that table is named, the other is
+    not."""
     tables = TABLE.format(name="wide", ratio=0.2) + TABLE.format(name="thin", ratio=0.01)
     (inputs / "thin.yaml").write_text(MODEL + tables)
     told = cli("plan", "thin.yaml", "hits.yaml", "-f", "greedy")
@@ -35,7 +36,7 @@ def test_an_unchecked_price_is_named(cli: Cli, inputs: Path) -> None:
 
 
 def test_where_all_is_checked_nothing_is_said(cli: Cli, inputs: Path) -> None:
-    """The same without the thin table."""
+    """Without the thin table, nothing is said."""
     (inputs / "wide.yaml").write_text(MODEL + TABLE.format(name="wide", ratio=0.2))
     told = cli("plan", "wide.yaml", "hits.yaml", "-f", "greedy")
     asked = cli("explain", "plan.json", "--ask", "why", "--time-limit", 5)
@@ -44,7 +45,7 @@ def test_where_all_is_checked_nothing_is_said(cli: Cli, inputs: Path) -> None:
 
 
 def test_ranks_that_only_look_even_are_told_of(cli: Cli, inputs: Path) -> None:
-    """By ``plan``, ``explain`` and the page, where the ids of hot rows are not known."""
+    """If the ids of hot rows are unknown, ``plan``, ``explain`` and the page warn of it."""
     (inputs / "hot.yaml").write_text(MODEL + TABLE.format(name="hot", ratio=0.2))
     told = cli("plan", "hot.yaml", "hits.yaml", "-f", "greedy")
     asked = cli("explain", "plan.json", "--ask", "why", "--time-limit", 5)

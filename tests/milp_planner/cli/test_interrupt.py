@@ -1,4 +1,4 @@
-"""Ctrl-C: the best plan is kept, exit code 130."""
+"""Ctrl-C keeps the best plan and exits with code 130."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.milp_planner.cli.conftest import Cli
 
 
 def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted in the middle of a search: plan.json holds what was found, code 130."""
+    """Interrupted during a search, plan.json holds the best plan so far."""
     patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
     monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "patient", "--time-limit", "60")
@@ -28,7 +28,8 @@ def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_interrupted_while_importing(tmp_path: Path) -> None:
-    """Ctrl-C before the program has loaded: one line and 130, whatever the import makes of it."""
+    """Ctrl-C before the program has loaded: one line and code 130, whatever the import makes of
+    it."""
     (tmp_path / "typer.py").write_text(
         "import os, signal, time\n"
         "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(20)\n"
@@ -47,7 +48,7 @@ def test_interrupted_while_importing(tmp_path: Path) -> None:
 
 
 def test_an_abandoned_solver_leaves_cleanly(tmp_path: Path) -> None:
-    """A second Ctrl-C exits with 130, however deep in native code the solver is."""
+    """A second Ctrl-C exits with 130, however deep the solver is in native code."""
     program = """
 import os, signal, sys, threading, time
 import milp_planner.cli.main as main
@@ -76,7 +77,7 @@ main.main()
 def test_interrupted_while_pricing(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is nothing to keep: one line, code 130, and no file."""
+    """There is no plan to keep yet: one line, code 130, no file."""
     from milp_planner.features.plan import call
 
     def priced(*_: object) -> None:
@@ -92,7 +93,7 @@ def test_interrupted_while_pricing(
 def test_interrupted_while_writing(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan is found: it is written and shown, and the code tells of the interruption."""
+    """A plan that was found is written and shown, and the exit code tells of the interruption."""
     from milp_planner.plans import plan_file
 
     write = plan_file.write_json
@@ -109,7 +110,7 @@ def test_interrupted_while_writing(
 
 @pytest.mark.parametrize("formulation", ["auto", "cpsat", "scale"])
 def test_a_real_search_keeps_its_plan(tmp_path: Path, formulation: str) -> None:
-    """A process of its own, solver threads and all, interrupted once it has a plan."""
+    """A separate process with real solver threads is interrupted once it has a plan."""
     program = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -139,7 +140,7 @@ main()
 def test_an_interrupted_audit_keeps_the_better_plan(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Code 130; -o holds what was found by then, better than the plan audited."""
+    """Code 130; -o holds the best plan so far, which beats the audited one."""
     patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
     monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
     rows = [f"{name},HBM_ONLY,table_wise,0" for name in ("users", "items", "ads")]

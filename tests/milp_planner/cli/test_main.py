@@ -1,4 +1,4 @@
-"""The entry point: help without heavy imports, one sentence and exit code per failure."""
+"""The entry point: help without heavy imports, one sentence and one exit code per failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "networkx
 
 @pytest.mark.parametrize("arguments", [["--help"], *([c.name, "--help"] for c in COMMANDS)])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    """What makes --help fast is what it leaves out, for the program and for every command."""
+    """--help is fast because the program, and every command, leaves out heavy imports."""
     program = (
         "import sys; from milp_planner.cli.main import run; code = run(sys.argv[1:]); "
         f"found = [m for m in {HEAVY!r} if m in sys.modules]; "
@@ -80,7 +80,8 @@ def test_exit_codes(error: BaseException, code: int, capsys: pytest.CaptureFixtu
 def test_failures_as_json(
     error: BaseException, kind: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With --json stderr is one object of kind, message and code; a bug's holds its traceback."""
+    """With --json, stderr is one object of kind, message and code; for a bug it has the
+    traceback."""
     assert failures.report(error, as_json=True) == code
     shown = capsys.readouterr()
     told = json.loads(shown.err)["error"]
@@ -90,7 +91,7 @@ def test_failures_as_json(
 
 
 def test_json_asked_for_answers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong name and a wrong option, as typed; after -- the word is no option."""
+    """A wrong name and a wrong option get JSON; after -- the word --json is not an option."""
     for arguments in (["plan", "absent", "8xh100"], ["plan", "--nonsense"]):
         assert run([*arguments, "--json"]) == 2
         shown = capsys.readouterr()
@@ -100,7 +101,7 @@ def test_json_asked_for_answers_in_json(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_bug_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """What we did not foresee is shown whole, with a request to report it."""
+    """An unforeseen error is shown in full, with a request to report it."""
     try:
         _ = 1 // int("0")
     except ZeroDivisionError as error:
@@ -110,7 +111,7 @@ def test_a_bug_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    """Typing errors end in one line."""
+    """Typing errors get one line."""
     assert run(["slove", "x"]) == 2
     shown = capsys.readouterr().err
     assert "did you mean 'solve'" in shown.lower() and shown.count("\n") == 1
@@ -130,6 +131,6 @@ def test_a_reader_that_goes_away_is_no_failure(arguments: list[str]) -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """The version is the package's, also where it runs from a checkout."""
+    """The version is the package's, even if it runs from a checkout."""
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"milp-planner {__version__}\n"

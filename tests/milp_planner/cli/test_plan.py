@@ -13,7 +13,7 @@ from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
 def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
-    """One strip, a line per table, a line per rank, all within 100 columns, and a checked file."""
+    """One strip, one line per table and per rank, within 100 columns, and a file that verifies."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert done.code == 0, done.err
     for word in ("CERTIFIED OPTIMAL", "step_time", "certified: no plan is better",
@@ -27,7 +27,7 @@ def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
-    """A plan.json stays as it is, told before any work, unless -o names it."""
+    """An existing plan.json is reported before any work and stays as it is, unless -o names it."""
     before = planned.read_bytes()
     done = cli("plan", "absent.yaml", "cluster.yaml")
     assert done.code == 2 and "plan.json already exists; -o plan.json overwrites it" in done.err
@@ -38,7 +38,8 @@ def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
 
 
 def test_a_gap_is_a_percentage(cli: Cli) -> None:
-    """It is written with its sign and recorded as a share; a bare number could be either."""
+    """The gap needs its percent sign, since a bare number is ambiguous, and is stored as a
+    share."""
     done = cli("plan", "model.yaml", "cluster.yaml", "--gap", "0.5%", "--json")
     assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
     for wrong in ("0.5", "100%", "-1%", "x%", "5%%"):
@@ -49,7 +50,7 @@ def test_a_gap_is_a_percentage(cli: Cli) -> None:
 def test_the_second_answer_comes_from_the_cache(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the first to the last byte and says where it is from; --no-cache leaves it aside."""
+    """It equals the first to the last byte and names its source; --no-cache ignores the cache."""
     monkeypatch.setenv("MILP_PLANNER_CACHE", str(tmp_path / "kept"))
     asked = ("plan", "model.yaml", "cluster.yaml", "-o")
     first, second = cli(*asked, "a.json"), cli(*asked, "b.json")
@@ -63,7 +64,7 @@ def test_the_second_answer_comes_from_the_cache(
 
 
 def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
-    """With --json stdout is one document, and no file appears unasked."""
+    """With --json, stdout is one document, and no file is written unasked."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
     assert done.code == 0 and done.json["format"] == "milp-planner-plan/1"
     assert done.json["outcome"]["status"] == "optimal"
@@ -71,14 +72,14 @@ def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_json_and_file_agree(cli: Cli, tmp_path: Path) -> None:
-    """Asked for both, the file holds what stdout shows."""
+    """If both are asked for, the file holds what stdout shows."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json", "-o", "p.json")
     assert json.loads((tmp_path / "p.json").read_text()) == done.json
 
 
 @pytest.mark.parametrize("objective", ["total", "busiest_rank", "step_time"])
 def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
-    """The objective asked for is the one proved."""
+    """The plan is proved for the objective that was asked for."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--objective", objective,
                "--json")  # fmt: skip
     outcome = done.json["outcome"]
@@ -87,7 +88,8 @@ def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
 
 
 def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> None:
-    """Widths no shard can have are refused; legal ones that two ranks cannot take are said."""
+    """Widths that no shard can have are refused; a note names legal ones that two ranks cannot
+    take."""
     for width, code in ((7, 2), (8, 0), (32, 0)):
         limited = f"dim: 64, constraints: {{column_widths: [{width}]}}, pooling_factor: 20"
         (tmp_path / "cut.yaml").write_text(MODEL.replace("dim: 64, pooling_factor: 20", limited))
@@ -98,7 +100,8 @@ def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> N
 
 
 def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1; needed and short by for each tier, and following the advice gives a plan."""
+    """Exit code 1; each tier's need and shortfall are shown, and following the advice gives a
+    plan."""
     cluster = CLUSTER.replace("2GiB", "64MiB").replace("4GiB", "128MiB")
     (tmp_path / "tiny.yaml").write_text(cluster)
     done = cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat")
@@ -115,7 +118,7 @@ def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_where_nothing_fits_more_machines_are_counted(cli: Cli, tmp_path: Path) -> None:
-    """The first answer says how many like this one would do."""
+    """The first answer says how many machines like this one would be enough."""
     cluster = CLUSTER.replace("2GiB", "300MiB").replace("4GiB", "0")
     (tmp_path / "tiny.yaml").write_text(cluster)
     done = cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat")
@@ -123,7 +126,7 @@ def test_where_nothing_fits_more_machines_are_counted(cli: Cli, tmp_path: Path) 
 
 
 def test_what_fills_the_fullest_rank_is_shown(cli: Cli) -> None:
-    """Against the whole memory, reservations and buffers among the entries; in JSON, too."""
+    """Its ledger is shown against the whole memory, with reservations and buffers; in JSON, too."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert " of 2 GiB in use" in done.out and "largest buffers" in done.out
     for entry in ("weights", "output", "headroom", "free"):

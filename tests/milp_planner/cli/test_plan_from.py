@@ -1,4 +1,4 @@
-"""``plan --from``: planning starts from yesterday's plan.json, and what moves from it."""
+"""``plan --from`` starts from yesterday's plan.json and says what moves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ GROWN = MODEL.replace("rows: 1M", "rows: 1200k") + "  - {name: new, rows: 20k, d
 
 
 def again(cli: Cli, *more: object) -> object:
-    """Plan the model as it is now, from the plan that is there."""
+    """Plan the model as it is now, from the existing plan."""
     return cli("plan", "model.yaml", "cluster.yaml", "--from", "plan.json", "-o", "b.json", *more)
 
 
 def test_nothing_changed_nothing_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """The same tables at the same objective, no move, certified."""
+    """The same tables, the same objective, no move, certified."""
     done = again(cli)
     assert done.code == 0, done.err
     before, after = read_plan(planned), read_plan(tmp_path / "b.json")
@@ -31,7 +31,7 @@ def test_nothing_changed_nothing_moves(cli: Cli, planned: Path, tmp_path: Path) 
 
 
 def test_what_grew_came_and_went(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A re-solve is a plan like any other: verified, and exports need nothing more."""
+    """A re-solve is a plan like any other: it verifies, and exports need nothing more."""
     (tmp_path / "model.yaml").write_text(GROWN.replace("- {name: ads", "- {name: other"))
     done = again(cli, "--max-moved", "0")
     assert done.code == 0, done.err
@@ -43,7 +43,7 @@ def test_what_grew_came_and_went(cli: Cli, planned: Path, tmp_path: Path) -> Non
 
 
 def test_a_machine_that_is_gone(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """From two ranks to one: what sat on the lost one is named."""
+    """From two ranks to one: tables that were on the lost rank are named."""
     text = (tmp_path / "cluster.yaml").read_text()
     text = text.replace("ranks_per_machine: 2", "ranks_per_machine: 1").replace("2GiB", "6GiB")
     (tmp_path / "cluster.yaml").write_text(text)
@@ -55,14 +55,15 @@ def test_a_machine_that_is_gone(cli: Cli, planned: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("limit", ["-3", "101%", "nan%", "ten", "5 parsecs"])
 def test_limits_that_are_none(cli: Cli, planned: Path, tmp_path: Path, limit: str) -> None:
-    """One sentence, exit 2, nothing written."""
+    """Invalid limits get one sentence and exit code 2; nothing is written."""
     done = again(cli, f"--max-moved={limit}")
     assert done.code == 2 and "moved" in done.err and done.err.count("\n") == 1, done.err
     assert not (tmp_path / "b.json").exists()
 
 
 def test_plans_that_are_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """No file, no plan, another model's, a rank that never was: one sentence, exit 2."""
+    """A missing file, a file that is no plan, another model's plan, an unknown rank: one sentence,
+    exit code 2."""
     (tmp_path / "other.json").write_text("{}")
     (tmp_path / "broken.json").write_text("{")
     for name in ("absent.json", "other.json", "broken.json"):
@@ -77,7 +78,7 @@ def test_plans_that_are_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
 
 
 def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """What it was priced by does not matter here, as all is priced anew."""
+    """A plan priced by another version is accepted, since everything is priced anew."""
     document = json.loads(planned.read_text())
     document["version"] = "0.0.1"
     planned.write_text(json.dumps(document))
@@ -85,7 +86,8 @@ def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> N
 
 
 def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """At any price nothing need move, so the sum is the objective, certified and verified."""
+    """Nothing has to move at any price, so the sum equals the objective; it is certified and
+    verified."""
     done = again(cli, "--move-cost", "1ms/GB")
     assert done.code == 0, done.err
     assert "with moves at" in done.out and "of which 0 ps for moves" in done.out
@@ -96,6 +98,6 @@ def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
 
 
 def test_options_that_need_from(cli: Cli) -> None:
-    """A limit without a plan to count from says nothing."""
+    """A limit on moves needs a plan to count them from."""
     done = cli("plan", "model.yaml", "cluster.yaml", "--max-moved", "3")
     assert done.code == 2 and "--from" in done.err

@@ -10,7 +10,7 @@ FAST = ("--time-limit", 20, "--workers", 1)
 
 
 def test_it_writes_a_page(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """report.html by default, whole, with the tables of the model."""
+    """By default it writes report.html, complete, with the tables of the model."""
     done = cli("report", planned)
     assert done.code == 0
     text = (tmp_path / "report.html").read_text("utf-8")
@@ -19,7 +19,7 @@ def test_it_writes_a_page(cli: Cli, planned: Path, tmp_path: Path) -> None:
 
 
 def test_the_figures_as_json(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """--json prints what the page shows and writes nothing unless asked."""
+    """--json prints the page's figures and writes no file unless asked."""
     done = cli("report", planned, "--json", "--ask", "staircase", "--extra", "1GiB", *FAST)
     assert done.code == 0
     assert not (tmp_path / "report.html").exists()
@@ -29,7 +29,7 @@ def test_the_figures_as_json(cli: Cli, planned: Path, tmp_path: Path) -> None:
 
 
 def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """What explain --json printed stands on the page."""
+    """The page shows what explain --json printed."""
     path = tmp_path / "answers.json"
     path.write_text(cli("explain", planned, "--ask", "smallest", "--json", *FAST).out, "utf-8")
     assert cli("report", planned, path).code == 0
@@ -37,7 +37,7 @@ def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Pat
 
 
 def test_bad_input_writes_nothing(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A wrong question, a file that is no plan, a folder that is not there: exit 2."""
+    """A wrong question, a file that is no plan, a missing folder: exit code 2."""
     for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, planned),
                   (planned, "-o", "no/such.html")):  # fmt: skip
         done = cli("report", *wrong)

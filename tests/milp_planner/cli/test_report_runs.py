@@ -1,4 +1,4 @@
-"""``milp-planner report`` of a batch's folder and of a comparison."""
+"""``milp-planner report`` on a batch's folder and on a comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ assertions: [{name: nothing is free, hbm_headroom: 100%}]
 
 @pytest.fixture
 def folder(cli: Cli, tmp_path: Path) -> Path:
-    """What a batch left; its model is gone since."""
+    """A folder that a batch left; its model no longer exists."""
     (tmp_path / "suite.yaml").write_text(SUITE)
     done = cli("batch", "suite.yaml", "-o", "runs", "--workers", 1)
     assert done.code == 1 and "as a page: milp-planner report runs" in done.out
@@ -30,7 +30,7 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 
 def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    """The same figures both ways, nothing solved, no input needed."""
+    """Page and JSON have the same figures, without solving anything or reading any input."""
     done = cli("report", folder, "-o", "batch.html", "--json")
     assert done.code == 0 and (tmp_path / "batch.html").is_file()
     assert [row["status"] for row in done.json["rows"]][1] == "optimal"
@@ -41,7 +41,7 @@ def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> Non
 
 
 def test_a_comparison_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
-    """compare -o, then its page and its JSON."""
+    """The file of compare -o gives its page and its JSON."""
     done = cli("compare", "model.yaml", "cluster.yaml", "-f", "dp,cpsat", "--objective", "total",
                "-o", "c.json")  # fmt: skip
     assert done.code == 0 and "cpsat" in done.out
@@ -53,7 +53,7 @@ def test_a_comparison_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
-    """A folder of something else, questions of a plan: nothing written."""
+    """Another kind of folder, and questions that need a plan, are refused; nothing is written."""
     (tmp_path / "empty").mkdir()
     for wrong, sentence in (
         (("report", "empty"), "milp-planner batch"),

@@ -1,4 +1,4 @@
-"""``--reserve``: fields of the cluster's reservations from the command line."""
+"""``--reserve`` sets fields of the cluster's reservations on the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _hbm(done: object) -> int:
 
 
 def test_what_is_reserved_is_what_embeddings_lose(cli: Cli) -> None:
-    """100 MiB more per rank, to the byte; the plan's own cluster says so."""
+    """Embeddings lose 100 MiB per rank, to the byte; the plan's own cluster says so."""
     ask = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
     plain, held = cli(*ask), cli(*ask, "--reserve", "hbm_bytes=100MiB")
     assert plain.code == held.code == 0

@@ -19,7 +19,7 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 
 def test_file_with_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Key counts, every rule, an advice, and a plot on the side."""
+    """It prints key counts, every rule and advice, and writes the plot."""
     np.save(tmp_path / "k.npy", np.arange(0, 8000, 8))
     plot = tmp_path / "loads.svg"
     code, out, _ = call(capsys, str(tmp_path / "k.npy"), "--ranks", "8", "--plot", str(plot))
@@ -31,7 +31,7 @@ def test_file_with_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """Plain JSON on stdout, limited to the rules asked for."""
+    """Stdout is plain JSON, limited to the rules asked for."""
     code, out, _ = call(
         capsys, "uniform:1000", "--ranks", "4", "--dist-type", "roundrobin,continuous", "--json"
     )
@@ -62,7 +62,7 @@ def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixtu
 def test_a_plot_without_matplotlib(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """matplotlib is optional: its absence is a sentence that says what to install."""
+    """Without matplotlib, a sentence says what to install."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, out, err = call(capsys, "uniform:100", "--plot", str(tmp_path / "x.svg"))
     assert code == 2 and "milp-planner[plot]" in err and out == ""

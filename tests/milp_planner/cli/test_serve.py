@@ -14,13 +14,13 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 
 def test_which_addresses_are_this_machine() -> None:
-    """All of 127/8 and ::1; no name but localhost."""
+    """All of 127/8 and ::1; of names, only localhost."""
     assert [is_loopback(h) for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost")] == [True] * 4
     assert [is_loopback(h) for h in ("0.0.0.0", "::", "10.0.0.1", "example.org")] == [False] * 4
 
 
 def test_other_addresses_need_a_token(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit 2 in one sentence, before anything listens; a short token is none."""
+    """Exit code 2 and one sentence before it listens; a short token does not count."""
     monkeypatch.delenv(TOKEN, raising=False)
     refused = cli("serve", "--host", "0.0.0.0")
     assert refused.code == 2 and f"set {TOKEN}" in refused.err
@@ -31,7 +31,7 @@ def test_other_addresses_need_a_token(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
-    """One command; the address it prints answers; SIGINT ends it."""
+    """The address that it prints answers, and SIGINT ends it."""
     with command() as (_, process):
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)

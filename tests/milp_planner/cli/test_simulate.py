@@ -8,7 +8,7 @@ from tests.milp_planner.cli.conftest import Cli
 
 
 def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
-    """A table of every placed table, and the same figures as JSON."""
+    """A table has a row for every placed table; JSON has the same figures."""
     shown = cli("simulate", planned, "--batches", 2)
     assert shown.code == 0
     assert "predicted → simulated" in shown.out
@@ -24,7 +24,7 @@ def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
 
 
 def test_memory_beyond_what_is_reserved_is_told() -> None:
-    """The fullest place always, an excess with its place and share."""
+    """The fullest place is always shown; an excess with its place and share."""
     from milp_planner.cli.simulate import _memory
     from milp_planner.features.simulate.places import MemoryInfo
 
@@ -35,7 +35,7 @@ def test_memory_beyond_what_is_reserved_is_told() -> None:
 
 
 def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """Wrong traces, skew and numbers leave with code 2 and say what is allowed."""
+    """Wrong traces, skews and numbers exit with code 2 and say what is allowed."""
     (tmp_path / "keys.csv").write_text("1\nx\n")
     (tmp_path / "far.csv").write_text("1\n1000000000000\n")
     wrong = {
@@ -53,14 +53,14 @@ def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> Non
 
 
 def test_published_skew_reaches_tables_without_statistics(cli: Cli, planned: Path) -> None:
-    """With the skew of production-like tables fewer rows of a batch are different."""
+    """Under the skew of production-like tables, a batch has fewer distinct rows."""
     plain = cli("simulate", planned, "--batches", 2, "--json").json
     skewed = cli("simulate", planned, "--batches", 2, "--skew", "dlrm-2022", "--json").json
     assert skewed["tables"][2]["unique_fraction"] < plain["tables"][2]["unique_fraction"]
 
 
 def test_lost_rows_have_a_table_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
-    """The hash table loses rows and is named, the array is not; larger buckets lose fewer."""
+    """The hash table that loses rows is named, the array is not; larger buckets lose fewer rows."""
     text = (
         "name: m\nworkload: {batch_per_rank: 4096}\ntables:\n"
         "  - {name: hashed, rows: 40k, dim: 16, kind: dynamicemb, bucket_capacity: BUCKET}\n"

@@ -22,7 +22,7 @@ def test_list_names_everything_that_ships(cli: Cli) -> None:
 
 
 def test_init_writes_what_plan_reads(cli: Cli, tmp_path: Path) -> None:
-    """The starters are valid as they are, and are never overwritten."""
+    """The starter files are valid as they are and never overwritten."""
     folder = tmp_path / "fresh"
     folder.mkdir()
     done = cli("init", folder)

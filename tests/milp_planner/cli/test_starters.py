@@ -13,7 +13,7 @@ from milp_planner.inputs.files import load_cluster, load_model
 
 
 def test_starters_are_valid(tmp_path: Path) -> None:
-    """The files as written are a model and a cluster the planner reads."""
+    """The planner reads the files as written: a model and a cluster."""
     model, cluster = write_starters(tmp_path)
     assert [model.name, cluster.name] == list(STARTERS)
     assert len(load_model(model).tables) == 4
@@ -21,7 +21,7 @@ def test_starters_are_valid(tmp_path: Path) -> None:
 
 
 def test_commented_fields_are_valid(tmp_path: Path) -> None:
-    """Fields shown in indented comments can be switched on by removing the sign."""
+    """Fields in indented comments are valid once the comment sign is removed."""
     for path in write_starters(tmp_path):
         text = path.read_text("utf-8")
         switched_on = re.sub(r"^( +)# ", r"\1", text, flags=re.MULTILINE)
@@ -33,7 +33,7 @@ def test_commented_fields_are_valid(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("existing", STARTERS)
 def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
-    """If one of the files is there, neither is written and the old one stays."""
+    """If one of the files exists, neither is written and the old one stays."""
     (tmp_path / existing).write_text("mine")
     with pytest.raises(BadInput, match="already exists"):
         write_starters(tmp_path)
@@ -42,6 +42,6 @@ def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
 
 
 def test_missing_folder(tmp_path: Path) -> None:
-    """A folder that is not there is a sentence."""
+    """A missing folder gets a sentence."""
     with pytest.raises(BadInput, match="does not exist"):
         write_starters(tmp_path / "nowhere")

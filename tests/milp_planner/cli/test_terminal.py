@@ -1,4 +1,4 @@
-"""Terminal output: names unchanged, and a sentence where the terminal cannot show them."""
+"""Terminal output: names appear unchanged, and a sentence says if a terminal cannot show them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def milp_planner(
 
 
 def test_names_are_no_markup(cli: Cli, tmp_path: Path) -> None:
-    """Brackets and colons in names are printed, in tables, titles and pages alike."""
+    """Brackets and colons in names are printed literally, in tables, titles and pages."""
     (tmp_path / "odd.yaml").write_text(MODEL)
     done = cli("plan", "odd.yaml", "cluster.yaml", "-f", "greedy")
     for name in ("m[bold]x[/red]", "emb[user]", "x[/b]", "<script>alert(1)</script>:apple:"):
@@ -60,7 +60,7 @@ def _quick(name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["a\\0b", "a\\x1b[2K", "a\\u202eb", "a\\nb"])
 def test_names_with_control_characters_are_refused(cli: Cli, tmp_path: Path, name: str) -> None:
-    """One sentence, and nothing in it steers the terminal."""
+    """They are refused in one sentence, which itself cannot steer the terminal."""
     (tmp_path / "odd.yaml").write_text(MODEL.replace("emb[user]", name))
     done = cli("plan", "odd.yaml", "cluster.yaml")
     assert done.code == 2 and "control characters" in done.err and done.err.count("\n") == 1
@@ -74,13 +74,13 @@ def test_control_characters_get_pictures() -> None:
 
 
 def test_error_sentences_are_printable(capsys: pytest.CaptureFixture[str]) -> None:
-    """File names and settings are quoted in them."""
+    """File names and settings in error sentences are printable."""
     failures.say("no file \x1b[31mred")
     assert capsys.readouterr().err == "milp-planner: no file ␛[31mred\n"
 
 
 def test_an_ascii_terminal(tmp_path: Path) -> None:
-    """What the encoding lacks is written as the nearest ASCII; the code is the plan's."""
+    """Characters that the encoding lacks become the nearest ASCII; the exit code is the plan's."""
     (tmp_path / "model.yaml").write_text(MODEL.replace("x[/b]", "größe"))
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     done = milp_planner(
@@ -93,7 +93,7 @@ def test_an_ascii_terminal(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["--help"]])
 def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str]) -> None:
-    """A sentence and code 2, whoever noticed it: the print or the last flush."""
+    """A sentence and code 2, whether the print or the last flush fails."""
     with open("/dev/full", "w") as full:
         done = milp_planner(tmp_path, *arguments, stdout=full.fileno())
     assert done.returncode == 2
@@ -105,7 +105,7 @@ def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str]) -> None
 
 
 def test_no_stdout_at_all(tmp_path: Path) -> None:
-    """`>&-`: the answer goes nowhere, and into no file that happens to be opened next."""
+    """With `>&-` the answer goes nowhere, and not into a file that happens to be opened next."""
     (tmp_path / "model.yaml").write_text(MODEL)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     command = f"{sys.executable} -m milp_planner plan model.yaml cluster.yaml -f greedy >&-"
@@ -132,13 +132,13 @@ LONG = "a" * 300
     ids=lambda a: " ".join(a).replace(LONG, "LONG").replace("\0", "NUL"),
 )  # fmt: skip
 def test_names_no_system_takes(cli: Cli, arguments: tuple[str, ...]) -> None:
-    """Bad input in one line."""
+    """File names that no system accepts are bad input, in one line."""
     done = cli(*arguments)
     assert done.code == 2 and done.out == "" and done.err.count("\n") == 1, done
 
 
 def test_the_longest_name_a_system_takes(cli: Cli, tmp_path: Path) -> None:
-    """The temporary file beside it has a name of its own."""
+    """It works, since the temporary file beside it has a name of its own."""
     name = "b" * 255
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "-o", name)
     assert done.code == 0 and (tmp_path / name).exists(), done
@@ -146,7 +146,7 @@ def test_the_longest_name_a_system_takes(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "pipe.csv", "pipe.yaml"])
 def test_pipes_are_refused(cli: Cli, tmp_path: Path, kind: str) -> None:
-    """A pipe that nobody writes would hold the program for ever."""
+    """A pipe that nobody writes would block the program for ever."""
     os.mkfifo(tmp_path / kind)
     commands = {
         "pipe": ["verify", "report", "explain", "solve", "route"],
@@ -169,7 +169,7 @@ def test_pipes_are_refused(cli: Cli, tmp_path: Path, kind: str) -> None:
 def test_the_systems_refusals(
     capsys: pytest.CaptureFixture[str], error: BaseException, code: int, words: str
 ) -> None:
-    """No bug of ours: one sentence."""
+    """An error of the operating system is not reported as a bug: one sentence."""
     assert failures.report(error) == code
     shown = capsys.readouterr().err
     assert words in shown and shown.count("\n") == 1
@@ -178,7 +178,7 @@ def test_the_systems_refusals(
 def test_memory_that_runs_out_inside_a_command(
     monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also from the thread that works beside the terminal."""
+    """If a command's own thread runs out of memory, the exit code is 3 and a sentence says so."""
     from milp_planner.features import plan as feature
 
     def exhausted(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Tables that today's plan does not have are new and free to place."""
+"""Tables that today's plan lacks are new and free to place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ items, HBM_ONLY, , table_wise, 0
 
 
 def test_a_new_table_is_placed_and_no_move(cli: Cli, tmp_path: Path) -> None:
-    """``plan`` places ads; where nothing old may get worse or move, ads alone is new."""
+    """``plan`` places ads; since nothing old may get worse or move, ads alone is new."""
     (tmp_path / "today.csv").write_text(CSV)
     done = cli(
         "plan", "model.yaml", "cluster.yaml", "--today", "today.csv", "-f", "cpsat", "--json"
@@ -26,7 +26,7 @@ def test_a_new_table_is_placed_and_no_move(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_moves_leave_the_new_table_where_the_plan_has_it(cli: Cli, tmp_path: Path) -> None:
-    """It is none of the moves; those of old tables are."""
+    """The new table is not among the moves; those of old tables are."""
     (tmp_path / "today.csv").write_text(CSV)
     assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat").code == 0
     done = cli("explain", "plan.json", "--ask", "moves", "--today", "today.csv", "--json")
@@ -36,7 +36,7 @@ def test_moves_leave_the_new_table_where_the_plan_has_it(cli: Cli, tmp_path: Pat
 
 
 def test_replan_counts_from_today_and_places_the_new_table(cli: Cli, tmp_path: Path) -> None:
-    """At limit 0 users and items stay, ads is placed; it is named as new."""
+    """At limit 0, users and items stay and ads is placed; it is named as new."""
     (tmp_path / "today.csv").write_text(CSV)
     assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat").code == 0
     ask = ("--ask", "replan", "--today", "today.csv", "--limits", "0", "-f", "cpsat")
@@ -49,7 +49,7 @@ def test_replan_counts_from_today_and_places_the_new_table(cli: Cli, tmp_path: P
 
 
 def test_audit_still_wants_every_table(cli: Cli, tmp_path: Path) -> None:
-    """What does not run today cannot be judged."""
+    """A table that does not run today cannot be judged."""
     (tmp_path / "today.csv").write_text(CSV)
     done = cli("audit", "today.csv", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert done.code == 2 and "does not place table ads" in done.err

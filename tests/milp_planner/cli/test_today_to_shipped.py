@@ -1,6 +1,6 @@
 """From the plan run today to the plan shipped: obstacles that a new user met, one test each.
 
-Only through the command line and the public calls, so that it can be run on any version.
+They use only the command line and the public calls, so that they can run on any version.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ads,HBM_ONLY,,table_wise,1
 
 
 def test_no_table_is_cut_without_need() -> None:
-    """A hot table makes the step as long as it is: nobody gains from cutting the others."""
+    """A hot table alone determines the step time, so nothing is gained by cutting the others."""
     hot = {
         "name": "hot", "rows": 4_000_000, "dim": 128, "pooling_factor": 800,
         "constraints": {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]},
@@ -48,7 +48,8 @@ def test_no_table_is_cut_without_need() -> None:
 
 
 def test_audit_is_no_dead_end(cli: Cli, tmp_path: Path) -> None:
-    """One column shard is a whole table; the better plan and its page are kept, and planned on."""
+    """One column shard is a whole table; the better plan and its page are kept, and planning goes
+    on from it."""
     (tmp_path / "today.csv").write_text(TODAY)
     inputs, keep = ("model.yaml", "cluster.yaml"), ("-o", "better.json", "--page", "page.html")
     done = cli("audit", "today.csv", *inputs, "--time-limit", "5", *keep)
@@ -61,7 +62,7 @@ def test_audit_is_no_dead_end(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_in_python_returns_the_best_plan() -> None:
-    """SIGINT during plan(): no exception, no abort, the plan known by then."""
+    """SIGINT during plan() raises nothing and returns the best plan known by then."""
     code = """
 import os, signal, threading
 from formulations import Settings
@@ -98,7 +99,7 @@ def test_a_plan_is_at_home_in_a_notebook() -> None:
 
 
 def test_explain_names_every_table(cli: Cli, tmp_path: Path) -> None:
-    """Of fifty tables the costliest first; names that are cut stay different."""
+    """Of fifty tables the costliest come first; shortened names stay different."""
     common = "embedding_bag_collection_of_the_second_tower.table_"
     rows = [
         f"  - {{name: {common}{i:03}_weights, rows: 10k, dim: 64, pooling_factor: {i + 1}}}"
@@ -116,7 +117,7 @@ def test_explain_names_every_table(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_simulate_keeps_to_its_time(cli: Cli, planned: Path) -> None:
-    """With a limit it ends and counts the tables that there was no time for."""
+    """With a limit it stops in time and counts the tables it did not reach."""
     done = cli("simulate", planned, "--batches", "2", "--time-limit", "0.001")
     assert done.code == 0, done.err
     assert "2 tables" in done.out
@@ -138,7 +139,8 @@ def test_the_real_model_is_said_exactly(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_every_error_at_once_and_none_in_silence(cli: Cli, tmp_path: Path) -> None:
-    """check lists all; --json errors are JSON; widths, profiles and existing plans are not lost."""
+    """check lists all errors; --json errors are JSON; widths, profiles and existing plans are not
+    lost."""
     (tmp_path / "wrong.yaml").write_text(MODEL.replace("dim", "dime"))
     (tmp_path / "bad.yaml").write_text(CLUSTER.replace("2GiB", "2Gib"))
     listed = cli("check", "wrong.yaml", "bad.yaml", "--json")
@@ -156,7 +158,7 @@ def test_every_error_at_once_and_none_in_silence(cli: Cli, tmp_path: Path) -> No
 
 
 def test_a_batch_is_read_as_it_ran(cli: Cli, tmp_path: Path) -> None:
-    """Sizes as sizes, plans kept, a gap for heuristics, and dist_type swept."""
+    """Sizes appear as sizes, plans are kept, heuristics have a gap, and dist_type is swept."""
     (tmp_path / "suite.yaml").write_text(
         "name: s\nmodels: [dlrmv4-yambda5b]\nclusters: [8xmi350x]\nformulations: [greedy, cpsat]\n"
         "sweep: {hbm: [288GiB, 120GiB], dist_type: [roundrobin, continuous]}\n"

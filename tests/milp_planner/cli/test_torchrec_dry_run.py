@@ -47,7 +47,7 @@ interconnect: {{intra_machine: 450GB/s}}
 
 @pytest.fixture
 def folder(cli: Cli, tmp_path: Path) -> Path:
-    """A user's model, and two clusters: one of room, one without."""
+    """A user's model and two clusters, one with room and one without."""
     (tmp_path / "two.py").write_text(MODEL)
     (tmp_path / "big.yaml").write_text(CLUSTER.format(name="big", hbm="2GiB"))
     (tmp_path / "small.yaml").write_text(CLUSTER.format(name="small", hbm="100MiB"))
@@ -56,14 +56,15 @@ def folder(cli: Cli, tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(HAS_SERVICE, reason="this TorchRec has the planning service")
 def test_an_older_torchrec_is_a_sentence(cli: Cli, folder: Path) -> None:
-    """Before 1.9 there is no planning service: says what to install, exit code 2."""
+    """TorchRec before 1.9 has no planning service: a sentence says what to install, exit code 2."""
     done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "8xh100")
     assert done.code == 2 and "torchrec==1.9.2" in done.err
 
 
 @needs_service
 def test_one_row_a_sku(cli: Cli, folder: Path) -> None:
-    """A SKU with room fits; with one that is proved too small the exit code is 1, and why."""
+    """The SKU with room fits; if one is proved too small, the exit code is 1 and the row says
+    why."""
     done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "-o", "plans")
     assert done.code == 0, done.err
     assert "big" in done.out and "yes" in done.out and "0.00%" in done.out
@@ -77,7 +78,7 @@ def test_one_row_a_sku(cli: Cli, folder: Path) -> None:
 
 @needs_service
 def test_json(cli: Cli, folder: Path) -> None:
-    """Rows as JSON."""
+    """The rows as JSON."""
     asked = ("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "--json",
              "--objective", "critical_path")  # fmt: skip
     [row] = json.loads(cli(*asked).out)
@@ -86,7 +87,7 @@ def test_json(cli: Cli, folder: Path) -> None:
 
 @needs_service
 def test_mistakes_are_sentences(cli: Cli, folder: Path) -> None:
-    """Unknown clusters, one twice, none at all, and sizes that do not divide."""
+    """Unknown clusters, one given twice, none given, and sizes that do not divide."""
     for skus, word in (("8xh10", "8xh100"), ("big.yaml,big.yaml", "each name once"), (",", "none")):
         done = cli("torchrec-dry-run", "two.py:inputs", "--skus", skus)
         assert done.code == 2 and word in done.err
@@ -97,13 +98,13 @@ def test_mistakes_are_sentences(cli: Cli, folder: Path) -> None:
 
 @needs_service
 def test_the_page_shows_what_is_printed(cli: Cli, tmp_path: Path) -> None:
-    """docs/torchrec.md: its my_model.py and command print its table and its sentences.
+    """The my_model.py and the command on docs/torchrec.md print the page's table and sentences.
 
-    Any optimal plan will do, so the rank and its HBM are not compared.
+    Several plans may be optimal, so the rank and its HBM are not compared.
     """
     page = (Path(__file__).resolve().parents[3] / "docs" / "torchrec.md").read_text("utf-8")
     [model] = re.findall(r"`my_model.py`\n\n```python\n(.*?)```", page, re.S)
-    (asked, shown), *_ = re.findall(  # the first; another shows a reservation
+    (asked, shown), *_ = re.findall(  # the first block; another one shows a reservation
         r"^\$ milp-planner (torchrec-dry-run.*?)\n(.*?)```", page, re.M | re.S
     )
     (tmp_path / "my_model.py").write_text(model)

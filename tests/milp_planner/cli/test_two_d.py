@@ -1,4 +1,4 @@
-"""``--two-d``: sharding groups from the command line."""
+"""``--two-d`` divides the cluster into sharding groups from the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ASK = ("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
 
 
 def test_the_table_of_divisions(cli: Cli) -> None:
-    """Every division, one of them chosen; verify re-derives that none is better."""
+    """The table lists every division, one of them chosen; verify re-derives that none is better."""
     done = cli(*ASK, "--two-d", "sync_interval=4", "-o", "two.json")
     assert done.code == 0
     assert "divisions into sharding groups" in done.out
@@ -21,7 +21,7 @@ def test_the_table_of_divisions(cli: Cli) -> None:
 
 
 def test_one_division(cli: Cli) -> None:
-    """Named in full, there is nothing to choose; the plan is of one group."""
+    """If the division is given in full, nothing is chosen; the plan is that of one group."""
     fields = ("sharding_group_size=1", "layout=strided", "strategy=default")
     done = cli(*ASK, *(word for field in fields for word in ("--two-d", field)), "--json")
     assert done.code == 0

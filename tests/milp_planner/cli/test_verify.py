@@ -56,14 +56,14 @@ def test_a_changed_claim_is_refuted(
 
 
 def test_a_cheaper_instance_inside_a_plan_is_noticed(cli: Cli, planned: Path) -> None:
-    """Costs lowered with a matching fingerprint do not survive re-pricing."""
+    """Lowered costs with a matching fingerprint are noticed when the model is priced again."""
     planned.write_text(json.dumps(plan_to_dict(_cheaper(read_plan(planned)))))
     done = cli("verify", planned)
     assert done.code == 1 and "✗  pricing" in done.out
 
 
 def _cheaper(plan: Plan) -> Plan:
-    """A plan whose instance costs half, solved again."""
+    """The plan with an instance of half the costs, solved again."""
     instance = replace(plan.instance, shard_cost=plan.instance.shard_cost // 2)
     outcome = solve(instance, "cpsat", Settings(time_limit=10))
     tables = placed_tables(plan.model, plan.cluster, instance, outcome.placement)
@@ -71,7 +71,7 @@ def _cheaper(plan: Plan) -> Plan:
 
 
 def _restricted(planned: Path) -> None:
-    """Let nothing move from the plan itself, and solve that question."""
+    """A plan whose instance lets nothing move away from it, solved again."""
     plan = read_plan(planned)
     instance, outcome = plan.instance, plan.outcome
     assert outcome.placement is not None
@@ -81,7 +81,8 @@ def _restricted(planned: Path) -> None:
 
 
 def test_a_restricted_question_is_named_on_the_first_lines(cli: Cli, planned: Path) -> None:
-    """Nothing is refuted, since a re-plan asks so too; no reader shows it without a word."""
+    """A re-plan may restrict moves, so nothing is refuted; but every reader names the
+    restriction."""
     demand = "max_moved_tables: at most 0 tables may move from the plan in current (3 tables)"
     assert "!  restricted" not in cli("verify", planned).out
     assert cli("verify", planned, "--json").json["restrictions"] == []
@@ -100,7 +101,7 @@ def test_a_restricted_question_is_named_on_the_first_lines(cli: Cli, planned: Pa
 
 
 def test_prices_of_another_version_are_not_judged(cli: Cli, planned: Path) -> None:
-    """Where they differ that is said on the first lines, and no exit code says verified."""
+    """If prices differ, the first lines say so, and the exit code does not mean verified."""
     plan = read_plan(planned)
     document = plan_to_dict(_cheaper(plan))
     assert document["version"] == __version__
@@ -115,11 +116,11 @@ def test_prices_of_another_version_are_not_judged(cli: Cli, planned: Path) -> No
     assert {c["name"]: c["ok"] for c in found["claims"]}["pricing"] is None
     document = plan_to_dict(replace(plan, version="0.1.9"))
     planned.write_text(json.dumps(document))
-    assert cli("verify", planned).code == 0  # it prices them as this version does
+    assert cli("verify", planned).code == 0  # the same prices as this version's
 
 
 def spaced(text: str) -> str:
-    """The words, whatever the width of the terminal."""
+    """The words separated by single blanks, whatever the terminal's width."""
     return " ".join(text.split())
 
 
@@ -133,7 +134,7 @@ def test_a_plan_with_fingerprints_of_another_kind(cli: Cli) -> None:
 
 
 def test_an_outcome_needs_its_instance(cli: Cli, tmp_path: Path) -> None:
-    """Alone it is bad input; with the right instance it verifies, with another it does not."""
+    """Alone it is bad input; it verifies with the right instance and not with another."""
     write_instance(example(), tmp_path / "i.json")
     write_instance(example(hbm=75), tmp_path / "smaller.json")
     instance = read_instance(tmp_path / "i.json")
@@ -162,7 +163,8 @@ def test_no_solver_is_imported(cli: Cli, planned: Path) -> None:
 def test_malformed_and_too_long_certificates(
     cli: Cli, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bad input where it is malformed, also after its root; exit code 3 where it takes too long."""
+    """A malformed certificate is bad input, even below its root; one that takes too long is exit
+    code 3."""
     document = json.loads(planned.read_text())
     certificate = document["outcome"]["certificate"]
     split = {"table": 0, "options": [[0]]}
@@ -181,7 +183,7 @@ def _with(document: dict[str, Any], certificate: object) -> dict[str, Any]:
 
 
 def test_a_changed_question_is_named_first(cli: Cli, planned: Path) -> None:
-    """Limits on moves that model and cluster do not have stand first, and at the end."""
+    """Limits on moves that come from neither model nor cluster are named first and at the end."""
     plan = read_plan(planned)
     assert plan.outcome.placement is not None
     restricted = replace(
@@ -211,7 +213,7 @@ def test_a_changed_question_is_named_first(cli: Cli, planned: Path) -> None:
 def test_one_readers_rules(
     cli: Cli, planned: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    """What one refuses to read, the stand-alone checker and verify, the other refuses."""
+    """The stand-alone checker and verify refuse to read the same files."""
     document = json.loads(planned.read_text())
     change(document)
     planned.write_text(json.dumps(document))

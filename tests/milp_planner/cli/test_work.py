@@ -1,4 +1,5 @@
-"""Interruptible work: progress reaches the line, Ctrl-C reaches the solver, errors the caller."""
+"""Interruptible work: progress reaches the line, Ctrl-C reaches the solver, errors reach the
+caller."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from milp_planner.cli.work import Work, let_go
 
 @pytest.fixture(autouse=True)
 def handlers_go_back() -> Iterator[None]:
-    """As at the end of every command."""
+    """Restores signal handlers, as at the end of every command."""
     yield
     let_go()
 
 
 def test_result_and_error_come_back_to_the_caller() -> None:
-    """The job runs in another thread; what it returns or raises does not stay there."""
+    """The job runs in another thread; the caller gets its result or its error."""
     assert Work("job").run(lambda: threading.current_thread().name) == "job"
 
     def fail() -> None:
@@ -34,8 +35,8 @@ def test_result_and_error_come_back_to_the_caller() -> None:
 
 
 def test_first_interruption_stops_the_solver_and_keeps_its_answer() -> None:
-    """Ctrl-C sets the stop flag; the job's last word is returned."""
-    before = signal.getsignal(signal.SIGINT)  # ignored where a shell started us in the background
+    """Ctrl-C sets the stop flag; the job's last answer is returned."""
+    before = signal.getsignal(signal.SIGINT)  # a shell ignores SIGINT for background processes
     work = Work("job")
     settings = work.settings(Settings())
 
@@ -51,7 +52,8 @@ def test_first_interruption_stops_the_solver_and_keeps_its_answer() -> None:
 
 
 def test_an_interruption_while_the_answer_is_written() -> None:
-    """The job is done: one Ctrl-C is noted and raises nothing, so that files are written."""
+    """After the job is done, one Ctrl-C is recorded but raises nothing, so that files are
+    written."""
     work = Work("job")
     assert work.run(lambda: "found") == "found" and not work.interrupted
     os.kill(os.getpid(), signal.SIGINT)
@@ -60,7 +62,7 @@ def test_an_interruption_while_the_answer_is_written() -> None:
 
 
 def test_second_interruption_abandons_the_job() -> None:
-    """A solver that does not listen cannot hold the user."""
+    """A solver that ignores the stop flag cannot hold the user up."""
     work = Work("job")
     release = threading.Event()
 
@@ -76,7 +78,7 @@ def test_second_interruption_abandons_the_job() -> None:
 
 
 def test_interrupted_before_there_is_anything_to_keep() -> None:
-    """While inputs are priced the first Ctrl-C is enough; once solving began it is not."""
+    """While inputs are priced, the first Ctrl-C is enough; once solving has begun, it is not."""
     work, release = Work("pricing", prepares=True), threading.Event()
 
     def job() -> bool:
@@ -92,7 +94,7 @@ def test_interrupted_before_there_is_anything_to_keep() -> None:
 
 
 def test_the_line_shows_incumbent_bound_and_gap() -> None:
-    """An improvement of one side keeps what is known of the other."""
+    """When one side improves, the line keeps what is known of the other."""
     work = Work("cpsat")
     clock = Clock(work.settings(Settings()))
     clock.record(2_000_000_000, None, "hint")

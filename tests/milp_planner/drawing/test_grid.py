@@ -15,7 +15,7 @@ _FIGURE = st.text(alphabet="0123456789", min_size=1, max_size=12)
 
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) -> None:
-    """Within the width; every figure whole; short text untouched."""
+    """Within the width, every figure is whole, and short text is untouched."""
     text = drawn(fitting_grid(["name", "option", "x", "y"], rows, {"name": 10, "option": 10}))
     assert max(len(line) for line in text.splitlines()) <= WIDTH
     for line, row in zip(text.splitlines()[1:], rows, strict=True):
@@ -26,7 +26,7 @@ def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) ->
 
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> None:
-    """Folded text goes on below: all of it is there, beside every figure in one piece."""
+    """Folded text continues below, complete, beside figures in one piece."""
     grid = fitting_grid(
         ["name", "option", "x", "y"], rows, {"option": 12, "name": 10}, folded=("name", "option"),
         left=("name", "option"),
@@ -41,7 +41,8 @@ def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> No
 
 
 def test_words_stay_whole_where_they_can() -> None:
-    """Behind blanks and separators, then behind underscores; only then inside a word."""
+    """Text breaks after blanks and separators, then after underscores, and only then inside a
+    word."""
     assert wrapped("roundrobin beside_caching", 14) == "roundrobin\nbeside_caching"
     assert wrapped("column_wise:8", 8) == "column_\nwise:8"
     assert wrapped("0,2×2,3,4×2,5-6", 8) == "0,2×2,3,\n4×2,5-6"
@@ -49,7 +50,7 @@ def test_words_stay_whole_where_they_can() -> None:
 
 
 def test_the_heading_breaks_first_and_the_gap_narrows_next() -> None:
-    """Text that fits then is left as it is."""
+    """Text that then fits is left as it is."""
     rows = [["a" * 30, "b" * 40, "1"]]
     grid = fitting_grid(["name", "what", "certified gap"], rows, {"name": 4}, left=("name", "what"))
     assert "certified gap" in drawn(grid, 90)

@@ -15,7 +15,7 @@ from milp_planner.drawing import units
      (2 * 2**40 + 2**39, "2.5 TiB"), (None, "–"), (750 * 2**30, "750.0 GiB")],
 )  # fmt: skip
 def test_bytes(amount: int | None, text: str) -> None:
-    """The largest binary unit that leaves at least 1."""
+    """The largest binary unit in which the value is at least 1."""
     assert units.show_bytes(amount) == text
 
 
@@ -25,19 +25,19 @@ def test_bytes(amount: int | None, text: str) -> None:
      (3 * 10**12, "3 s"), (-1500, "-1.5 ns")],
 )  # fmt: skip
 def test_times(time: int | None, text: str) -> None:
-    """Picoseconds in the unit that suits them."""
+    """Picoseconds in a suitable unit."""
     assert units.show_time(time) == text
 
 
 def test_a_column_shares_one_unit() -> None:
-    """The largest value chooses the unit of all."""
+    """The largest value chooses the unit for all."""
     unit = units.time_unit([5, None, 2_000_000_000])
     assert unit == ("ms", 10**9)
     assert units.show_time(5_000_000, unit) == "0.005 ms"
 
 
 def test_costs_without_a_time_unit_stay_integers() -> None:
-    """Literature instances have no picoseconds."""
+    """Instances from the literature have no picoseconds."""
     assert units.show_cost(12345, "1") == "12,345"
     assert units.show_cost(12345, "ps") == "12.35 ns"
     assert units.show_cost(None, "ps") == "–"
@@ -56,7 +56,7 @@ def test_gaps(gap: float | None, text: str) -> None:
 
 @given(st.floats(-2, 2) | st.floats(0.99, 1.01))
 def test_gaps_never_round_to_nothing_or_all(gap: float) -> None:
-    """0 and 100% are said of an exact 0 and 1 alone, and the rest is right to half a percent."""
+    """Only an exact 0 or 1 prints as 0 or 100%; all else is right to half a percent."""
     text = units.show_gap(gap)
     assert (text == "0") == (gap == 0)
     assert (abs(float(text.rstrip("%"))) == 100) == (abs(gap) == 1)
@@ -65,7 +65,7 @@ def test_gaps_never_round_to_nothing_or_all(gap: float) -> None:
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
 def test_parts_of_a_whole_never_round_to_all(part: int, whole: int) -> None:
-    """999 of 1000 problems are not 100% of them, and 1 is not 0%."""
+    """999 of 1000 problems do not print as 100%, nor 1 as 0%."""
     share = min(part, whole) / whole
     assert (units.show_percent(share) == "100%") == (share == 1)
     assert (units.show_percent(share) == "0%") == (share == 0)
@@ -73,7 +73,7 @@ def test_parts_of_a_whole_never_round_to_all(part: int, whole: int) -> None:
 
 @given(st.integers(0, 10**15), st.integers(0, 10**15))
 def test_shares_never_round_to_full(used: int, capacity: int) -> None:
-    """100% means met to the byte; a byte less or more never prints as 100%."""
+    """Only a share met to the byte prints as 100%; a byte less or more does not."""
     text = units.show_share(used, capacity)
     assert (text == "100%") == (used == capacity and capacity > 0)
     if capacity == 0:
@@ -92,7 +92,7 @@ def test_ranks(ranks: list[int], count: int, text: str) -> None:
 
 @given(st.text(max_size=60), st.integers(4, 40))
 def test_shortened_text_fits(text: str, width: int) -> None:
-    """Never wider than asked, unchanged where it fits, both ends kept."""
+    """It is never wider than asked, is unchanged if it fits, and keeps both ends."""
     short = units.shorten(text, width)
     assert len(short) <= width
     if len(text) <= width:
@@ -110,6 +110,6 @@ def test_shortened_text_fits(text: str, width: int) -> None:
     ],
 )
 def test_names_stay_different(names: list[str], width: int) -> None:
-    """Names that differ do so after they were shortened, and fit."""
+    """Different names stay different when shortened, and fit."""
     cut = units.shorten_all(names, width)
     assert len(set(cut)) == len(names) and all(len(text) <= width for text in cut)

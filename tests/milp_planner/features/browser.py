@@ -53,11 +53,11 @@ class Browser:
         return self._call("POST", "/execute/sync", {"script": script, "args": []})
 
     def devtools(self, command: str, **parameters: object) -> Any:
-        """A DevTools command, such as an emulated colour scheme."""
+        """Run a DevTools command, such as an emulated colour scheme."""
         return self._call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def log(self, kind: str) -> list[dict[str, Any]]:
-        """``browser`` (console) or ``performance`` (network among others)."""
+        """The log ``browser`` (console) or ``performance`` (which includes the network)."""
         found: list[dict[str, Any]] = self._call("POST", "/se/log", {"type": kind})
         return found
 

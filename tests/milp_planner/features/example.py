@@ -1,4 +1,4 @@
-"""A small instance whose loads are known by hand: two machines of two ranks, three tables."""
+"""A small instance with loads known by hand: two machines of two ranks, three tables."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def small(hbm: str = "1GiB") -> Plan:
 
 @cache
 def explained() -> ReportInfo:
-    """A small plan with every question answered that the page draws."""
+    """A small plan with an answer to every question that the page draws."""
     first = small()
     questions = ("why", "staircase", "smallest", "replan", "sensitivity")
     asked = Asked(extras=(-(2**28), 2**28), limits=(0, 1), draws=2, machines=3)
@@ -34,14 +34,14 @@ def explained() -> ReportInfo:
 
 @cache
 def infeasible() -> ReportInfo:
-    """Memory for nothing."""
+    """A plan that is infeasible for lack of memory."""
     tiny = plan(MODEL, cluster(1, "32MiB", "32MiB"), formulation="cpsat", settings=LIMITS)
     return report_of(tiny)
 
 
 @cache
 def large(tables: int = 1000, machines: int = 16, ranks: int = 8) -> ReportInfo:
-    """1,000 tables on 128 ranks, placed in turn: how good that is does not matter here."""
+    """1,000 tables on 128 ranks, placed in turn; the quality of the plan does not matter here."""
     grid = [list(range(m * ranks, (m + 1) * ranks)) for m in range(machines)]
     phases = ["fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch"]
     resources = [("hbm", "rank", 160 * 2**30), ("ddr", "machine", 2 * 2**40)]

@@ -27,7 +27,7 @@ interconnect: {intra_machine: 450GB/s, inter_machine: 50GB/s}
 
 
 def table(**fields: Any) -> dict[str, Any]:
-    """A table's fields, with the given ones changed."""
+    """A table's fields, some of them changed."""
     return {"name": "t", "rows": 1000, "dim": 8, **fields}
 
 
@@ -41,7 +41,7 @@ def model(*tables: dict[str, Any], **workload: Any) -> dict[str, Any]:
 
 
 def cluster(**fields: Any) -> dict[str, Any]:
-    """A cluster's fields, two machines with two ranks each, with the given ones changed."""
+    """A cluster's fields, some of them changed: two machines of two ranks."""
     return {
         "name": "c",
         "machines": 2,

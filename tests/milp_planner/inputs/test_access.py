@@ -40,7 +40,7 @@ def test_every_kind() -> None:
 
 
 def test_measured_figures_go_with_any_kind() -> None:
-    """Measured figures are kept beside the statistics."""
+    """Measured figures are kept beside any kind of statistics."""
     access = read(
         {
             "kind": "unknown",
@@ -104,6 +104,6 @@ def test_measured_figures_go_with_any_kind() -> None:
     ],
 )
 def test_mistakes(access: Any, sentence: str) -> None:
-    """Each mistake is one sentence that names the field inside the statistics."""
+    """Each mistake gets one sentence that names the field inside the statistics."""
     with pytest.raises(BadInput, match=rf"^tables\[0\]\.{sentence}"):
         read(access)

@@ -1,4 +1,4 @@
-"""Clusters: shorthands, numbering, what the embeddings may use."""
+"""Clusters: shorthands, numbering, and what embeddings may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
 
 
 def test_number_of_machines_stands_for_a_list() -> None:
-    """machines: 2 with its companions equals the two machines written out."""
+    """machines: 2 with its companion fields equals two machines written out."""
     machine = {"ddr": 1_000_000, "ranks": [{"hbm": 100_000}, {"hbm": 100_000}]}
     written_out = {"name": "c", "machines": [machine, machine], "interconnect": LINKS}
     assert Cluster.from_dict(cluster()) == Cluster.from_dict(written_out)
@@ -37,7 +37,7 @@ def test_number_of_ranks_stands_for_a_list() -> None:
 
 
 def test_ranks_are_numbered_machine_by_machine() -> None:
-    """Machines of different size partition the ranks in order."""
+    """Machines of different sizes partition the ranks in order."""
     read = Cluster.from_dict(
         {
             "name": "c",
@@ -54,14 +54,14 @@ def test_ranks_are_numbered_machine_by_machine() -> None:
 
 
 def test_usable_hbm_by_hand() -> None:
-    """15% of 100,000, 6 × 100 dense, 20 × 8 × batch 4 × 3.5 ids, 60 further: 82,100 bytes left."""
+    """15% of 100,000, 6 × 100 dense, 20 × 8 × batch 4 × 3.5 ids and 60 more leave 82,100 bytes."""
     read = Cluster.from_dict(cluster(reservations={"dense_parameter_bytes": 100, "hbm_bytes": 60}))
     tables = (table(name="a", pooling_factor=2.5), table(name="b"))
     assert read.usable_hbm(Model.from_dict(model(*tables))) == (82_100,) * 4
 
 
 def test_usable_hbm_rounds_down_and_stops_at_zero() -> None:
-    """A part of a byte is not usable, and a reservation above the HBM leaves 0."""
+    """A fraction of a byte is not usable, and a reservation above the HBM leaves 0."""
     empty = Model.from_dict(model())
     odd = Cluster.from_dict(cluster(hbm=100_001))
     assert odd.usable_hbm(empty) == (85_000,) * 4
@@ -97,8 +97,8 @@ def test_usable_ddr_by_hand() -> None:
 
 
 def test_data_loaders_by_hand() -> None:
-    """Two ranks a machine, 3 workers, 2 batches each of 4 samples of 1,000 bytes: 48,000 of a
-    machine's bytes; by default 8 bytes for the one id of a sample."""
+    """Two ranks per machine, 3 workers, 2 batches each of 4 samples of 1,000 bytes take 48,000
+    bytes of a machine; by default a sample has one id of 8 bytes."""
     for sample, left in ((1000, 950_000 - 48_000), (0, 950_000 - 2 * 3 * 2 * 4 * 8)):
         held = {"loader_workers": 3, "bytes_per_sample": sample}
         read = Model.from_dict({**model(table()), "host_memory": held})
@@ -107,7 +107,7 @@ def test_data_loaders_by_hand() -> None:
 
 @given(st.integers(1024, 2**50), st.integers(0, 100), st.integers(0, 2**50))
 def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) -> None:
-    """Usable HBM never exceeds the HBM and falls as reservations grow."""
+    """Usable HBM never exceeds the HBM and does not rise with reservations."""
     empty = Model.from_dict(model())
     less, more = (
         Cluster.from_dict(
@@ -120,7 +120,7 @@ def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) 
 
 
 def test_single_rank_needs_no_interconnect() -> None:
-    """One rank talks to nobody."""
+    """A single rank exchanges with nobody."""
     data = cluster(machines=1, ranks_per_machine=1)
     del data["interconnect"]
     read = Cluster.from_dict(data)
@@ -128,7 +128,7 @@ def test_single_rank_needs_no_interconnect() -> None:
 
 
 def without(name: str, **fields: Any) -> dict[str, Any]:
-    """A cluster's fields without one of them."""
+    """A cluster's fields except one."""
     return {key: value for key, value in cluster(**fields).items() if key != name}
 
 
@@ -159,14 +159,14 @@ def without(name: str, **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_mistakes(data: dict[str, Any], sentence: str) -> None:
-    """Each mistake is one sentence."""
+    """Each mistake gets one sentence."""
     with pytest.raises(BadInput, match=f"^{sentence}"):
         Cluster.from_dict(data)
 
 
 def test_outside_embeddings_replace_the_assumed_share() -> None:
-    """15% where nobody says; measured: that and the headroom, at four samples
-    2 · 2 GiB more than at two; in parts: 4 · dense, and context."""
+    """Unstated: 15%. Measured: the peak and the headroom, with 2 · 2 GiB more at four samples than
+    at two. In parts: 4 · dense, and context."""
     read = Cluster.from_dict(cluster(hbm="100GiB", reservations={"kjt_multiple": 0}))
     gib = 2**30
     says = [

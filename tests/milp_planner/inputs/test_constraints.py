@@ -28,7 +28,7 @@ def test_named_grids(written: str, count: int) -> None:
 
 
 def test_grid_is_sorted() -> None:
-    """A grid in any order and notation is read as rising exact ratios."""
+    """A grid in any order and notation is read as ascending exact ratios."""
     read = Constraints.from_dict({"cache_ratios": [0.5, "1/3", "10%"]})
     assert read.cache_ratios == (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
 
@@ -72,7 +72,7 @@ def test_single_names_stand_for_lists() -> None:
     ],
 )
 def test_mistakes(data: dict[str, Any], sentence: str) -> None:
-    """Each contradiction is one sentence that names the field."""
+    """Each contradiction gets one sentence that names the field."""
     with pytest.raises(BadInput, match=f"^{sentence}"):
         Constraints.from_dict(data)
 

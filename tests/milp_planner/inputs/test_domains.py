@@ -1,4 +1,4 @@
-"""NVLink domains: the level they add to the tree, and which sizes divide."""
+"""NVLink domains: the level that they add to the tree of links, and which sizes divide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GB = 10**9
 
 
 def cluster(machines: int, ranks: int, domains: dict[str, Any], **links: Any) -> Cluster:
-    """Equal machines; 400 GB/s inside, 50 GB/s a rank between domains."""
+    """Equal machines with 400 GB/s inside and 50 GB/s per rank between domains."""
     given = {"intra_machine": "400GB/s", "inter_machine": "50GB/s", **links, "domains": domains}
     return Cluster.from_dict(
         {
@@ -35,8 +35,8 @@ def test_the_tree_has_a_level() -> None:
 
 
 def test_collectives_by_what_they_cross() -> None:
-    """Inside a domain the network does not count, a slow domain switch does (2 · 2 of 4 parts over
-    200 GB/s); across domains, 4 of 8 ranks on each side of 200 GB/s."""
+    """Inside a domain the network does not matter, but a slow domain switch does (2 · 2 of 4 parts
+    over 200 GB/s); across domains there are 4 of 8 ranks on each side of 200 GB/s."""
     slow = cluster(4, 2, {"machines": 2, "bandwidth": "100GB/s"}).graph()
     assert all_to_all_bandwidth(slow, range(4)) == pytest.approx(200 * GB)
     graph = cluster(4, 2, {"machines": 2}).graph()
@@ -47,7 +47,7 @@ def test_collectives_by_what_they_cross() -> None:
 
 
 def test_one_domain_needs_no_network() -> None:
-    """All machines in one domain: no inter_machine bandwidth is asked for."""
+    """If all machines are in one domain, no inter_machine bandwidth is required."""
     graph = cluster(2, 2, {"machines": 2}, inter_machine=None).graph()
     assert all_to_all_bandwidth(graph, range(4)) == pytest.approx(400 * GB * 4 / 3)
     with pytest.raises(BadInput, match="needed with more than one domain"):
@@ -55,7 +55,7 @@ def test_one_domain_needs_no_network() -> None:
 
 
 def test_unequal_domains_span_their_common_divisor() -> None:
-    """96 ranks, 4 a machine, domains of 8 and 16 machines (TorchRec's issue 4768): spans of 8."""
+    """96 ranks, 4 per machine, domains of 8 and 16 machines (TorchRec's issue 4768): spans of 8."""
     found = cluster(24, 4, {"machines": [8, 16]})
     assert found.span == 8
     assert [len(ranks) for ranks in found.row_groups] == [32, 32, 32]
@@ -63,7 +63,7 @@ def test_unequal_domains_span_their_common_divisor() -> None:
 
 
 def test_a_single_domain_spans_one_machine() -> None:
-    """Rows over all of it are row-wise already; a span of fewer machines is named."""
+    """Rows over the whole domain are already row-wise; a span of fewer machines is named."""
     assert cluster(6, 4, {"machines": 6}).span == 1
     assert cluster(6, 4, {"machines": 6, "span": 3}).span == 3
 
@@ -79,13 +79,13 @@ def test_a_single_domain_spans_one_machine() -> None:
     ],
 )  # fmt: skip
 def test_what_does_not_divide_is_said(domains: dict[str, Any], sentence: str) -> None:
-    """One sentence: what was found, what there is, what divides."""
+    """One sentence says what was found, what there is, and what divides it."""
     with pytest.raises(BadInput, match="domains") as error:
         cluster(24, 4, domains)
     assert sentence in str(error.value)
 
 
 def test_domains_read_back() -> None:
-    """A number stands for all domains and survives being written."""
+    """A single number stands for all domains and survives writing and reading."""
     once = cluster(4, 2, {"machines": 2, "bandwidth": "300GB/s"})
     assert Cluster.from_dict(once.to_dict()) == once

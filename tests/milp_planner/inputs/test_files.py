@@ -1,4 +1,4 @@
-"""Mistakes users make in files: each gives one sentence with file, line and remedy."""
+"""Mistakes that users make in files: each gets one sentence with file, line and remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOADERS = {"model": (load_model, MODEL_YAML), "cluster": (load_cluster, CLUSTER_
 
 
 def test_good_files(tmp_path: Path) -> None:
-    """The files that the mistakes below are made in are right themselves."""
+    """The files in which the mistakes below are made are valid themselves."""
     (tmp_path / "model.yaml").write_text(MODEL_YAML)
     (tmp_path / "cluster.yaml").write_text(CLUSTER_YAML)
     model = load_model(tmp_path / "model.yaml")
@@ -30,7 +30,7 @@ def test_good_files(tmp_path: Path) -> None:
 
 
 def test_json_files(tmp_path: Path) -> None:
-    """What to_dict writes as JSON is read back from a .json file as equal."""
+    """What to_dict writes as JSON to a .json file is read back as equal."""
     (tmp_path / "model.yaml").write_text(MODEL_YAML)
     model = load_model(tmp_path / "model.yaml")
     (tmp_path / "model.json").write_text(json.dumps(model.to_dict()))
@@ -38,7 +38,7 @@ def test_json_files(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    # kind of file, text in the right file, text in its place, line, sentence
+    # kind of file, text in the valid file, its replacement, line, sentence
     ("model", "alpha", "alfa", 7, r"tables\[1\]\.access\.alfa: unknown field; .*mean alpha\?"),
     ("model", "zipf", "zip", 7, r"tables\[1\]\.access: found 'zip'; allowed: .*mean zipf\?"),
     ("model", "kind: zipf, ", "", 7, r"tables\[1\]\.access: the field kind is missing"),
@@ -102,7 +102,7 @@ MISTAKES = [
 def test_mistake(
     tmp_path: Path, kind: str, right: str, wrong: str, line: int, sentence: str
 ) -> None:
-    """One mistake in a right file: one sentence that starts with its file and line."""
+    """One mistake in a valid file: one sentence that starts with its file and line."""
     load, text = LOADERS[kind]
     assert right in text
     path = tmp_path / f"{kind}.yaml"
@@ -124,7 +124,7 @@ def test_mistake(
     ],
 )
 def test_files_that_are_no_mapping(tmp_path: Path, content: str, sentence: str) -> None:
-    """An empty file, a list or a bare word is no model."""
+    """An empty file, a list or a bare word is not a model."""
     path = tmp_path / "model.yaml"
     path.write_text(content)
     with pytest.raises(BadInput, match=sentence):
@@ -143,7 +143,7 @@ def test_lines_in_a_list_of_machines(tmp_path: Path) -> None:
 
 
 def test_csv_default_is_found_in_the_model(tmp_path: Path) -> None:
-    """A wrong default is reported where it is written, also when the tables come from a CSV."""
+    """A wrong default is reported where it is written, even if the tables come from a CSV."""
     (tmp_path / "t.csv").write_text("name,rows\na,5\n")
     path = tmp_path / "model.yaml"
     path.write_text(
@@ -167,7 +167,7 @@ def test_csv_default_is_found_in_the_model(tmp_path: Path) -> None:
 def test_broken_files_are_sentences(
     tmp_path: Path, kind: str, start: int, length: int, inserted: str
 ) -> None:
-    """However a file is damaged, it is read as a valid value or refused in one line."""
+    """A damaged file is read as a valid value or refused in one line."""
     load, text = LOADERS[kind]
     path = tmp_path / f"{kind}.yaml"
     damaged = text[:start] + inserted + text[start + length :]
@@ -221,7 +221,7 @@ JSON_VALUES = st.recursive(
 def test_wrong_dictionaries_are_sentences(
     table: dict[str, object], cluster: dict[str, object]
 ) -> None:
-    """Whatever values the fields of a dictionary have, the answer is a value or a sentence."""
+    """Whatever values a dictionary's fields have, the answer is a valid value or a sentence."""
     tables = [{"name": "t", "rows": 10, "dim": 4, **table}]
     model = {"name": "m", "workload": {"batch_per_rank": 1}, "tables": tables}
     whole = {"name": "c", "machines": 1, "ranks_per_machine": 1, "hbm": 0, "ddr": 0, **cluster}

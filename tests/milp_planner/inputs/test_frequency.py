@@ -1,4 +1,4 @@
-"""Measured frequencies: what a curve of ranks and shares implies for a table; shipped curves."""
+"""Measured frequencies: what a curve of ranks and shares means for a table; shipped curves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from milp_planner.pricing.popularity import distinct_rows, hot_share, popularity
 
 HERE = Path()
 ALL_KEYS, SMALL_KEYS = 882_774_559, 121_198
-"""Of the logs, and of the 18 features with at most 39,060 values."""
+"""Keys of the logs, and of the 18 features with at most 39,060 values."""
 
 
 def read(folder: Path, text: str, rows: int = 100) -> Table:
-    """The table of a model file beside which its curve lies."""
+    """The table of a model file whose curve lies beside it."""
     (folder / "curve.csv").write_text(text)
     (folder / "model.yaml").write_text(
         "name: m\nworkload: {batch_per_rank: 8}\ntables:\n"
@@ -34,27 +34,27 @@ def read(folder: Path, text: str, rows: int = 100) -> Table:
 
 
 def test_classes_by_hand(tmp_path: Path) -> None:
-    """Half of the lookups for a row, 0.3 for the next four, the rest for the other 95."""
+    """Half of the lookups for one row, 0.3 for the next four, the rest for the other 95."""
     access = read(tmp_path, "rank,share\n1,0.5\n5,0.8\n").access
     assert isinstance(access, Histogram) and access.unique_fraction == 0.5
     assert np.allclose(access.bins, [(0.01, 0.5), (0.04, 0.3), (0.95, 0.2)])
 
 
 def test_a_smaller_table_keeps_the_most_popular() -> None:
-    """Of three rows: 0.5 and two of 0.075, which are all lookups there are."""
+    """Three rows with 0.5 and twice 0.075 of the lookups share all lookups."""
     found = bins_of_curve(((1, 0.5), (5, 0.8)), 3)
     assert np.allclose(found, [(1 / 3, 0.5 / 0.65), (2 / 3, 0.15 / 0.65)])
 
 
 def test_the_rest_is_no_hotter_than_what_was_counted() -> None:
-    """One row is left over for half of the lookups: it gets as much as the last one counted."""
+    """The one row left over for half of the lookups gets as many as the last counted row."""
     found = bins_of_curve(((2, 0.4), (4, 0.5)), 5)
     assert np.allclose(found, [(0.4, 0.4 / 0.55), (0.4, 0.1 / 0.55), (0.2, 0.05 / 0.55)])
 
 
 @given(rows=st.integers(1, 2**40), name=st.sampled_from(curve_names()))
 def test_any_table_size_has_falling_popularity(rows: int, name: str) -> None:
-    """Shares add up to one, counts to the rows, and no class is hotter than one before it."""
+    """Shares sum to one, counts to the rows, and no class is hotter than the one before it."""
     bins = np.array(bins_of_curve(read_curve(name, HERE), rows))
     assert bins.sum(axis=0) == pytest.approx([1, 1])
     each = bins[:, 1] / bins[:, 0]
@@ -62,7 +62,8 @@ def test_any_table_size_has_falling_popularity(rows: int, name: str) -> None:
 
 
 def test_the_shipped_curve_is_the_measured_one() -> None:
-    """Share of the hottest keys at 0.01, 0.1 and 1% of all: 0.933, 0.968 and 0.983 (spread66M)."""
+    """The hottest 0.01, 0.1 and 1% of keys have 0.933, 0.968 and 0.983 of the lookups
+    (spread66M)."""
     ranks, shares = np.array(read_curve("criteo", HERE)).T
     at = np.array([ALL_KEYS // 10_000, ALL_KEYS // 1000])
     assert np.interp(at, ranks, shares) == pytest.approx([0.933, 0.968], abs=0.002)
@@ -71,7 +72,8 @@ def test_the_shipped_curve_is_the_measured_one() -> None:
 
 
 def test_the_large_features_have_at_least_so_much() -> None:
-    """Never above what is left of all features' share less 18/26 of the lookups (six digits)."""
+    """Their share never exceeds what all features have, less the lookups of the other 18 of 26 (six
+    digits)."""
     ranks, shares = np.array(read_curve("criteo", HERE)).T
     large, least = np.array(read_curve("criteo-large", HERE)).T
     bound = (np.interp(8 * large, ranks, shares) - 18 / 26) / (8 / 26)
@@ -117,13 +119,13 @@ def test_everything_follows_the_curve() -> None:
     ],
 )
 def test_a_wrong_curve_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
-    """File, line, and what is allowed."""
+    """It has file, line, and what is allowed."""
     with pytest.raises(BadInput, match=wrong):
         read(tmp_path, text)
 
 
 def test_an_unknown_curve_gets_the_nearest_name() -> None:
-    """Shipped names and .csv files are allowed."""
+    """The error gives the nearest shipped name; .csv files are allowed, too."""
     data = {
         "name": "t",
         "rows": 9,

@@ -22,7 +22,7 @@ INTRA, INTER = 400 * GB, 50 * GB
 
 
 def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> nx.Graph[int | str]:
-    """Machines with that many ranks each."""
+    """Machines with these numbers of ranks."""
     numbers = iter(range(sum(sizes)))
     machines = [[next(numbers) for _ in range(size)] for size in sizes]
     read = Interconnect(intra_machine=f"{intra}B/s", inter_machine=f"{inter}B/s")  # type: ignore[arg-type]
@@ -30,14 +30,15 @@ def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> nx.Graph[int |
 
 
 def test_one_machine_by_hand() -> None:
-    """8 ranks at 400 GB/s: 7/8 of a buffer leaves each, so 400·8/7 GB/s, for both collectives."""
+    """8 ranks at 400 GB/s: 7/8 of a buffer leaves each, so both collectives run at 400·8/7 GB/s."""
     graph = links(8)
     assert all_to_all_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
     assert reduce_scatter_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
 
 
 def test_four_machines_by_hand() -> None:
-    """4 × 8: 8·24/32 buffers through 400 GB/s for all-to-all, 24/32 of one for reduce-scatter."""
+    """4 × 8: through 400 GB/s go 8·24/32 buffers of an all-to-all and 24/32 of one of a
+    reduce-scatter."""
     graph = links(8, 8, 8, 8)
     assert all_to_all_bandwidth(graph, range(32)) == pytest.approx(400 * GB / 6)
     own_link = 400 * GB * 32 / 31
@@ -46,7 +47,7 @@ def test_four_machines_by_hand() -> None:
 
 
 def test_subset_inside_a_machine_ignores_the_fabric() -> None:
-    """Ranks of one machine do not see the slow links between machines."""
+    """Ranks of one machine do not use the slow links between machines."""
     graph = links(4, 4, inter=1)
     assert all_to_all_bandwidth(graph, [4, 5]) == pytest.approx(800 * GB)
 
@@ -58,7 +59,7 @@ def test_single_rank_is_free() -> None:
 
 
 def test_unconnected_ranks() -> None:
-    """Ranks without a path cannot exchange."""
+    """Ranks without a path between them cannot exchange."""
     graph = links(2)
     graph.add_node(99)
     with pytest.raises(ValueError, match="not connected"):
@@ -66,7 +67,7 @@ def test_unconnected_ranks() -> None:
 
 
 def test_several_machines_need_an_outside_bandwidth() -> None:
-    """The graph of two machines cannot be built from inside links alone."""
+    """Two machines need more than the links inside them."""
     inside = Interconnect(intra_machine="1GB/s")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="inter_machine"):
         inside.graph([[0], [1]])
@@ -81,7 +82,7 @@ def test_several_machines_need_an_outside_bandwidth() -> None:
 def test_all_to_all_equals_the_sum_over_pairs(
     sizes: list[int], intra: int, inter: int, data: st.DataObject
 ) -> None:
-    """Sending b/n along the path of every ordered pair loads the busiest link exactly so."""
+    """Sending b/n along the path of every ordered pair gives the same load of the busiest link."""
     graph = links(*sizes, intra=intra, inter=inter)
     everyone = range(sum(sizes))
     ranks = data.draw(st.sets(st.sampled_from(everyone), min_size=1))
@@ -101,7 +102,7 @@ def test_all_to_all_equals_the_sum_over_pairs(
 def test_reduce_scatter_is_never_slower_than_all_to_all(
     sizes: list[int], intra: int, inter: int
 ) -> None:
-    """Adding up before crossing a link cannot cost bandwidth."""
+    """Summing before a link is crossed cannot cost bandwidth."""
     graph = links(*sizes, intra=intra, inter=inter)
     ranks = range(sum(sizes))
     slow = all_to_all_bandwidth(graph, ranks)

@@ -15,7 +15,7 @@ from tests.milp_planner.inputs.builders import cluster, model, table
     ("constraints", "field"), [({"ranks": [0, 4]}, "ranks"), ({"pin": {"ranks": [4]}}, "pin.ranks")]
 )
 def test_rank_outside_the_cluster(constraints: dict[str, Any], field: str) -> None:
-    """A rank the cluster does not have is refused with the ranks it has."""
+    """A rank that the cluster lacks is refused, with the ranks that it has."""
     read = Model.from_dict(model(table(name="a"), table(constraints=constraints)))
     expected = f"tables[1].constraints.{field} (table t): found rank 4; allowed: 0 to 3"
     found = mismatches(read, Cluster.from_dict(cluster()))

@@ -11,13 +11,13 @@ from tests.milp_planner.inputs.builders import model, table
 
 
 def test_defaults_fill_and_yield() -> None:
-    """A default fills a field a table does not write, and yields to one it writes."""
+    """A default fills a field that a table does not set, and yields to one that it sets."""
     data = {**model({"name": "a", "rows": 5}, table(name="b", dim=16)), "defaults": {"dim": 4}}
     assert [each.dim for each in Model.from_dict(data).tables] == [4, 16]
 
 
 def test_defaults_are_resolved_in_to_dict() -> None:
-    """What to_dict writes has the defaults in every table and nowhere else."""
+    """to_dict writes the defaults into every table and nowhere else."""
     data = {**model({"name": "a", "rows": 5}), "defaults": {"dim": 4}}
     written = Model.from_dict(data).to_dict()
     assert "defaults" not in written
@@ -25,7 +25,7 @@ def test_defaults_are_resolved_in_to_dict() -> None:
 
 
 def test_patterns_fill_before_defaults() -> None:
-    """A table's own field, then the first pattern that matches, then the default."""
+    """A table's own field comes first, then the first matching pattern, then the default."""
     data = {
         **model(
             {"name": "user_a", "rows": 5}, table(name="user_b", dim=16), {"name": "c", "rows": 1}
@@ -51,13 +51,13 @@ def test_patterns_fill_before_defaults() -> None:
     ],
 )
 def test_wrong_patterns(patterns: object, words: str) -> None:
-    """Each is one sentence that says where."""
+    """Each gets one sentence that says where it is."""
     with pytest.raises(BadInput, match=words):
         Model.from_dict({**model(table()), "patterns": patterns})
 
 
 def test_numbers_of_numpy() -> None:
-    """Scalars and arrays of NumPy are numbers and lists."""
+    """NumPy's scalars and arrays are read as numbers and lists."""
     own = table(rows=np.int64(7), pooling_factor=np.float64(2.5))
     limits = {"ranks": np.arange(2), "column_widths": [np.int32(8)]}
     read = Model.from_dict(model({**own, "constraints": limits})).tables[0]
@@ -78,7 +78,7 @@ def test_weight_bytes_add_up() -> None:
 
 
 def test_table_by_name() -> None:
-    """A table is found by its name, and a wrong name is a KeyError."""
+    """A table is found by its name; a wrong name is a KeyError."""
     read = Model.from_dict(model(table(name="a"), table(name="b", rows=10)))
     assert read.table("b").rows == 10
     with pytest.raises(KeyError):
@@ -86,14 +86,14 @@ def test_table_by_name() -> None:
 
 
 def test_order_is_kept() -> None:
-    """Tables stay in the order they are written in."""
+    """Tables stay in the order in which they are written."""
     names = ["z", "a", "m"]
     read = Model.from_dict(model(*(table(name=name) for name in names)))
     assert [each.name for each in read.tables] == names
 
 
 def test_repeated_name() -> None:
-    """Two tables with one name are refused at the second."""
+    """If two tables have one name, the second is refused."""
     with pytest.raises(
         BadInput, match=r"^tables\[1\]\.name: found 't' again \(as in tables\[0\]\)"
     ):
@@ -110,7 +110,7 @@ def test_repeated_name() -> None:
     ],
 )
 def test_wrong_defaults(defaults: object, sentence: str) -> None:
-    """Defaults are checked even where no table uses them."""
+    """Defaults are checked even if no table uses them."""
     with pytest.raises(BadInput, match=sentence):
         Model.from_dict({**model(), "defaults": defaults})
 
@@ -123,7 +123,7 @@ def test_wrong_defaults(defaults: object, sentence: str) -> None:
     ],
 )
 def test_a_wrong_default_every_table_overrides(defaults: dict[str, object], sentence: str) -> None:
-    """A default is checked even where every table writes the field itself."""
+    """A default is checked even if every table sets the field itself."""
     overriding = table(access={"kind": "unknown"})
     with pytest.raises(BadInput, match=sentence):
         Model.from_dict({**model(overriding), "defaults": defaults})

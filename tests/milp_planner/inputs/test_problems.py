@@ -21,12 +21,12 @@ from tests.milp_planner.inputs.builders import model, table
     ],
 )
 def test_nearest(name: str, expected: str | None) -> None:
-    """The nearest name ignores case, then takes a name that contains what was written."""
+    """The nearest name ignores case; otherwise it is a name that contains the text."""
     assert nearest(name, ["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]) == expected
 
 
 def test_long_lists_are_left_out_when_a_name_is_near() -> None:
-    """Many allowed names are listed only when none is near."""
+    """A long list of allowed names appears only if none of them is near."""
     names = [f"field_{i}" for i in range(LONG_LIST + 1)]
     assert choice("fild_3", names) == "did you mean field_3?"
     assert choice("qqq", names).startswith("allowed: field_0, field_1")
@@ -39,7 +39,7 @@ def test_paths_are_written_as_people_do() -> None:
 
 
 def test_tags_of_unions_are_no_fields() -> None:
-    """The kind of access pydantic puts into a location is not part of the data's path."""
+    """The kind of access that pydantic puts into a location is not part of the path."""
     location = ("tables", 0, "access", "zipf", "alpha")
     assert data_path(Model, location) == ("tables", 0, "access", "alpha")
     inside = ("tables", 0, "access", "top_ids", "ids", 1, "share")
@@ -47,14 +47,15 @@ def test_tags_of_unions_are_no_fields() -> None:
 
 
 def test_the_cause_comes_first() -> None:
-    """A misspelt field is missing too; the sentence names the misspelling and counts the rest."""
+    """A misspelt field is also a missing one; the sentence names the misspelling and counts the
+    rest."""
     misspelt = {"name": "t", "row": 5, "dim": 8}
     with pytest.raises(BadInput, match=r"row: unknown field; .* \(and 1 more problem\)$"):
         Model.from_dict(model(misspelt))
 
 
 def test_the_rest_is_counted() -> None:
-    """Three further mistakes are counted, and none is not mentioned."""
+    """Three more mistakes are counted; if there are none, nothing is said of them."""
     with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing \(and 3 more problems\)$"):
         Model.from_dict(model({"name": "a"}, {"name": "b"}))
     with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing$"):
@@ -62,7 +63,7 @@ def test_the_rest_is_counted() -> None:
 
 
 def test_an_error_holds_every_problem() -> None:
-    """Names and defaults are checked to the end: each mistake is a problem of its own."""
+    """Names and defaults are checked to the end, and each mistake is a problem of its own."""
     with pytest.raises(BadInput) as caught:
         Model.from_dict(model(table(name="a"), table(name="a"), table(name="a")))
     assert [each.field for each in caught.value.problems] == ["tables[1].name", "tables[2].name"]

@@ -85,7 +85,7 @@ def test_ratios_are_exact(text: object, expected: Fraction) -> None:
     ("text", "expected"), [(15, Fraction(15)), ("15%", Fraction(15)), (12.5, Fraction(25, 2))]
 )
 def test_percentages(text: object, expected: Fraction) -> None:
-    """A percentage with and without its sign is the same."""
+    """A percentage means the same with and without its sign."""
     assert parse_percent(text) == expected
 
 
@@ -102,7 +102,7 @@ def test_unit_mistakes_in_sizes(text: str) -> None:
 
 
 def test_nearest_unit_is_named() -> None:
-    """A unit in the wrong case is answered with the right one."""
+    """For a unit in the wrong case, the error names the right one."""
     with pytest.raises(ValueError, match=r"did you mean the unit GiB\?"):
         parse_bytes("80gib")
 
@@ -129,7 +129,7 @@ def test_bandwidth_needs_its_unit(value: object) -> None:
 
 
 def test_size_limit() -> None:
-    """Sizes beyond what JSON can carry exactly are refused."""
+    """Sizes beyond what JSON carries exactly are refused."""
     assert parse_bytes(2**53 - 1) == 2**53 - 1
     with pytest.raises(ValueError, match="below 2"):
         parse_bytes(2**53)
@@ -137,13 +137,13 @@ def test_size_limit() -> None:
 
 @pytest.mark.parametrize("value", ["1/128", 0.123, "0.001"])
 def test_ratios_finer_than_hundredths_are_refused(value: object) -> None:
-    """The grid ends at hundredths."""
+    """The finest grid is hundredths."""
     with pytest.raises(ValueError, match="finer than 1/100"):
         parse_ratio(value)
 
 
 def test_division_by_zero_is_a_sentence() -> None:
-    """1/0 is refused like any other text that is no ratio."""
+    """1/0 is refused like any other text that is not a ratio."""
     with pytest.raises(ValueError, match="division by zero"):
         parse_ratio("1/0")
 
@@ -161,7 +161,7 @@ def test_whole_sizes_are_number_times_unit(number: int, unit: str) -> None:
 
 @given(st.integers(1, 100), st.integers(1, 100))
 def test_fractions_survive(numerator: int, denominator: int) -> None:
-    """p/q is read as p/q, whatever it is."""
+    """p/q is read as exactly p/q."""
     assert parse_ratio(f"{numerator}/{denominator}") == Fraction(numerator, denominator)
 
 
@@ -177,7 +177,7 @@ def test_fractions_survive(numerator: int, denominator: int) -> None:
     st.sampled_from(PARSERS),
 )
 def test_parsers_only_raise_value_errors(value: object, parser: object) -> None:
-    """Whatever comes in, a parser returns an exact number or raises a ValueError."""
+    """Whatever it is given, a parser returns an exact number or raises a ValueError."""
     try:
         result = parser(value)  # type: ignore[operator]
     except ValueError:
@@ -188,6 +188,6 @@ def test_parsers_only_raise_value_errors(value: object, parser: object) -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    """Sentences stay short when the value found is long."""
+    """Sentences stay short even if the value found is long."""
     assert len(show("x" * 1000)) <= 60
     assert show(None) == "nothing"

@@ -23,7 +23,7 @@ RATIOS = np.array([0.02, 0.1, 0.3, 0.6])
 
 
 def read(folder: Path, keys: Any, rows: int = 100, **fields: Any) -> Table:
-    """The table of a model file beside which its keys lie."""
+    """The table of a model file whose keys lie beside it."""
     if keys is not None:
         np.save(folder / "keys.npy", np.asarray(keys, dtype=np.int64))
     text = ["name: m", "workload: {batch_per_rank: 8}", "tables:", f"  - {{name: t, rows: {rows},"]
@@ -39,7 +39,8 @@ def read(folder: Path, keys: Any, rows: int = 100, **fields: Any) -> Table:
 def test_hit_ratios_are_those_of_the_popularity_drawn_from(
     tmp_path: Path, rows: int, alpha: float, a_row: int, most: float
 ) -> None:
-    """Both modes and scores; a sample sees too little of the tail, so it never flatters."""
+    """For both modes and scores; a sample sees too little of the tail, so it never
+    overestimates."""
     generator = np.random.default_rng(3)
     places = drawn(zipf(rows, alpha)).draw(a_row * rows, generator)
     access = read(tmp_path, scattered(places, rows, 5), rows).access
@@ -54,7 +55,7 @@ def test_hit_ratios_are_those_of_the_popularity_drawn_from(
 
 
 def test_rows_not_seen_share_what_was_seen_once(tmp_path: Path) -> None:
-    """Good-Turing: 6 of 26 keys were seen once, so rows not seen have 6/26 of the lookups."""
+    """Good-Turing: 6 of 26 keys were seen once, so unseen rows get 6/26 of the lookups."""
     known = popularity(read(tmp_path, [7] * 20 + list(range(10, 16))).access, 100)
     assert known.counts.tolist() == pytest.approx([1, 6, 93])
     assert (known.counts * known.shares)[-1] == pytest.approx(6 / 26)
@@ -62,20 +63,20 @@ def test_rows_not_seen_share_what_was_seen_once(tmp_path: Path) -> None:
 
 
 def test_nothing_seen_twice_says_nothing(tmp_path: Path) -> None:
-    """Every row is then equally popular; measured figures stay."""
+    """If no key occurs twice, all rows are equally popular; measured figures stay."""
     access = read(tmp_path, range(10, 20)).access
     assert access == Histogram(kind="histogram", bins=((1.0, 1.0),), unique_fraction=0.5)
 
 
 def test_every_row_seen(tmp_path: Path) -> None:
-    """No lookups are left for rows not seen."""
+    """If every row was seen, no lookups are left for unseen ones."""
     known = popularity(read(tmp_path, [0] * 6 + [1] * 3 + [2] * 3, rows=3).access, 3)
     assert known.counts.tolist() == pytest.approx([1, 2])
     assert (known.counts * known.shares).tolist() == pytest.approx([0.5, 0.5], abs=0.1)
 
 
 def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
-    """Only how many are different counts."""
+    """Only the number of distinct keys counts."""
     keys = [-5, 2**62, 2**62]
     assert read(tmp_path, keys, kind="dynamicemb", rows=2).access.kind == "histogram"
     with pytest.raises(BadInput, match="more than 1 different keys; allowed: one per row"):
@@ -92,7 +93,7 @@ def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_keys_are_told_in_one_sentence(tmp_path: Path, keys: Any, sentence: str) -> None:
-    """File and line of the field, what was found, what is allowed."""
+    """It has file and line of the field, what was found, and what is allowed."""
     with pytest.raises(BadInput, match=r"model\.yaml:4: tables\[0\]\.access\.keys: .*" + sentence):
         read(tmp_path, keys)
 
@@ -100,7 +101,7 @@ def test_wrong_keys_are_told_in_one_sentence(tmp_path: Path, keys: Any, sentence
 def test_long_files_are_counted_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same classes whatever the size of the pieces."""
+    """The classes do not depend on the size of the pieces."""
     keys = np.random.default_rng(0).zipf(1.5, 5000) % 1000
     whole = read(tmp_path, keys, rows=1000)
     monkeypatch.setattr(key_files.KeyFiles.__init__, "__defaults__", (7,))
@@ -108,7 +109,8 @@ def test_long_files_are_counted_piece_by_piece(
 
 
 def test_defaults_and_values_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sample for all tables; without a model file it lies where one works."""
+    """One sample may serve all tables; without a model file its path is relative to the working
+    directory."""
     monkeypatch.chdir(tmp_path)
     np.save("keys.npy", np.array([1, 1, 2, 2]))
     table = builders.table()

@@ -13,7 +13,7 @@ from tests.milp_planner.inputs import builders
 
 
 def test_frozen() -> None:
-    """A read model cannot be changed afterwards."""
+    """A model that was read cannot be changed."""
     model = Model.from_dict(builders.model(builders.table()))
     with pytest.raises(ValidationError):
         model.name = "other"  # type: ignore[misc]
@@ -21,7 +21,7 @@ def test_frozen() -> None:
 
 @pytest.mark.parametrize("cls", [Model, Cluster])
 def test_round_trip_through_json(cls: type[Model] | type[Cluster]) -> None:
-    """to_dict, JSON and from_dict give back an equal value, exact ratios included."""
+    """to_dict, JSON and from_dict give an equal value, with exact ratios."""
     data = (
         builders.model(
             builders.table(
@@ -41,7 +41,7 @@ def test_round_trip_through_json(cls: type[Model] | type[Cluster]) -> None:
 
 
 def test_fingerprint_follows_content() -> None:
-    """Equal content written differently has one fingerprint; other content another."""
+    """Equal content in another notation has the same fingerprint; other content has another."""
     written = Model.from_dict(builders.model(builders.table(rows="2k")))
     same = Model.from_dict(builders.model(builders.table(rows=2000, dtype="fp32")))
     other = Model.from_dict(builders.model(builders.table(rows=2001)))
@@ -51,13 +51,13 @@ def test_fingerprint_follows_content() -> None:
 
 
 def test_from_dict_names_its_source() -> None:
-    """The sentence starts with what the caller calls the source."""
+    """The sentence starts with the caller's name for the source."""
     with pytest.raises(BadInput, match=r"^plan\.json: tables\[0\]\.rows: is missing$"):
         Model.from_dict(builders.model({"name": "t", "dim": 8}), "plan.json")
 
 
 def test_alias_and_name_together_are_refused() -> None:
-    """hbm and hbm_bytes are one field; both at once is an unknown field."""
+    """hbm and hbm_bytes are the same field; with both, one is an unknown field."""
     data = builders.cluster(
         machines=[{"ddr": "1MB", "ranks": [{"hbm": "1MB", "hbm_bytes": "2MB"}]}]
     )
@@ -69,6 +69,6 @@ def test_alias_and_name_together_are_refused() -> None:
 
 @pytest.mark.parametrize("value", [True, "8", 8.0, None, [8]])
 def test_numbers_are_not_coerced(value: object) -> None:
-    """Strict: text, truth values and floats are no whole numbers."""
+    """Strict: text, booleans and floats are not whole numbers."""
     with pytest.raises(BadInput, match=r"tables\[0\]\.dim: found .*; allowed: a whole number"):
         Model.from_dict(builders.model(builders.table(dim=value)))

@@ -13,7 +13,7 @@ from milp_planner.inputs.strict_yaml import plain_scalar, read_yaml
 
 
 def test_values_and_lines() -> None:
-    """Values are plain Python ones, and every one knows its line."""
+    """Values are plain Python values, each with its line."""
     document = read_yaml("a: 1\nb:\n  - x: 2.5\n    y: true\n  - 'no'\nc: ~\n", "f")
     assert document.data == {"a": 1, "b": [{"x": 2.5, "y": True}, "no"], "c": None}
     assert document.where(("b", 0, "y")) == "f:4"
@@ -21,7 +21,7 @@ def test_values_and_lines() -> None:
 
 
 def test_line_of_an_absent_field_is_its_parents() -> None:
-    """A missing field is reported where it would have to stand."""
+    """A missing field is reported at the line of the mapping that lacks it."""
     document = read_yaml("a: 1\nb:\n  - x: 2\n", "f")
     assert document.where(("b", 0, "z")) == "f:3"
     assert document.where(("q",)) == "f:1"
@@ -47,7 +47,7 @@ def test_line_of_an_absent_field_is_its_parents() -> None:
     ],
 )
 def test_plain_scalars(text: str, expected: object) -> None:
-    """Only null, truth values and decimal numbers are more than text."""
+    """Only null, booleans and decimal numbers are not text."""
     result = plain_scalar(text)
     assert result == expected
     assert type(result) is type(expected)
@@ -57,7 +57,7 @@ def test_plain_scalars(text: str, expected: object) -> None:
     "text", ["1e6", "1E-5", "2.5e3", "010", "00", "yes", "No", "off", "True", ".inf", "-.NaN"]
 )
 def test_trap_scalars(text: str) -> None:
-    """What readers of YAML disagree about is refused with its line, and fine in quotes."""
+    """What YAML readers disagree about is refused with its line, and allowed in quotes."""
     with pytest.raises(BadInput, match=r"^f:2: found "):
         read_yaml(f"a: 1\nb: {text}\n", "f")
     assert read_yaml(f"b: '{text}'", "f").data == {"b": text}
@@ -86,7 +86,7 @@ def test_trap_scalars(text: str) -> None:
     ],
 )
 def test_mistakes(text: str, sentence: str) -> None:
-    """Each kind of broken file is one sentence with file and line."""
+    """Each kind of broken file gets one sentence with file and line."""
     with pytest.raises(BadInput, match=sentence):
         read_yaml(text, "f")
 
@@ -98,7 +98,7 @@ def test_deep_enough() -> None:
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", None)])
 def test_both_parsers_agree(loader: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parser in C and the one in Python give the same values and lines."""
+    """The parsers in C and in Python give the same values and lines."""
     if loader is None:
         pytest.skip("PyYAML was built without its parser in C")
     monkeypatch.setattr(strict_yaml, "_LOADER", loader)
@@ -110,7 +110,7 @@ def test_both_parsers_agree(loader: object, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_empty_file() -> None:
-    """An empty file has no data; who needs data says so."""
+    """An empty file has no data; the caller that needs data says so."""
     assert read_yaml("# nothing\n", "f").data is None
 
 
@@ -131,13 +131,13 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_what_yaml_writes_is_read_back(data: object) -> None:
-    """Whatever the YAML library writes with text quoted is read back as it was."""
+    """What the YAML library writes with quoted text is read back unchanged."""
     text = yaml.dump(data, Dumper=_Quoting, allow_unicode=True)
     assert read_yaml(text, "f").data == data
 
 
 class _Quoting(yaml.SafeDumper):
-    """Writes text in quotes, and nothing as an alias."""
+    """Writes text in quotes and uses no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -40,7 +40,7 @@ def test_weight_bytes() -> None:
 
 
 def test_feature_names() -> None:
-    """Exports get the written features, else the table's name, numbered when shared."""
+    """Exports use the written features, else the table's name, numbered if several share it."""
     assert Table.from_dict(table()).feature_names == ("t",)
     assert Table.from_dict(table(num_features=2)).feature_names == ("t_0", "t_1")
     named = table(features=["x", "y"], num_features=2)
@@ -48,14 +48,14 @@ def test_feature_names() -> None:
 
 
 def test_one_dist_type_needs_no_brackets() -> None:
-    """A single routing rule and a list of one are the same."""
+    """A single routing rule means the same as a list of one."""
     one = Table.from_dict(table(kind="dynamicemb", dist_types="continuous"))
     assert one.dist_types == ("continuous",)
     assert Table.from_dict(table()).dist_types == ("roundrobin",)
 
 
 def test_column_width_may_be_the_whole_table() -> None:
-    """A column shard as wide as the table is the table."""
+    """A column shard as wide as the table is the whole table."""
     limits = {"column_widths": [4, 8], "pin": {"column_width": 8}}
     pin = Table.from_dict(table(dim=8, constraints=limits)).constraints.pin
     assert pin is not None and pin.column_width == 8
@@ -114,6 +114,6 @@ def test_column_width_may_be_the_whole_table() -> None:
     ],
 )
 def test_mistakes(fields: dict[str, Any], sentence: str) -> None:
-    """Each mistake is one sentence that names the field, what was found and what is allowed."""
+    """Each mistake gets one sentence with the field, what was found and what is allowed."""
     with pytest.raises(BadInput, match=f"^{sentence}"):
         Table.from_dict(table(**fields))

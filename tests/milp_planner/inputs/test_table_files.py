@@ -17,7 +17,7 @@ YAML = "name: m\nworkload: {batch_per_rank: 4}\ndefaults: {dim: 8}\ntables: {%s:
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
-    """A model that refers to one file of tables with that content."""
+    """A model that refers to a file of tables with this content."""
     raw = content.encode() if isinstance(content, str) else content
     (folder / name).write_bytes(raw)
     path = folder / "model.yaml"
@@ -26,7 +26,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def test_csv_equals_yaml(tmp_path: Path) -> None:
-    """Nested columns, lists, empty cells and defaults read as the same model in YAML would."""
+    """Nested columns, lists, empty cells and defaults give the same model as YAML would."""
     text = (
         "name,rows,dim,kind,access.kind,access.alpha,constraints.modes,constraints.cache_ratios\n"
         "7,2M,,,,,,\n"
@@ -60,14 +60,14 @@ def test_csv_equals_yaml(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"source": "x", "tables": rows}])
 def test_json_list_or_object(tmp_path: Path, wrap: object) -> None:
-    """A JSON list of tables and an object with such a list are read alike."""
+    """A JSON list of tables and an object that holds such a list are read alike."""
     rows = [{"name": "a", "rows": 10}, table(name="b")]
     read = load_model(write(tmp_path, "t.json", json.dumps(wrap(rows))))  # type: ignore[operator]
     assert [each.dim for each in read.tables] == [8, 8]
 
 
 def test_reads_the_published_lists(tmp_path: Path, shared_data: Path) -> None:
-    """A published list of tables is used as it is, through a reference."""
+    """A published list of tables can be referred to unchanged."""
     path = tmp_path / "model.yaml"
     path.write_text(YAML % ("json", shared_data / "tables" / "mlperf_dlrm_dcnv2_26.json"))
     read = load_model(path)
@@ -104,7 +104,7 @@ def test_reads_the_published_lists(tmp_path: Path, shared_data: Path) -> None:
 def test_mistakes_in_the_file(
     tmp_path: Path, name: str, content: str | bytes, sentence: str
 ) -> None:
-    """A mistake is reported in the file that has it, with the line where it has lines."""
+    """A mistake is reported in its own file, with the line if the format has lines."""
     with pytest.raises(BadInput, match=sentence):
         load_model(write(tmp_path, name, content))
 

@@ -1,4 +1,4 @@
-"""Reading files: what goes wrong is a sentence."""
+"""Reading files: every failure is a sentence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from milp_planner.inputs.strict_yaml import read_text
 
 
 def test_text_is_read(tmp_path: Path) -> None:
-    """UTF-8 text comes back as it was written."""
+    """UTF-8 text is returned as written."""
     path = tmp_path / "a.yaml"
     path.write_bytes("größe: 1\n".encode())
     assert read_text(path) == "größe: 1\n"
 
 
 def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
-    """A wrong name is answered with the nearest one in the folder."""
+    """The error for a missing file gives the nearest name in the folder."""
     (tmp_path / "cluster.yaml").touch()
     with pytest.raises(
         BadInput, match=r"clutser\.yaml: no such file; did you mean .*cluster\.yaml"
@@ -31,7 +31,7 @@ def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    """A folder is no file."""
+    """A folder is not a file."""
     with pytest.raises(BadInput, match="is a folder; allowed: a file"):
         read_text(tmp_path)
 
@@ -45,7 +45,7 @@ def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
 
 
 def test_not_text(tmp_path: Path) -> None:
-    """Bytes that are no UTF-8 are named with their line."""
+    """Bytes that are not UTF-8 are reported with their line."""
     path = tmp_path / "a.yaml"
     path.write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(BadInput, match=r"a\.yaml:2: not UTF-8 text \(byte 8\)"):
@@ -64,6 +64,6 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_impossible_name() -> None:
-    """A name the system cannot take is a sentence too."""
+    """A name that the system cannot take gets a sentence, too."""
     with pytest.raises(BadInput, match="cannot be read"):
         read_text(Path("a\0b"))

@@ -24,7 +24,7 @@ def divided(size: Any, layout: str, machines: int = 8, ranks: int = 8, **fields:
 
 
 def test_layouts_are_those_of_torchrec() -> None:
-    """64 ranks in groups of 16: what TorchRec's remapping gives (its ranks 0, 4, … and 0, 1, …)."""
+    """64 ranks in groups of 16: as TorchRec's remapping gives them (ranks 0, 4, … and 0, 1, …)."""
     assert sharding_groups(64, 16, "strided")[0] == tuple(range(0, 64, 4))
     assert replica_sets(64, 16, "strided")[0] == (0, 1, 2, 3)
     assert sharding_groups(64, 16, "contiguous")[1] == tuple(range(16, 32))
@@ -43,7 +43,8 @@ def test_layouts_are_those_of_torchrec() -> None:
 def test_a_group_has_its_ranks_share_of_each_machine(
     size: int, layout: str, machines: int, each: int
 ) -> None:
-    """8 machines of 8 ranks: so many machines, ranks on each, and DDR by its ranks."""
+    """8 machines of 8 ranks: a group's machines, its ranks on each, and DDR in proportion to
+    them."""
     group = group_of(divided(size, layout, ddr="1024GB"))
     assert [len(machine.ranks) for machine in group.machines] == [each] * machines
     assert {machine.ddr_bytes for machine in group.machines} == {128 * 10**9 * each}
@@ -57,7 +58,8 @@ def test_reserved_ddr_is_shared_too() -> None:
 
 
 def test_a_group_is_read_back_and_recognised() -> None:
-    """As written in a plan.json; another memory than its whole's is noticed."""
+    """A group is read back from its dictionary; memory that differs from the whole cluster's is
+    noticed."""
     group = group_of(divided(16, "contiguous"))
     assert Cluster.from_dict(group.to_dict()) == group
     assert group_of(group) is group
@@ -68,8 +70,8 @@ def test_a_group_is_read_back_and_recognised() -> None:
 
 
 def test_issue_4768() -> None:
-    """96 ranks, 4 a machine, domains of 8 and 16 machines, 2 worlds: strided groups of 48 ranks
-    span 8 machines of 2 ranks; contiguous ones do not divide."""
+    """96 ranks, 4 per machine, domains of 8 and 16 machines, 2 worlds: strided groups of 48 ranks
+    span 8 machines of 2 ranks; contiguous groups do not divide."""
     group = group_of(divided(48, "strided", 24, 4, interconnect=UNEVEN))
     assert (len(group.machines), len(group.machines[0].ranks), group.span) == (24, 2, 8)
     assert [len(ranks) for ranks in group.row_groups] == [16, 16, 16]
@@ -92,7 +94,7 @@ def test_a_span_stated_for_the_whole() -> None:
 
 
 def test_groups_must_be_alike() -> None:
-    """A machine of 4 ranks and one of 2: groups of 3 have different machines."""
+    """With machines of 4 and 2 ranks, groups of 3 would have different machines."""
     machines = [{"ddr": "1TB", "ranks": n, "hbm": "80GiB"} for n in (4, 2)]
     two_d = {"sharding_group_size": 3, "layout": "strided", "strategy": "default"}
     data = {**cluster(2).to_dict(), "machines": machines}
@@ -103,7 +105,7 @@ def test_groups_must_be_alike() -> None:
 
 
 def test_what_is_refused() -> None:
-    """Sizes that do not divide, a division left open, replicas that are never averaged."""
+    """Sizes that do not divide, an open division, replicas that are never averaged."""
     with pytest.raises(BadInput, match="groups of 24 ranks, which do not divide the 64 ranks"):
         group_of(divided(24, "strided"))
     with pytest.raises(BadInput, match="leaves size, layout or strategy to be chosen"):
@@ -113,7 +115,8 @@ def test_what_is_refused() -> None:
 
 
 def test_choices() -> None:
-    """All divisors, the largest first, in layouts and strategies; never leaves one strategy."""
+    """All divisors, the largest first, in all layouts and strategies; never averaging leaves one
+    strategy."""
     made = [*TwoD().choices(6)]
     assert [c.sharding_group_size for c in made[::4]] == [6, 3, 2, 1]
     assert len({(c.layout, c.strategy) for c in made}) == 4
@@ -122,8 +125,8 @@ def test_choices() -> None:
 
 
 def test_all_replica_sets_share_the_links() -> None:
-    """2 machines of 2 ranks. Replicas side by side use their own links; across, both sets of two
-    send half a buffer each over 100 GB/s; a single set is as the formula for one."""
+    """2 machines of 2 ranks. Replicas side by side use their own links; across machines, both sets
+    of two send half a buffer each over 100 GB/s; a single set follows the formula for one."""
     graph = cluster(2, 2).graph()
     assert concurrent_bandwidth(graph, [(0, 1), (2, 3)]) == pytest.approx(2 * 400e9)
     assert concurrent_bandwidth(graph, [(0, 2), (1, 3)]) == pytest.approx(100e9)

@@ -12,7 +12,7 @@ from milp_planner.inputs.table import TENTHS
 
 
 def test_defaults() -> None:
-    """Only the batch is required; the rest defaults to training as the runtime does it."""
+    """Only the batch is required; the other defaults are training as the runtime does it."""
     read = Workload.from_dict({"batch_per_rank": "1k"})
     assert read.batch_per_rank == 1000
     assert read.mode == "training"
@@ -40,6 +40,6 @@ def test_defaults() -> None:
     ],
 )
 def test_mistakes(fields: dict[str, Any], sentence: str) -> None:
-    """Each mistake is one sentence."""
+    """Each mistake gets one sentence."""
     with pytest.raises(BadInput, match=f"^{sentence}"):
         Workload.from_dict({"batch_per_rank": 4, **fields})

@@ -1,4 +1,4 @@
-"""What happens without the torchrec extra, and a visible skip for the tests that need it."""
+"""What happens without the torchrec extra, and a visible skip of the tests that need it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ PACKAGE = "milp_planner.integrations.torchrec"
 
 
 def test_extra_is_installed() -> None:
-    """With TorchRec here, the folder ``torchrec/`` beside this file runs; without it, it skips."""
+    """With TorchRec installed, the folder ``torchrec/`` beside this file runs; without it, this
+    skips."""
     pytest.importorskip("torchrec", reason="torchrec extra absent: tests/…/torchrec left out")
 
 
 def test_missing_extra_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without TorchRec importing the integration, or a part of it, says what to install."""
+    """Importing the integration, or a part of it, without TorchRec says what to install."""
     for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torchrec", None)
@@ -28,7 +29,7 @@ def test_missing_extra_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_exports_need_no_torchrec() -> None:
-    """What only writes and reads files loads nothing of it."""
+    """Modules that only write and read files do not load TorchRec."""
     import subprocess
 
     code = (

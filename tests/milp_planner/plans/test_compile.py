@@ -79,7 +79,8 @@ def first_places(instance: Instance, options: list[int]) -> Placement:
 def test_instances_are_valid_and_survive_their_file(
     tables: list[dict[str, Any]], site: Cluster, buffers: str
 ) -> None:
-    """Arrays built directly pass every rule of the format, and the file gives them back."""
+    """Arrays built directly pass every rule of the format and survive writing and reading the
+    file."""
     instance = compiled(*tables, site=site, buffers=buffers)
     validate(instance)
     assert instance_from_dict(instance_to_dict(instance)).fingerprint == instance.fingerprint
@@ -90,7 +91,7 @@ def test_instances_are_valid_and_survive_their_file(
 def test_loads_of_a_placement_are_its_prices(
     tables: list[dict[str, Any]], site: Cluster, random: Any
 ) -> None:
-    """What ``check`` adds up over ranks is what ``price`` charged for the shards."""
+    """The loads that ``check`` sums over ranks are the prices of the shards."""
     options = price(model(*tables), site)
     instance = compile_instance(options)
     chosen = [random.choice(options.of(t)) for t in range(len(tables))]
@@ -120,9 +121,9 @@ def test_loads_of_a_placement_are_its_prices(
 
 
 def test_resources_are_what_the_cluster_leaves() -> None:
-    """HBM a rank after its reservation, DDR a machine."""
+    """Each rank's HBM after its reservation, each machine's DDR."""
     site = cluster(2, 4, reservations={"hbm_percent": 15, "kjt_multiple": 0})
-    sent = 3 * 512 * 64 * 4  # gradients of the activations, in order, as sent
+    sent = 3 * 512 * 64 * 4  # gradients of the activations: as activations, put in order, as sent
     hbm, ddr = compiled({}, site=site).resources
     assert (hbm.name, hbm.scope, ddr.name, ddr.scope) == ("hbm", Scope.RANK, "ddr", Scope.MACHINE)
     assert hbm.capacity.tolist() == [80 * 2**30 * 85 // 100 - sent] * 8
@@ -130,7 +131,7 @@ def test_resources_are_what_the_cluster_leaves() -> None:
 
 
 def test_places_of_every_sharding_type() -> None:
-    """Each sharding type takes the kind of place the runtime needs."""
+    """Each sharding type gets the kind of place that the runtime needs."""
     instance = compiled({"dim": 128}, site=cluster(4, 8))
     found = {}
     for option, name in enumerate(instance.option_names):
@@ -151,7 +152,7 @@ def test_places_of_every_sharding_type() -> None:
 
 
 def test_pinned_ranks_become_lists() -> None:
-    """A rank named twice holds two shards: one block for each."""
+    """A rank that is named twice holds two shards, each in its own block."""
     pin = {"sharding_type": "column_wise", "mode": "HBM_ONLY", "ranks": [5, 5, 1, 0]}
     instance = compiled({"dim": 128, "constraints": {"pin": pin}})
     validate(instance)
@@ -161,7 +162,8 @@ def test_pinned_ranks_become_lists() -> None:
 
 
 def test_largest_collective_is_one_resource_a_collective() -> None:
-    """The peak is the largest collective's: each resource counts all tables, its own buffers."""
+    """The largest collective makes the peak: each resource counts all tables and its own
+    buffers."""
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 10}
     even = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
     tables = {**seq, "access": even}, {"rows": 4000, "access": even}
@@ -184,7 +186,7 @@ def test_largest_collective_is_one_resource_a_collective() -> None:
 
 
 def test_one_collective_needs_no_further_resources() -> None:
-    """With a single collective both buffer rules say the same."""
+    """If there is one collective, both buffer rules agree."""
     dyn = {"kind": "dynamicemb"}
     assert compiled(dyn, dyn).fingerprint == compiled(
         dyn, dyn, buffers="largest_collective"
@@ -192,7 +194,7 @@ def test_one_collective_needs_no_further_resources() -> None:
 
 
 def test_fusion_reaches_the_instance() -> None:
-    """Two HYBRID tables at different ratios are rejected by check, HBM_ONLY beside CACHING not."""
+    """check rejects two HYBRID tables at different ratios, but not HBM_ONLY beside CACHING."""
     dyn = {"kind": "dynamicemb"}
     instance = compiled(dyn, dyn)
 
@@ -211,14 +213,15 @@ def test_fusion_reaches_the_instance() -> None:
 
 @pytest.mark.parametrize("objective", list(Objective))
 def test_objective_and_phases(objective: Objective) -> None:
-    """The five phases of the design, and the objective asked for."""
+    """The five phases of the design, and the requested objective."""
     instance = compile_instance(price(model({}), cluster()), objective)
     assert instance.objective == objective
     assert instance.phases == ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
 
 
 def test_moves_name_the_plan_in_production() -> None:
-    """Known options by index, vanished ones as −1, tables not in it are new."""
+    """Known options are given by index, vanished ones as −1; tables that are not in the plan are
+    new."""
     options = price(model({}, {}, {}), cluster())
     current = {"t0": ("table_wise/HBM_ONLY", ((3,),)), "t1": ("gone", ((0,),)), "old": ("x", ())}
     instance = compile_instance(options, production=current)
@@ -229,7 +232,7 @@ def test_moves_name_the_plan_in_production() -> None:
 
 
 def test_an_empty_model_compiles() -> None:
-    """No tables: an Instance with resources and nothing to place."""
+    """Without tables, the Instance has resources and nothing to place."""
     instance = compiled()
     assert instance.num_tables == 0
     validate(instance)

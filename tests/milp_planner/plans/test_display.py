@@ -21,14 +21,15 @@ def found() -> Plan:
 
 
 def test_repr_is_a_few_lines(found: Plan) -> None:
-    """The headline, then the tables, however large the Instance."""
+    """The headline, then the tables, however large the Instance is."""
     lines = repr(found).splitlines()
     assert lines[0].startswith(f"Plan of {MODEL.name} on ") and "step_time" in lines[0]
     assert len(lines) <= 10 and f"  {MODEL.tables[0].name}: " in lines[1]
 
 
 def test_the_headline_says_what_is_certified(found: Plan) -> None:
-    """Before objective, bound and gap, in the words of the terminal, as text and in a notebook."""
+    """It comes before objective, bound and gap, in the terminal's words, as text and in a
+    notebook."""
     words = standing(found.outcome)
     assert ", certified to " in words or words == "certified optimal"
     for shown in (repr(found), found._repr_html_()):
@@ -36,7 +37,7 @@ def test_the_headline_says_what_is_certified(found: Plan) -> None:
 
 
 def test_html_is_escaped(found: Plan) -> None:
-    """One row per table; names cannot smuggle markup."""
+    """One row per table; names cannot inject markup."""
     html = found._repr_html_()
     assert html.count("<tr>") == 1 + len(found.tables)
     named = found.tables[0].model_copy(update={"name": "<b>x"})
@@ -46,7 +47,7 @@ def test_html_is_escaped(found: Plan) -> None:
 
 
 def test_times_have_their_unit(found: Plan) -> None:
-    """Milliseconds are picoseconds over 10^9."""
+    """Milliseconds are picoseconds divided by 10^9."""
     assert found.objective_ms is not None and found.outcome.objective is not None
     assert round(found.objective_ms * 1e9) == found.outcome.objective
     assert found.bound_ms is not None and found.bound_ms <= found.objective_ms
@@ -68,7 +69,7 @@ def test_frame(found: Plan) -> None:
 
 
 def test_without_pandas(found: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its absence is a sentence that says what to install."""
+    """If pandas is missing, a sentence says what to install."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         found.to_frame()

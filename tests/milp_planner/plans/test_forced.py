@@ -1,4 +1,4 @@
-"""Ranks that overflow whatever is chosen: by hand, and never where a plan exists."""
+"""Ranks that overflow whatever is chosen: by hand, and never if a plan exists."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ ROWS: dict[str, Any] = {
 
 
 def test_the_overflow_by_hand() -> None:
-    """500 rows of 256 bytes; of two ranks' 512 ids each rank may get twice the mean, 1,024: 8 bytes
-    each, as many for those sent, 16 for each bag of both, and two rows of output each when they
-    are sent. The replica of the second table holds rows and ids; the third may lie elsewhere."""
+    """500 rows of 256 bytes. Of two ranks' 512 ids each rank may get twice the mean, 1,024: 8
+    bytes each, and as much for those sent; 16 for each bag of both ranks; two rows of output
+    each when they are sent. The replica of the second table holds rows and ids; the third may
+    lie elsewhere."""
     replica = {"constraints": {"sharding_types": "data_parallel"}, "rows": 10}
     read = model(ROWS, replica, {"rows": 100}, mode="inference")
     site = cluster(1, 2, hbm="600kB", ddr="0B")
@@ -47,7 +48,7 @@ def test_the_overflow_by_hand() -> None:
 
 
 def test_one_rank_alone_is_named() -> None:
-    """Of 1,001 rows the first rank has 501, of which the last does not fit."""
+    """The first rank has 501 of 1,001 rows, the last of which does not fit."""
     read = model({**ROWS, "rows": 1001}, mode="inference", batch_per_rank=1)
     site = cluster(1, 2, hbm="200kB", ddr="0B")
     found = forced_overflow(price(read, site))
@@ -70,8 +71,8 @@ def test_one_rank_alone_is_named() -> None:
 def test_nothing_fits_where_a_rank_is_named(
     types: list[str], modes: list[str], hbm: int, ddr: str, both: bool
 ) -> None:
-    """Brute force finds no plan; with row-wise tables in HBM alone it also finds one where no rank
-    is named."""
+    """If a rank is named, brute force finds no plan; with row-wise tables in HBM only, it finds one
+    if no rank is named."""
     tables = [
         {**ROWS, "rows": 500 * (i + 1), "constraints": {
             "sharding_types": [each, "row_wise"] if both else each, "modes": modes}}

@@ -1,4 +1,4 @@
-"""A warning names ranks that look even because each is charged the hottest one's load."""
+"""A warning names ranks that look even because each is charged the hottest rank's load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLUSTER = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 4
 
 
 def planned(access: Any, sharding: str = "row_wise") -> Plan:
-    """One TorchRec table with those statistics, sharded so."""
+    """One TorchRec table with these statistics and this sharding type."""
     table = {"name": "t", "rows": 10_000, "dim": 64, "access": access,
              "constraints": {"sharding_types": sharding}}  # fmt: skip
     model = {"name": "m", "workload": {"batch_per_rank": 64}, "tables": [table]}
@@ -24,7 +24,8 @@ def planned(access: Any, sharding: str = "row_wise") -> Plan:
 
 
 def test_unknown_hot_ids_are_told_with_their_load() -> None:
-    """Half of all lookups hit one row: its rank has 1/2 + 1/2 · 1/4 of them, 2.5 times the mean."""
+    """Half of all lookups go to one row: its rank has 1/2 + 1/2 · 1/4 of them, 2.5 times the
+    mean."""
     known = {"kind": "top_ids", "ids": [{"share": 0.5}]}
     found = planned(known)
     assert abs(charged_everywhere(found)["t"] - 2.5) < 1e-6
@@ -33,14 +34,14 @@ def test_unknown_hot_ids_are_told_with_their_load() -> None:
 
 
 def test_what_is_known_or_even_needs_no_word() -> None:
-    """The hot row's owner is known, nothing is hot, or no rows are split."""
+    """No warning if the hot row's owner is known, nothing is hot, or no rows are split."""
     assert hot_warnings(planned({"kind": "top_ids", "ids": [{"id": 3, "share": 0.5}]})) == []
     assert hot_warnings(planned("unknown")) == []
     assert hot_warnings(planned({"kind": "zipf", "alpha": 1.2}, "table_wise")) == []
 
 
 def test_the_price_is_what_the_sentence_says() -> None:
-    """All four ranks take as long; with the id known, one takes 2.5 times the mean of all."""
+    """All four ranks take equally long; if the id is known, one takes 2.5 times the mean."""
     every = planned({"kind": "top_ids", "ids": [{"share": 0.5}]})
     named = planned({"kind": "top_ids", "ids": [{"id": 3, "share": 0.5}]})
 

@@ -1,4 +1,4 @@
-"""The ledger of a plan: what the Instance charges, whole; how far batch and burst may grow."""
+"""The ledger of a plan: all that the Instance charges, and how far batch and burst may grow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ GB = 2**30
 
 
 def planned(read: Model, site: Cluster | None = None) -> Plan:
-    """A plan found at once."""
+    """A plan that is found at once."""
     return milp_planner.plan(read, site or cluster(), formulation="greedy", time_limit=5)
 
 
 def known(plan: Plan) -> LedgerInfo:
-    """Its ledger, which there is."""
+    """Its ledger, which must exist."""
     found = ledger_of(plan)
     assert found is not None
     return found
@@ -35,7 +35,7 @@ def known(plan: Plan) -> LedgerInfo:
 @pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
 @pytest.mark.parametrize("wire", ["fp32", "fp16"])
 def test_every_rank_has_the_room_that_the_instance_leaves_it(buffers: str, wire: str) -> None:
-    """The least that any HBM resource leaves a rank, less merged moments' half a percent."""
+    """The least room of any HBM resource on the rank, within the half percent of merged moments."""
     tables = [{"rows": 50_000}, {**SEQ, **ROW_WISE}, {**SEQ, "dim": 128, "rows": 9_000}]
     plan = planned(model(*tables, batch_per_rank=2048, exchange_dtype=wire, buffers=buffers))
     verdict = plan.verdict
@@ -53,7 +53,7 @@ def test_every_rank_has_the_room_that_the_instance_leaves_it(buffers: str, wire:
 
 
 def test_the_assumed_share_and_the_headroom_are_of_the_whole_memory() -> None:
-    """80 GiB: 10% assumed, 5% kept, and a sentence that says so."""
+    """80 GiB: 10% assumed, 5% kept free, and a sentence that says so."""
     read = model(SEQ).model_copy(update={"outside_embeddings": None})
     found = known(planned(read, cluster(reservations={"kjt_multiple": 0})))
     place = found.hbm[0]
@@ -64,14 +64,15 @@ def test_the_assumed_share_and_the_headroom_are_of_the_whole_memory() -> None:
 
 
 def test_a_plan_that_counts_other_bytes_has_no_ledger() -> None:
-    """As one of an earlier version: a byte more in a shard."""
+    """For instance one of an earlier version: a byte more in a shard."""
     plan = planned(model(SEQ))
     use = plan.instance.shard_use + 1
     assert ledger_of(replace(plan, instance=replace(plan.instance, shard_use=use))) is None
 
 
 def test_the_largest_batch_fits_and_a_larger_one_does_not() -> None:
-    """Planned again with options and places as they are: room at the batch told, none above."""
+    """Planned again with the same options and places, it fits at the stated batch and at no larger
+    one."""
     read = model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536)
     plan = planned(read)
     growth = growth_of(plan)
@@ -91,7 +92,7 @@ def test_the_largest_batch_fits_and_a_larger_one_does_not() -> None:
 
 
 def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
-    """Twice the mean is planned for; each further mean takes a mean's ids and rows, both twice."""
+    """Twice the mean is planned for; each further mean adds its ids and rows, both twice."""
     rows = 65_536 * 50
     plan = planned(
         model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536), cluster(hbm="5GiB")
@@ -99,7 +100,7 @@ def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
     growth = growth_of(plan)
     assert growth is not None
     size = 64 * 4 * rows
-    mean = 2 * (2 * 8 * rows + size)  # two batches' ids; rows, and as they are sent, in fp32
+    mean = 2 * (2 * 8 * rows + size)  # ids of two batches; rows, and the same in fp32 as sent
     place = known(plan).hbm[0]
     expected = 2.0 + place.room / mean
     assert growth.burst == Overflow(pytest.approx(2.0), pytest.approx(expected), 0)
@@ -107,7 +108,7 @@ def test_the_burst_that_fills_the_first_rank_by_hand() -> None:
 
 
 def test_whole_rows_do_not_follow_a_burst() -> None:
-    """Table-wise sequences and pooled outputs: no burst fills a rank."""
+    """With table-wise sequences and pooled outputs, no burst fills a rank."""
     whole = {**SEQ, "access": HOT, "constraints": {"sharding_types": ["table_wise"]}}
     growth = growth_of(planned(model(whole, batch_per_rank=4096)))
     assert growth is not None
@@ -116,7 +117,7 @@ def test_whole_rows_do_not_follow_a_burst() -> None:
 
 @pytest.mark.parametrize("wire", ["fp32", "fp16"])
 def test_rows_and_buffers_of_tables_are_what_shards_hold(wire: str) -> None:
-    """Summed over tables: what all ranks hold of these entries; rows of floats by hand."""
+    """Summed over tables, they are what all ranks hold of these entries; rows of floats by hand."""
     tables = [{"rows": 50_000}, SEQ, {**SEQ, "dim": 128, "rows": 9_000}]
     tables = [{**each, **ROW_WISE} for each in tables]
     plan = planned(model(*tables, batch_per_rank=2048, exchange_dtype=wire, mode="inference"))
@@ -139,9 +140,9 @@ def test_rows_and_buffers_of_tables_are_what_shards_hold(wire: str) -> None:
 
 
 def test_a_measured_peak_that_grows_with_the_batch_limits_it() -> None:
-    """20 GiB at 128 samples a rank, of them 32 MiB a sample. If a constant, C times the samples
-    fill the other 60 GiB with exchange; if not, b times do where 16 + 4 b + 60 b/C = 80. Where
-    nothing is said of a sample, the sentence says that no growth is counted."""
+    """20 GiB at 128 samples per rank, with 32 MiB per sample. If the peak is constant, C times the
+    samples fill the other 60 GiB with exchange; if it grows, b times do, where 16 + 4 b + 60 b/C =
+    80. If no bytes per sample are stated, the sentence says that no growth is counted."""
     long = {**SEQ, "sequence_length": 2000, "constraints": {"sharding_types": ["table_wise"]}}
     read = model(*[long] * 8, batch_per_rank=128)
     said: dict[str, object] = {"measured_peak": "20GiB"}
@@ -165,9 +166,9 @@ def test_a_measured_peak_that_grows_with_the_batch_limits_it() -> None:
 
 
 def test_host_memory_of_loaders_and_checkpoints_by_hand() -> None:
-    """80,000 rows of 64 floats in host memory and 9,000 in HBM, a number of state each, on eight
-    ranks of which 2 workers keep 2 batches of 512 samples of 1 kB ready; a checkpoint copies all
-    rows and state. The machine has what the Instance leaves."""
+    """80,000 rows of 64 floats in host memory and 9,000 in HBM, with one number of state each, on
+    eight ranks, each of which has 2 workers that keep 2 batches of 512 samples of 1 kB ready; a
+    checkpoint copies all rows and state. The machine has what the Instance leaves."""
     host = {"rows": 80_000, "constraints": {"modes": ["HOST_ONLY"]}}
     near = {"rows": 9_000, "constraints": {"modes": ["HBM_ONLY"], "sharding_types": "table_wise"}}
     memory = {"loader_workers": 2, "bytes_per_sample": 1000, "checkpoint": "staged"}
@@ -193,7 +194,7 @@ def test_host_memory_of_loaders_and_checkpoints_by_hand() -> None:
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused() -> None:
-    """2 GiB of rows fit HBM; a host of 1 GiB cannot take their copy."""
+    """2 GiB of rows fit HBM, but a host of 1 GiB cannot hold their copy."""
     read = model({"rows": 2**23, "optimizer": "none"})
     site = cluster(ddr="1GiB")
     assert planned(read, site).outcome.placement is not None

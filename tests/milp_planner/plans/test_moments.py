@@ -19,7 +19,7 @@ SIZES = ((400_000, 1), (150_000, 2), (60_000, 1))
 
 
 def instance(mebibytes: int) -> Instance:
-    """Three sequence tables on two ranks; the exchange is as large as the tables."""
+    """Three sequence tables on two ranks; the exchange takes as much as the tables."""
     tables = [
         {"rows": rows, "output": "sequence", "sequence_length": ids,
          "constraints": {"modes": ["HBM_ONLY", "HOST_ONLY"]}}
@@ -34,7 +34,7 @@ def instance(mebibytes: int) -> Instance:
 
 @pytest.mark.parametrize("mebibytes", [300, 450, 500, 550, 700, 900])
 def test_auto_proves_the_optimum_over_all_moments(mebibytes: int) -> None:
-    """Infeasible, tight and wide: as brute force says, certified, and verified."""
+    """Infeasible, tight and wide cases agree with brute force, are certified, and verify."""
     problem = instance(mebibytes)
     truth = brute_force(problem)
     outcome = solve(problem, "auto", Settings(time_limit=20))
@@ -47,7 +47,7 @@ def test_auto_proves_the_optimum_over_all_moments(mebibytes: int) -> None:
 
 @pytest.mark.parametrize("moment", [0, 1])
 def test_every_moment_counts(moment: int) -> None:
-    """Somewhere, a plan that ignores one of them would be better than any that fits."""
+    """In some case, ignoring one moment would allow a plan better than any that fits."""
     gains = []
     for mebibytes in range(440, 700, 20):
         problem = instance(mebibytes)

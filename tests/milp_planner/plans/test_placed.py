@@ -37,6 +37,6 @@ def test_round_trip_keeps_exact_ratios() -> None:
     "change", [{"mode": "MIXED"}, {"sharding_type": "diagonal"}, {"cache_ratio": "4/3"}, {"x": 1}]
 )
 def test_illegal_values_are_refused(change: dict[str, object]) -> None:
-    """Names and ratios outside the vocabulary are errors."""
+    """Unknown names and ratios out of range are errors."""
     with pytest.raises(BadInput):
         PlacedTable.from_dict({**TABLE, **change})

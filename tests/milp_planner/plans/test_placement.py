@@ -1,4 +1,5 @@
-"""Outcomes become plans people can read: which shard holds which rows and columns where."""
+"""Outcomes become plans that people can read: which shard holds which rows and columns, and
+where."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Chosen = dict[str, list[list[int]]]
 def plan_of(
     site: Cluster, tables: list[dict[str, Any]], chosen: list[tuple[str, list[list[int]]]]
 ) -> Plan:
-    """The plan of named options on given ranks."""
+    """A plan with the named options on the given ranks."""
     options = price(model(*tables), site)
     instance = compile_instance(options)
     picks = [instance.option_index(t, name) for t, (name, _) in enumerate(chosen)]
@@ -34,7 +35,7 @@ def plan_of(
 
 
 def test_a_column_wise_table() -> None:
-    """Every row, a quarter of the columns on each rank."""
+    """Every rank has every row and a quarter of the columns."""
     plan = plan_of(cluster(), [{"dim": 128}], [("column_wise:4/HBM_ONLY", [[3, 3, 0, 7]])])
     table = plan.table("t0")
     assert (table.sharding_type, table.mode, table.kernel) == ("column_wise", "HBM_ONLY", "fused")
@@ -58,7 +59,7 @@ def test_a_row_wise_table_with_a_short_last_block() -> None:
 
 
 def test_table_row_wise_and_grid_count_inside_their_machine() -> None:
-    """Rows by local position; the columns of a grid by machine."""
+    """Rows follow the local position; the columns of a grid follow the machine."""
     tables = [{"dim": 128}, {"dim": 128}]
     chosen = [
         ("table_row_wise/HBM_ONLY", [[4, 5, 6, 7]]),
@@ -72,7 +73,7 @@ def test_table_row_wise_and_grid_count_inside_their_machine() -> None:
 
 
 def test_a_dynamicemb_table_says_what_its_options_need() -> None:
-    """Capacity, HBM for values, routing and fusion group; rows are scattered by the rule."""
+    """Capacity, HBM for values, routing and fusion group; its routing rule scatters the rows."""
     dyn = {"kind": "dynamicemb", "rows": 8100, "optimizer": "adam"}
     plan = plan_of(cluster(), [dyn], [("row_wise/CACHING/0.3/roundrobin", [list(range(8))])])
     table = plan.table("t0")
@@ -89,7 +90,7 @@ def test_a_dynamicemb_table_says_what_its_options_need() -> None:
 
 
 def test_pinned_shards_keep_their_order() -> None:
-    """Blocks of one rank each are shards in column order."""
+    """Blocks of one rank each are shards in the order of columns."""
     pin = {"sharding_type": "column_wise", "mode": "HBM_ONLY", "ranks": [5, 1]}
     chosen = [("column_wise:2/HBM_ONLY", [[5], [1]])]
     plan = plan_of(cluster(), [{"dim": 64, "constraints": {"pin": pin}}], chosen)
@@ -97,7 +98,7 @@ def test_pinned_shards_keep_their_order() -> None:
 
 
 def test_shards_add_up_to_the_loads() -> None:
-    """Bytes and picoseconds of all shards are what ``check`` finds on the ranks."""
+    """Bytes and picoseconds of all shards are the loads that ``check`` finds on the ranks."""
     tables = [{"dim": 128}, {"kind": "dynamicemb"}, {"rows": 3}]
     chosen = [
         ("column_wise:2/CACHING/0.5", [[1, 2]]),
@@ -124,7 +125,7 @@ def test_cpu_plans_have_no_uvm_kernel() -> None:
 
 
 def test_no_placement_is_a_plan_without_tables() -> None:
-    """An answer that found nothing still carries inputs and Instance."""
+    """An answer without a placement still carries inputs and Instance."""
     options = price(model({}), cluster())
     instance = compile_instance(options)
     plan = decode(options, instance, nothing("test", StoppedBy.TIME_LIMIT))
@@ -133,7 +134,7 @@ def test_no_placement_is_a_plan_without_tables() -> None:
 
 
 def test_the_verdict_is_the_checks() -> None:
-    """Feasible, with the objective of the Instance."""
+    """Feasible, with the Instance's objective."""
     plan = plan_of(cluster(), [{}], [("table_wise/HBM_ONLY", [[0]])])
     assert plan.verdict is not None
     assert plan.verdict.feasible

@@ -37,12 +37,12 @@ def plan() -> Plan:
 
 
 def through_text(document: dict[str, Any]) -> Any:
-    """The document as a file would hand it back."""
+    """The document as it would be read from a file."""
     return json.loads(json.dumps(document))
 
 
 def test_round_trip(plan: Plan) -> None:
-    """Inputs, profile, Instance, Outcome, tables and shards come back as they were."""
+    """Inputs, profile, Instance, Outcome, tables and shards are read back unchanged."""
     document = plan_to_dict(plan)
     assert document["version"] == __version__
     back = plan_from_dict(through_text(document))
@@ -54,7 +54,8 @@ def test_round_trip(plan: Plan) -> None:
 
 
 def test_large_parts_are_embedded_compressed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit a part is gzip in base64 beside its fingerprint, and reads back the same."""
+    """Above the limit, a part is gzip in base64 beside its fingerprint, and is read back
+    unchanged."""
     monkeypatch.setattr(plan_file, "LARGE", 1000)
     document = plan_to_dict(plan)
     assert set(document["instance"]) == {"encoding", "data"}
@@ -63,7 +64,7 @@ def test_large_parts_are_embedded_compressed(plan: Plan, monkeypatch: pytest.Mon
 
 
 def packed(text: bytes) -> dict[str, str]:
-    """A part as large plans embed it."""
+    """A part in the form in which large plans embed it."""
     return {
         "encoding": "json+gzip+base64",
         "data": base64.b64encode(gzip.compress(text, mtime=0)).decode(),
@@ -83,7 +84,7 @@ def packed(text: bytes) -> dict[str, str]:
 def test_compressed_parts_are_read_strictly(
     plan: Plan, text: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What no plain part may hold no compressed part may hold either."""
+    """Whatever is refused in a plain part is refused in a compressed one."""
     monkeypatch.setattr(strict_json, "MAX_BYTES", 2**20)
     document = plan_to_dict(plan) | {"outcome": packed(text)}
     with pytest.raises(InstanceError, match=words):
@@ -91,7 +92,7 @@ def test_compressed_parts_are_read_strictly(
 
 
 def test_a_damaged_stream_is_a_sentence(plan: Plan) -> None:
-    """A stream that zlib cannot follow."""
+    """A stream that zlib cannot read gets a sentence."""
     part = packed(b"{}" * 1000)
     raw = bytearray(base64.b64decode(part["data"]))
     raw[12:16] = b"\xff" * 4
@@ -109,7 +110,7 @@ _OTHER = {
 
 @pytest.mark.parametrize("field", _OTHER)
 def test_every_field_of_tables_is_derived(plan: Plan, field: str) -> None:
-    """Exports read ``tables``: none of it may say what the outcome does not mean."""
+    """Exports read ``tables``, so each of its fields must follow from the outcome."""
     document = through_text(plan_to_dict(plan))
     document["tables"][1][field] = _OTHER[field]
     with pytest.raises(BadInput, match=f"contradict its outcome: {field} of 't1'"):
@@ -117,7 +118,7 @@ def test_every_field_of_tables_is_derived(plan: Plan, field: str) -> None:
 
 
 def test_a_plan_without_placement_round_trips() -> None:
-    """Nothing found is an answer too."""
+    """A plan without a placement is also an answer."""
     options = price(model({}), cluster())
     instance = compile_instance(options)
     empty = decode(options, instance, nothing("test", StoppedBy.TIME_LIMIT))
@@ -156,6 +157,6 @@ def test_changed_files_are_refused(plan: Plan, change: Any, words: str) -> None:
 
 @pytest.mark.parametrize("junk", [None, [], 3, "plan", {}])
 def test_junk_is_no_plan(junk: Any) -> None:
-    """Anything else is refused, not a traceback."""
+    """Any other file is refused without a traceback."""
     with pytest.raises(BadInput, match="milp-planner-plan/1"):
         plan_from_dict(junk)

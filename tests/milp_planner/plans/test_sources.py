@@ -14,7 +14,7 @@ from tests.milp_planner.features.small import MODEL, cluster
 
 
 def test_objects_are_taken_as_they_are() -> None:
-    """Nothing is copied or read again."""
+    """Objects are neither copied nor read again."""
     here = cluster()
     assert to_model(MODEL) is MODEL and to_cluster(here) is here
 
@@ -28,7 +28,7 @@ def test_paths_are_read(tmp_path: Path) -> None:
 
 
 def test_anything_else_is_one_sentence() -> None:
-    """A dictionary is no model; the sentence says what is."""
+    """A dictionary is not a model; the sentence says what is accepted."""
     with pytest.raises(BadInput, match="must be a path or a Model, found dict"):
         to_model({})  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="must be a path or a Cluster, found Model"):

@@ -1,4 +1,4 @@
-"""Plans with tables on SSD: brute force agrees, certificates close, the ledger counts its bytes."""
+"""Plans with tables on SSD: brute force agrees, certificates close, the ledger counts the bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.formulations.brute_force import brute_force
 def small(
     busy: float | None = None, ddr: str = "400MiB", size: str = "3GB"
 ) -> tuple[Model, Cluster]:
-    """Three tables of 256 MB on two ranks of 200 MiB, whose machine has little host memory."""
+    """Three tables of 256 MB on two ranks of 200 MiB, on a machine with little host memory."""
     limits = {"sharding_types": ["table_wise", "row_wise"], "cache_ratios": ["1/10", "1/5"]}
     store = {"write_buffer": "16MiB"}
     tables = [
@@ -47,12 +47,12 @@ CASES = {
     "time for two tables": ({"ddr": "200MiB", "busy": 3.0}, True),
     "time for one": ({"ddr": "200MiB", "busy": 2.0}, False),
 }
-"""Changes of the small case, and whether anything fits then."""
+"""Changes of the small case, and whether anything then fits."""
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_brute_force_agrees(case: str) -> None:
-    """The best plan under SSD's bytes and traffic is that of trying every plan, and certified."""
+    """The best plan within SSD's bytes and traffic is that of brute force, and certified."""
     changes, fits = CASES[case]
     model, cluster = small(**changes)
     instance = compile_instance(price(model, cluster))
@@ -68,7 +68,8 @@ def test_brute_force_agrees(case: str) -> None:
 
 
 def test_the_ledger_counts_ssd() -> None:
-    """Live rows, what compaction may leave beside them, all of the drives; kept on file."""
+    """Live rows, what compaction may leave beside them, and the drives' size; the file keeps all of
+    it."""
     found = plan(*small(), settings=Settings(time_limit=30, workers=1))
     stored = [table.name for table in found.tables if table.mode == "SSD"]
     ledger = ledger_of(found)

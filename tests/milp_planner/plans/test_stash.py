@@ -24,7 +24,7 @@ ROWS = (400_000, 300_000, 150_000)
 
 
 def inputs(mebibytes: int, window: float | None, stash: str = "allow") -> tuple[Model, Cluster]:
-    """Three tables of 98, 73 and 37 MiB on two ranks, which keep 100 MiB for the dense part."""
+    """Three tables of 98, 73 and 37 MiB on two ranks that keep 100 MiB for the dense part."""
     workload: dict[str, Any] = {} if window is None else {"stash_window_ms": window}
     tables = [
         {"rows": rows, "optimizer": "sgd",
@@ -39,14 +39,14 @@ def inputs(mebibytes: int, window: float | None, stash: str = "allow") -> tuple[
 
 
 def instance(mebibytes: int, window: float | None) -> Instance:
-    """Of these."""
+    """The instance of these inputs."""
     return compile_instance(price(*inputs(mebibytes, window)))
 
 
 @pytest.mark.parametrize("mebibytes", [100, 125, 150, 180, 400])
 @pytest.mark.parametrize("window", [1.0, 2.5, 20.0])
 def test_auto_proves_the_optimum(mebibytes: int, window: float) -> None:
-    """As brute force says, certified, and verified."""
+    """It agrees with brute force, is certified, and verifies."""
     problem = instance(mebibytes, window)
     truth = brute_force(problem)
     outcome = solve(problem, "auto", Settings(time_limit=20))
@@ -58,8 +58,8 @@ def test_auto_proves_the_optimum(mebibytes: int, window: float) -> None:
 
 
 def test_a_stash_pays_and_its_window_counts() -> None:
-    """At 180 MiB the tables fit in HBM only stashed: a longer window never makes a plan worse, a
-    window of 20 ms makes it better than none, and one of 1 ms does not suffice for all of that."""
+    """At 180 MiB the tables fit HBM only if some are stashed. A longer window never makes a plan
+    worse; one of 20 ms makes it better than none; one of 1 ms is too short for that."""
     found = [brute_force(instance(180, w)).objective for w in (None, 1.0, 2.5, 20.0)]
     none, short, middle, long = (np.inf if each is None else each for each in found)
     assert none >= short >= middle >= long
@@ -69,13 +69,13 @@ def test_a_stash_pays_and_its_window_counts() -> None:
 
 @pytest.fixture(scope="module")
 def stashed() -> Plan:
-    """All three stashed, 60 ms of window."""
+    """The plan with all three tables stashed and a window of 60 ms."""
     return plan(*inputs(180, 60.0, "always"), time_limit=10)
 
 
 def test_the_ledger_of_a_plan(stashed: Plan) -> None:
-    """Fullest in the exchange with the weights, and in the dense part without them; what the
-    instance charges is what is shown."""
+    """The exchange has the weights, the dense part does not; the shown bytes are those that the
+    instance charges."""
     assert all(table.stash and table.option.endswith("/stash") for table in stashed.tables)
     ledger = ledger_of(stashed)
     assert ledger is not None
@@ -96,7 +96,7 @@ def shards_of(made: Plan) -> list[Any]:
 
 
 def test_export_and_back(stashed: Plan) -> None:
-    """The names are listed and said what to do with; reading pins them."""
+    """The export lists the stashed tables and says what to do with them; reading it pins them."""
     text = torchrec.write(stashed)
     assert json.loads(text)["stash_weights"] == ["t0", "t1", "t2"]
     assert any("set_stashed_tables" in note for note in torchrec.notes(stashed))

@@ -26,7 +26,7 @@ CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "
 
 
 def planned(tables: list[tuple[str, float, float]], profile: str = "a10", **work: Any) -> Plan:
-    """Tables of (mode, alpha, x), each placed so."""
+    """A plan of these tables, given as (mode, alpha, x)."""
     rows = [
         {"name": f"t{i}", "rows": 10**6, "dim": 16, "kind": "dynamicemb", "pooling_factor": 1,
          "access": {"kind": "zipf", "alpha": alpha},
@@ -40,7 +40,7 @@ def planned(tables: list[tuple[str, float, float]], profile: str = "a10", **work
 
 
 def test_only_what_is_outside_the_region_is_told() -> None:
-    """Formulas need no word; the table and what nobody checked get one each."""
+    """Formulas need no warning; the simulated table and unchecked cases get one each."""
     found = planned([("HYBRID", 1.0, 0.2), ("CACHING", 2.0, 0.2), ("HYBRID", 1.0, 0.01)])
     assert hit_sources(found) == {"t0": "formula", "t1": "table", "t2": "unchecked"}
     table, unchecked = hit_warnings(found)
@@ -56,7 +56,7 @@ def test_at_most_three_tables_are_named() -> None:
 
 
 def test_prices_that_no_hit_ratio_enters_need_no_word(tmp_path: Path) -> None:
-    """Curves over the cache ratio ask for none; a prefetch makes misses count again."""
+    """Curves over the cache ratio need no warning; with a prefetch, misses count again."""
     level = {"over": "cache_ratio", "points": [[0.0, 0.2]], "origin": "made up"}
     own = load_profile("h100").to_dict() | {"name": "own", "caching": level, "hybrid": level}
     (tmp_path / "own.json").write_text(json.dumps(own))
@@ -86,14 +86,14 @@ def small(ranks: int, strategy: str) -> Plan:
 @pytest.mark.parametrize("ranks", [1, 8])
 @pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
 def test_small_tiers_hit_as_simulated(ranks: int, strategy: str) -> None:
-    """Slots round up to a bucket on every rank, which may be many times 0.1 of the rows."""
+    """Slots are rounded up to a bucket on every rank, which may be many times 0.1 of the rows."""
     for row in simulate_plan(small(ranks, strategy), 20, 0).tables:
         assert row.predicted_hit == pytest.approx(row.hit, abs=0.05), row.name
         assert row.hit_source == "formula"
 
 
 def test_a_sample_of_rows_has_the_slots_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of 40,000 rows, on all ranks alike, is served like all of them."""
+    """Half of 40,000 rows, sampled alike on all ranks, has the hit ratio of all rows."""
     monkeypatch.setattr(simulated_table, "MAX_ROWS", 20_000)
     rows = simulate_plan(small(8, "timestamp"), 20, 0).tables
     assert min(row.sampled for row in rows) == 0.5
@@ -102,7 +102,7 @@ def test_a_sample_of_rows_has_the_slots_of_all(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_prices_rest_on_the_hit_ratio_that_is_told() -> None:
-    """Options are priced at the hit ratio that the simulator is compared with."""
+    """Options are priced with the hit ratio that the simulator is compared with."""
     placed = small(8, "timestamp")
     job = job_of(placed.model, placed.cluster, placed.profile, links_of(placed.cluster))
     enumerations = _enumerations(placed.model, placed.cluster)

@@ -9,7 +9,7 @@ from milp_planner.pricing import Options, price
 
 
 def model(*tables: dict[str, Any], **workload: Any) -> Model:
-    """A model of the given tables; 1,000 rows of 64 floats unless they say otherwise."""
+    """A model of the given tables, by default 1,000 rows of 64 floats each."""
     full = [{"name": f"t{i}", "rows": 1000, "dim": 64, **t} for i, t in enumerate(tables)]
     return Model.from_dict(
         {"name": "m", "workload": {"batch_per_rank": 512, **workload}, "tables": full}
@@ -17,7 +17,7 @@ def model(*tables: dict[str, Any], **workload: Any) -> Model:
 
 
 def cluster(machines: int = 1, ranks: int = 8, **fields: Any) -> Cluster:
-    """Equal machines; 400 GB/s inside, 50 GB/s a rank between them."""
+    """Equal machines with 400 GB/s inside and 50 GB/s per rank between them."""
     data = {
         "name": "c",
         "machines": machines,

@@ -21,19 +21,20 @@ def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.3])
 def test_unique_fraction_against_draws(alpha: float) -> None:
-    """Expected distinct ids of a batch agree with drawn batches."""
+    """The expected number of distinct ids of a batch agrees with drawn batches."""
     batches = [len(np.unique(draws(50_000, alpha, 20_000, seed))) for seed in range(5)]
     found = acc.unique_fraction(Zipf(kind="zipf", alpha=alpha), 50_000, 20_000.0)
     assert found == pytest.approx(np.mean(batches) / 20_000, rel=0.01)
 
 
 def test_a_measured_unique_fraction_wins() -> None:
-    """What was measured is not derived again."""
+    """A measured figure is not derived again."""
     assert acc.unique_fraction(Unknown(unique_fraction=0.024), 100, 1e6) == 0.024
 
 
 def test_distinct_rows_of_all_ranks() -> None:
-    """Even rows by the formula; a measured unique fraction bounds it; never above the rows."""
+    """Evenly popular rows by the formula; a measured unique fraction is an upper limit, and so are
+    the rows."""
     even = 1000 * (1 - (1 - 1 / 1000) ** 800)
     assert acc.distinct_rows(Unknown(), 1000, 100.0, 8) == pytest.approx(even)
     assert acc.distinct_rows(Unknown(unique_fraction=0.05), 1000, 100.0, 8) == pytest.approx(40)
@@ -51,21 +52,21 @@ def test_hot_share_against_random_placements(alpha: float, ranks: int) -> None:
 
 
 def test_hot_share_of_an_even_spread() -> None:
-    """1/P for many rows, 1/rows where there are fewer rows than ranks, 1 on one rank."""
+    """1/P for many rows, 1/rows for fewer rows than ranks, 1 on one rank."""
     assert acc.hot_share(uniform(10**6), 8) == 1 / 8
     assert acc.hot_share(uniform(5), 8) == 1 / 5
     assert acc.hot_share(zipf(100, 1.0), 1) == 1.0
 
 
 def test_anonymous_hot_rows_are_charged_to_every_rank() -> None:
-    """One factor for all ranks, above 1: the stated worst case."""
+    """All ranks have one factor above 1: the documented worst case."""
     factors = acc.rank_factors(Zipf(kind="zipf", alpha=1.8), 49_332, 8, "roundrobin", 0.0)
     assert len(factors) == 1
     assert factors[0] == pytest.approx(4.7, abs=0.3)
 
 
 def test_known_hot_ids_load_their_owners_only() -> None:
-    """Id 11 with 40% of the lookups sits on rank 3 of 8 under roundrobin; the rest is even."""
+    """Id 11 with 40% of the lookups is on rank 3 of 8 under roundrobin; the rest is even."""
     access = TopIds(kind="top_ids", ids=({"share": 0.4, "id": 11},))
     factors = np.array(acc.rank_factors(access, 10_000, 8, "roundrobin", 0.0))
     assert factors.sum() == pytest.approx(8)
@@ -77,7 +78,7 @@ def test_known_hot_ids_load_their_owners_only() -> None:
 def test_known_hot_ids_of_int32_keys_load_the_rank_the_runtime_hashes_to(
     index_type: str, bits: int
 ) -> None:
-    """On 6 ranks the hash of an int32 key is cut to 32 bits: another rank carries the hot id."""
+    """On 6 ranks the hash of an int32 key is cut to 32 bits, so another rank has the hot id."""
     for key in range(20):
         access = TopIds(kind="top_ids", ids=({"share": 0.4, "id": key},))
         factors = acc.rank_factors(access, 10_000, 6, "hash_roundrobin", 0.0, index_type)
@@ -85,7 +86,7 @@ def test_known_hot_ids_of_int32_keys_load_the_rank_the_runtime_hashes_to(
 
 
 def test_known_hot_ids_under_continuous_sit_in_their_block() -> None:
-    """Row-wise blocks of 1,250 rows: ids 0 and 9,999 load the first and the last rank."""
+    """With row-wise blocks of 1,250 rows, ids 0 and 9,999 load the first and the last rank."""
     access = TopIds(kind="top_ids", ids=({"share": 0.2, "id": 0}, {"share": 0.1, "id": 9999}))
     factors = acc.rank_factors(access, 10_000, 8, "continuous", 0.0)
     assert factors[0] == pytest.approx(8 * 0.2 + 0.7)
@@ -93,7 +94,7 @@ def test_known_hot_ids_under_continuous_sit_in_their_block() -> None:
 
 
 def test_deduplication_takes_the_hot_load_away() -> None:
-    """A hot id sent once a batch hardly loads its rank."""
+    """A hot id that is sent once per batch hardly loads its rank."""
     access = TopIds(kind="top_ids", ids=({"share": 0.4, "id": 11},))
     plain = max(acc.rank_factors(access, 10**6, 8, "roundrobin", 0.0))
     assert plain > 3.5
@@ -101,7 +102,7 @@ def test_deduplication_takes_the_hot_load_away() -> None:
 
 
 def test_a_measured_skew_replaces_the_statistics() -> None:
-    """2.8 at 8 ranks is 2.8 at 8 ranks, and more at 16."""
+    """A skew of 2.8 measured at 8 ranks is 2.8 at 8 ranks, and more at 16."""
     access = Unknown(measured_skew=MeasuredSkew(max_over_mean=2.8, ranks=8))
     (eight,) = acc.rank_factors(access, 10**6, 8, "continuous", 0.0)
     (sixteen,) = acc.rank_factors(access, 10**6, 16, "continuous", 0.0)
@@ -110,7 +111,7 @@ def test_a_measured_skew_replaces_the_statistics() -> None:
 
 
 def test_only_the_leading_known_ids_count_as_known() -> None:
-    """A more popular id without a name makes all less popular ones anonymous as well."""
+    """If a more popular id is unknown, all less popular ones count as unknown, too."""
     access = TopIds(kind="top_ids", ids=({"share": 0.1, "id": 5}, {"share": 0.3}))
     assert acc.hot_ids(access) == ()
     access = TopIds(kind="top_ids", ids=({"share": 0.3, "id": 5}, {"share": 0.1}))

@@ -56,7 +56,7 @@ def missing(*points: tuple[float, float]) -> dict[str, object]:
 
 
 def test_a_tiers_time_is_its_path_and_its_misses() -> None:
-    """On a10 at hit ratio 0.8: 0.8 of the path's time and 0.2 of host memory's; ten times each."""
+    """a10 at hit ratio 0.8: 0.8 of the path's time and 0.2 of host memory's, both times ten."""
     values = found(job("a10", missing((0.3, 0.2), (1.0, 0.0))))
 
     def seconds(x_eff: float) -> float:
@@ -70,7 +70,7 @@ def test_a_tiers_time_is_its_path_and_its_misses() -> None:
 
 
 def test_torcheasyrecs_rules_are_literal() -> None:
-    """0.28 + 0.01 x and 0.11 + 0.01 x over ten; statistics override both, even at ratio 1."""
+    """0.28 + 0.01 x and 0.11 + 0.01 x over ten; statistics replace both, even at ratio 1."""
     plain = found(job("h100", DYN, cost_model="torcheasyrec"))
     for name, x_eff in (("CACHING/0.3", 0.283), ("HYBRID/0.3", 0.113), ("HBM_ONLY", 1.0)):
         expected = (x_eff * 3350 + (1 - x_eff) * 64) / 10 * 1e9
@@ -84,7 +84,7 @@ def test_torcheasyrecs_rules_are_literal() -> None:
 
 
 def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
-    """A cache of 0.4 of the rows, in buckets half of them, over the rows of a step."""
+    """A cache of 0.4 of the rows, in buckets half of them, over the distinct rows of a step."""
     site = cluster(1, 8, profile="h100")
     shipped = load_profile("h100").to_dict()
     curve = {"over": "batch_cover", "points": [[0.0, 0.1], [1.0, 0.2]], "origin": "made up"}
@@ -101,14 +101,14 @@ def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
 
 
 def test_prefetch_lets_a_cache_read_at_hbm_speed() -> None:
-    """The misses are priced in their own phase instead."""
+    """The misses are priced in their own phase."""
     values = found(job("torchrec-default", {}, prefetch_pipeline=True))
     assert values["table_wise/CACHING/0.1"] == 897 * GIB
     assert values["table_wise/HOST_ONLY"] == pytest.approx(3.2 * GIB)
 
 
 def test_prefetch_spares_dynamicemb_the_misses_but_not_the_path() -> None:
-    """Every lookup hits: x_eff 0.1615 at any ratio on h100."""
+    """As if every lookup hit: x_eff 0.1615 at any ratio on h100."""
     values = found(job("h100", DYN, prefetch_pipeline=True))
     path = (0.1615 * 3350e9 + 0.8385 * 64e9) / 1.95
     for ratio in ("0.1", "0.9"):
@@ -125,7 +125,7 @@ def test_without_hbm_lookups_read_ddr() -> None:
 
 
 def test_lfu_tables_are_priced_as_lfu() -> None:
-    """At the same ratio eviction by frequency hits more than eviction by recency."""
+    """At the same ratio, eviction by frequency hits more often than eviction by recency."""
     zipf = {**DYN, "rows": 100_000, "access": {"kind": "zipf", "alpha": 1.0}}
     ratios = []
     for strategy in ("timestamp", "lfu"):

@@ -14,13 +14,13 @@ from milp_planner.pricing.options import Choice, kernel_of, ratio_text
     [(Fraction(3, 10), "0.3"), (Fraction(7, 20), "0.35"), (Fraction(1, 3), "1/3")],
 )
 def test_ratios_are_decimals_where_they_can_be(ratio: Fraction, text: str) -> None:
-    """Hundredths as decimals, others as fractions: the name is exact either way."""
+    """Hundredths as decimals, others as fractions, so that names are exact."""
     assert ratio_text(ratio) == text
     assert Fraction(text) == ratio
 
 
 def test_names_tell_choices_apart() -> None:
-    """Sharding type with its shards, mode, ratio, routing, and the fusion group of HBM_ONLY."""
+    """Sharding type with its shards, mode, ratio, routing, and HBM_ONLY's fusion group."""
     half = Fraction(1, 2)
     assert Choice("column_wise", "CACHING", half, 32, 2).name == "column_wise:2/CACHING/0.5"
     assert Choice("column_wise", "HBM_ONLY", half, 96, 2, False).name == "column_wise:2x96/HBM_ONLY"
@@ -35,7 +35,7 @@ def test_names_tell_choices_apart() -> None:
 
 
 def test_kernels() -> None:
-    """TorchRec's kernel names; no UVM without HBM; dynamicemb has one of its own."""
+    """TorchRec's kernel names; without HBM no UVM; dynamicemb has its own kernel."""
     assert kernel_of("torchrec", "data_parallel", "HBM_ONLY") == "dense"
     found = [kernel_of("torchrec", "row_wise", m) for m in ("HBM_ONLY", "CACHING", "HOST_ONLY")]
     assert found == ["fused", "fused_uvm_caching", "fused_uvm"]

@@ -6,7 +6,7 @@ from tests.milp_planner.pricing.build import priced
 
 
 def test_collectives_by_library_output_and_sharding_type() -> None:
-    """Tables of one kind share the collective of a sharding type; replicas exchange nothing."""
+    """Tables of one kind and sharding type share a collective; replicas exchange nothing."""
     options = priced({}, {}, {"output": "sequence"}, {"kind": "dynamicemb"})
 
     def collective(table: int, name: str) -> str | None:

@@ -12,7 +12,7 @@ from tests.milp_planner.pricing.build import model
 
 
 def test_table_columns_hold_what_the_model_says() -> None:
-    """Rows, element sizes, state and flags, one a table."""
+    """Rows, element sizes, state and flags, one per table."""
     found = table_columns(
         model({"dtype": "fp16", "optimizer": "adam"}, {"kind": "dynamicemb", "weighted": True})
     )
@@ -32,7 +32,8 @@ def test_inference_drops_the_state() -> None:
 
 
 def test_choices_become_codes_and_masks() -> None:
-    """Codes round-trip to the names they stand for; rows split over all ranks or a machine's."""
+    """Codes give back their names; masks tell rows split over all ranks from those over a
+    machine's."""
     choices = [
         Choice("row_wise", "CACHING", Fraction(3, 10), 64),
         Choice("table_row_wise", "HOST_ONLY", Fraction(0), 64, machine_ranks=4),

@@ -1,4 +1,4 @@
-"""Prices and placements over NVLink domains: by hand, by brute force, and what ships."""
+"""Prices and placements over NVLink domains: by hand, by brute force, and for shipped clusters."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def domains(machines: int, ranks: int, size: int, **more: Any) -> Cluster:
 
 
 def only(kind: str, **table: Any) -> Model:
-    """One table in HBM of a single sharding type."""
+    """One table in HBM with a single sharding type."""
     limits = {"sharding_types": [kind], "modes": ["HBM_ONLY"]}
     return model({"rows": 1000, "constraints": limits, **table})
 
 
 def test_links_by_hand() -> None:
-    """2 domains of 2 machines of 2 ranks: half of a buffer leaves a domain at 50 GB/s a rank."""
+    """2 domains of 2 machines of 2 ranks: half of a buffer leaves a domain at 50 GB/s per rank."""
     links = links_of(domains(4, 2, 2))
     assert links.all_to_all == pytest.approx(100e9)
     assert links.local == pytest.approx(400e9 * 4 / 3)
@@ -42,7 +42,8 @@ def test_links_by_hand() -> None:
 
 
 def test_groups_of_one_domain_exchange_over_nvlink() -> None:
-    """Spans of half a domain: the way between groups is NVLink, and none where one group is all."""
+    """If spans are half a domain, groups exchange over NVLink; a single group has nothing to
+    exchange."""
     assert links_of(domains(4, 2, 4, span=2)).across == 400e9
     assert links_of(domains(4, 2, 4, span=4)).across == inf
     assert links_of(domains(4, 2, 4, span=1)).across == 400e9
@@ -59,8 +60,8 @@ def test_groups_of_one_domain_exchange_over_nvlink() -> None:
 def test_table_row_wise_vectors(
     span: int, hbm: int, forward: float, exchange: float, backward: float
 ) -> None:
-    """16 ranks, 4 a machine, 10^6 × 128 floats: bytes and milliseconds that TorchRec 1.9.2 gives
-    with NVLink inside the domain."""
+    """16 ranks, 4 per machine, 10^6 × 128 floats: the bytes and milliseconds that TorchRec 1.9.2
+    gives with NVLink inside the domain."""
     limits = {"sharding_types": ["table_row_wise"], "modes": ["HBM_ONLY"]}
     table = {"rows": 1_000_000, "dim": 128, "pooling_factor": 10.0, "constraints": limits}
     given = model({**table, "optimizer": "none"}, storage_model="torcheasyrec")
@@ -80,7 +81,8 @@ def test_table_row_wise_vectors(
 
 
 def test_an_option_for_every_group() -> None:
-    """Table-row-wise on each domain, a grid on each pair, and none where one group is all."""
+    """Table-row-wise on each domain, a grid on each pair, and no option per group if there is only
+    one."""
     place = domains(4, 2, 2)
     assert price(only("table_row_wise"), place).names == [
         "table_row_wise/HBM_ONLY/group_0", "table_row_wise/HBM_ONLY/group_1",
@@ -99,7 +101,7 @@ def test_constraints_keep_the_groups_that_lie_on_allowed_ranks() -> None:
 
 @pytest.mark.parametrize("kind", ["table_row_wise", "grid_shard"])
 def test_shards_cover_the_table(kind: str) -> None:
-    """Rows that do not divide: every cell of the table is in one shard, on a rank of its own."""
+    """Rows do not divide, and every cell of the table is in one shard, on a rank of its own."""
     found = plan(only(kind, rows=1001), domains(4, 2, 2), formulation="cpsat")
     shards = found.shards("t0")
     cells = {
@@ -117,7 +119,8 @@ def test_shards_cover_the_table(kind: str) -> None:
 
 @pytest.mark.parametrize("hbm", ["80GiB", "300KiB", "160KiB"])
 def test_brute_force_agrees(hbm: str) -> None:
-    """Three tables on two domains, with room and without: the optimum of all placements."""
+    """Three tables on two domains, with and without enough memory: the optimum of all
+    placements."""
     kinds = ["table_wise", "table_row_wise", "grid_shard", "row_wise"]
     limits = {"sharding_types": kinds, "modes": ["HBM_ONLY"], "column_widths": [32]}
     tables = [{"rows": rows, "optimizer": "sgd", "constraints": limits} for rows in (900, 700, 500)]
@@ -132,7 +135,8 @@ def test_brute_force_agrees(hbm: str) -> None:
 
 
 def test_what_ships() -> None:
-    """One rack is a domain of 72, two racks are two; table-row-wise spans a rack of the latter."""
+    """One rack is a domain of 72 ranks, two racks are two; on the latter, table-row-wise spans a
+    rack."""
     one, two = find_cluster("gb200-nvl72"), find_cluster("2xgb200-nvl72")
     assert (one.num_ranks, one.span, two.num_ranks, two.span) == (72, 1, 144, 18)
     assert links_of(one).all_to_all > 18 * links_of(two).all_to_all / 2

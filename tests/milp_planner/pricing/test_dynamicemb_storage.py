@@ -38,7 +38,8 @@ def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) 
 def test_published_vectors(
     shape: tuple[int, int, str], tenths: int, expected: tuple[int, int, int, int]
 ) -> None:
-    """The planner's figures to the byte (the last without its float artefact of one byte)."""
+    """The planner's published figures to the byte (the last without its float error of one
+    byte)."""
     rows, dim, optimizer = shape
     hbm, values, hybrid, caching = expected
     row = emb.planner_value_bytes(dim, 4, optimizer)
@@ -49,7 +50,7 @@ def test_published_vectors(
 
 @given(st.integers(1, 10**9), st.integers(1, 64), st.integers(1, 64), st.integers(1, 9))
 def test_slots_of_hbm(rows: int, ranks: int, sixteens: int, tenths: int) -> None:
-    """The first multiple of 1024 from x of a rank's slots on, over the rows of the table."""
+    """x of a rank's slots, rounded up to a multiple of 1024, over the rows of the table."""
     bucket, ratio = 16 * sixteens, Fraction(tenths, 10)
     room = math.ceil(Fraction(rows, ranks) / bucket) * bucket
     slots = math.ceil(room * ratio / 1024) * 1024
@@ -98,7 +99,7 @@ def test_runtime_small_shard_by_hand() -> None:
 
 
 def test_runtime_single_tiers_by_hand() -> None:
-    """HBM_ONLY keeps no host tier; HOST_ONLY keeps all metadata, but no values, in HBM."""
+    """HBM_ONLY has no host tier; HOST_ONLY keeps all metadata, but no values, in HBM."""
     row = 256
     assert tiers("runtime", 1000, row, Fraction(1), False) == [
         1024 * row + 21 * 1024 + 32,
@@ -110,7 +111,7 @@ def test_runtime_single_tiers_by_hand() -> None:
 
 @given(st.integers(1, 10**8), st.integers(1, 99), st.booleans())
 def test_runtime_never_needs_less_hbm_than_planned(rows: int, over: int, caching: bool) -> None:
-    """What the planner misses is missing in one direction only."""
+    """What TorchEasyRec's formula leaves out only ever makes it too low."""
     ratio = Fraction(over, 100)
     planned = tiers("torcheasyrec", rows, 512, ratio, caching)
     assert tiers("runtime", rows, 512, ratio, caching)[0] > planned[0]
@@ -136,7 +137,7 @@ def test_buffers_of_the_reference() -> None:
 
 
 def test_values_of_all_slots() -> None:
-    """The ratio of slots (rows in whole buckets) × bytes of a row with its state, rounded up."""
+    """The ratio times the bytes of all slots (rows in whole buckets) with state, rounded up."""
     row = emb.runtime_value_bytes(3, 4, "rowwise_adagrad")  # roundup16(12 + 16)
     assert emb.hbm_for_values(130, 128, row, Fraction(1)) == 256 * 32
     assert emb.hbm_for_values(130, 128, row, Fraction(1, 3)) == math.ceil(256 * 32 / 3)

@@ -1,4 +1,4 @@
-"""What is legal, where, and why not."""
+"""Which options are legal, where, and why others are not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_torchrec_pooled_on_four_machines() -> None:
 
 
 def test_one_machine_offers_no_second_name_for_a_placement() -> None:
-    """table_row_wise is row_wise there; asked for alone, it is offered under its own name."""
+    """table_row_wise equals row_wise there; it has its own name only if asked for alone."""
     assert set(kinds(enumeration(ONE))) == {
         "data_parallel",
         "table_wise",
@@ -53,7 +53,7 @@ def test_one_machine_offers_no_second_name_for_a_placement() -> None:
 
 
 def test_sequence_tables_take_what_embedding_collection_offers() -> None:
-    """No table_row_wise, table_column_wise or grid_shard for sequence output."""
+    """Sequence output has no table_row_wise, table_column_wise or grid_shard."""
     found = enumeration(FOUR, output="sequence")
     assert set(kinds(found)) == {"data_parallel", "table_wise", "column_wise", "row_wise"}
     asked = enumeration(FOUR, output="sequence", constraints={"sharding_types": ["grid_shard"]})
@@ -62,7 +62,7 @@ def test_sequence_tables_take_what_embedding_collection_offers() -> None:
 
 
 def test_dynamicemb_counts() -> None:
-    """Free: 20 options. Honoured: HBM_ONLY once for each of its two fusion groups."""
+    """Free: 20 options. Honoured: HBM_ONLY twice, once for each of its fusion groups."""
     assert len(enumeration(ONE, fuses=False, kind="dynamicemb").choices) == 20
     found = enumeration(ONE, kind="dynamicemb")
     assert len(found.choices) == 21
@@ -83,7 +83,7 @@ def test_every_allowed_routing_rule_is_offered() -> None:
 
 
 def test_asked_for_widths_may_be_uneven() -> None:
-    """Two widths with as many shards are told apart by name."""
+    """Two widths with equally many shards have different names."""
     found = enumeration(
         FOUR, constraints={"column_widths": [96, 64], "sharding_types": ["column_wise"]}
     )
@@ -91,21 +91,21 @@ def test_asked_for_widths_may_be_uneven() -> None:
 
 
 def test_uneven_machines_get_a_choice_for_each_size() -> None:
-    """Shards of a machine depend on how many ranks it has."""
+    """A machine's shards depend on its number of ranks."""
     found = [c for c in enumeration(UNEVEN).choices if c.sharding == "table_row_wise"]
     assert {(c.machine_ranks, c.machines) for c in found} == {(4, (0,)), (2, (1,))}
     assert len({c.name for c in found}) == len(found)
 
 
 def test_cpu_only_clusters_offer_host_only() -> None:
-    """Without HBM everything lives in DDR, dense tables too."""
+    """Without HBM everything is in DDR, dense tables too."""
     found = enumeration(Site(((0, 1),), True))
     assert {c.mode for c in found.choices} == {"HOST_ONLY"}
     assert "data_parallel" in kinds(found)
 
 
 def test_constraints_limit_modes_ratios_and_types() -> None:
-    """Only what is allowed is offered."""
+    """Only allowed options are offered."""
     found = enumeration(
         FOUR,
         constraints={
@@ -116,7 +116,7 @@ def test_constraints_limit_modes_ratios_and_types() -> None:
 
 
 def test_allowed_ranks_restrict_places() -> None:
-    """Any-rank shards go among them; row_wise needs all ranks; machines must lie inside."""
+    """any_rank shards use only these; row_wise needs all ranks; machines must lie inside."""
     found = enumeration(FOUR, constraints={"ranks": [*range(8), 9]})
     by_type = {c.sharding: c for c in found.choices}
     assert by_type["table_wise"].ranks == (*range(8), 9)
@@ -126,7 +126,7 @@ def test_allowed_ranks_restrict_places() -> None:
 
 
 def test_pins_fix_what_they_name() -> None:
-    """Mode, ratio and ranks pinned: one option whose shards have their ranks."""
+    """With mode, ratio and ranks pinned, one option remains, whose shards have their ranks."""
     pin = {"sharding_type": "column_wise", "mode": "HBM_ONLY", "ranks": [3, 3]}
     (choice,) = enumeration(FOUR, constraints={"pin": pin}).choices
     assert (choice.name, choice.pinned) == ("column_wise:2/HBM_ONLY", (3, 3))
@@ -136,7 +136,7 @@ def test_pins_fix_what_they_name() -> None:
 
 
 def test_pinned_ranks_of_table_column_wise_share_a_machine() -> None:
-    """Ranks of two machines cannot hold one table_column_wise table."""
+    """Ranks of two machines cannot hold a table_column_wise table."""
     pin = {"sharding_type": "table_column_wise", "mode": "HBM_ONLY", "ranks": [0, 8]}
     assert not enumeration(FOUR, constraints={"pin": pin}).choices
     pin["ranks"] = [0, 7]
@@ -144,7 +144,7 @@ def test_pinned_ranks_of_table_column_wise_share_a_machine() -> None:
 
 
 def test_a_pinned_machine_must_be_named_whole() -> None:
-    """table_row_wise on ranks 8…15 is machine 1; on seven of them it is nothing."""
+    """table_row_wise on ranks 8…15 is machine 1; with seven of them there is no option."""
     pin = {"sharding_type": "table_row_wise", "mode": "HBM_ONLY", "ranks": list(range(8, 16))}
     (choice,) = enumeration(FOUR, constraints={"pin": pin}).choices
     assert choice.machines == (1,)

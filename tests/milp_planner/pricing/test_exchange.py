@@ -24,7 +24,7 @@ TWO_MACHINES = Links(
 
 
 def cluster(machines: int, ranks: int) -> Cluster:
-    """Equal machines with 400 GB/s inside and 50 GB/s a rank between them."""
+    """Equal machines with 400 GB/s inside and 50 GB/s per rank between them."""
     return Cluster.from_dict(
         {
             "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
@@ -45,7 +45,7 @@ def test_links_of_one_machine() -> None:
 
 
 def test_links_of_two_machines_are_the_network_cards() -> None:
-    """Half of every buffer leaves the machine, at 50 GB/s a rank."""
+    """Half of every buffer leaves the machine, at 50 GB/s per rank."""
     links = links_of(cluster(2, 8))
     assert links.all_to_all == pytest.approx(100e9)
     assert links.local_all_to_all == pytest.approx(400e9 * 8 / 7)
@@ -62,7 +62,7 @@ def test_a_single_rank_exchanges_for_free() -> None:
 
 
 def test_row_wise_scatters_pooled_and_swaps_sequences() -> None:
-    """100 bytes at 20 and at 10 bytes a second."""
+    """100 bytes at 20 and at 10 bytes per second."""
     sent, pooled = np.array([100.0, 100.0]), np.array([True, False])
     assert exchange.row_wise_seconds(sent, pooled, TWO_MACHINES).tolist() == [5.0, 10.0]
 
@@ -75,7 +75,7 @@ def test_table_row_wise_goes_in_two_steps() -> None:
 
 
 def test_data_parallel_reduces_and_updates() -> None:
-    """40 bytes of gradient at 4 bytes a second and nine passes at 10."""
+    """40 bytes of gradient at 4 bytes per second and nine passes at 10."""
     found = exchange.data_parallel_seconds(np.array([40]), np.array([10.0]), 9.0, TWO_MACHINES)
     assert found.tolist() == [10.0 + 36.0]
 

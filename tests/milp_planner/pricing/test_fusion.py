@@ -11,7 +11,7 @@ DYN = {"kind": "dynamicemb"}
 
 
 def test_equal_tables_share_their_two_groups() -> None:
-    """Two alike tables name the same groups; levels are ratios over the denominator."""
+    """Two equal tables name the same groups; levels are ratios over the denominator."""
     options = priced(DYN, {**DYN, "rows": 9999})
     assert len(options.groups) == 2
     for name, level in (
@@ -33,7 +33,7 @@ def test_equal_tables_share_their_two_groups() -> None:
 
 
 def test_every_grouped_key_field_separates() -> None:
-    """Tables that differ in any one field of the key fuse with nothing of the other."""
+    """Tables that differ in one field of the key share no group."""
     base = model(DYN).tables[0]
     names = {group_name(base, True, "roundrobin", False)}
     for change in (
@@ -49,7 +49,7 @@ def test_every_grouped_key_field_separates() -> None:
 
 
 def test_rows_and_access_do_not_separate() -> None:
-    """What is not in the key does not unfuse."""
+    """Fields outside the key do not separate tables."""
     changed = model({**DYN, "rows": 5, "access": {"kind": "zipf", "alpha": 1.0}}).tables[0]
     base = model(DYN).tables[0]
     assert group_name(base, True, "roundrobin", True) == group_name(
@@ -69,7 +69,7 @@ def test_levels_of_mixed_grids_are_exact() -> None:
 
 
 def test_free_fusion_names_no_groups() -> None:
-    """With ``fusion: free`` nothing is tied, and HBM_ONLY comes once."""
+    """With ``fusion: free`` there are no groups, and HBM_ONLY comes once."""
     options = priced(DYN, DYN, fusion="free")
     assert options.groups == ()
     assert (options.group == -1).all()

@@ -24,7 +24,7 @@ def priced(*tables: dict[str, Any], machines: int = 1, ranks: int = 4, **more: A
 
 
 def read(*tables: dict[str, Any], **more: Any) -> Model:
-    """A model of HugeCTR's tables; its planner counts costs and bytes."""
+    """A model of HugeCTR's tables whose costs and bytes are its planner's."""
     workload = {"cost_model": "embark", "storage_model": "embark", "mem_comm_bw_ratio": 60} | more
     return model(*({**TABLE, **table} for table in tables), **workload)
 
@@ -37,7 +37,8 @@ def cost_of(options: Options, name: str) -> list[int]:
 
 
 def test_every_cut_by_hand() -> None:
-    """64 columns are halved once (32 is narrow enough), rows up to what ranks are left."""
+    """64 columns are halved once (32 is narrow enough), rows into as many parts as ranks are
+    left."""
     names = ["table_wise", "column_wise:2", "row_wise", "grid_shard:r2c1", "grid_shard:r2c2"]
     options = priced({})
     assert list(options.names) == [f"{name}/HBM_ONLY" for name in names]
@@ -52,7 +53,8 @@ def test_every_cut_by_hand() -> None:
 @pytest.mark.parametrize("machines", [1, 2, 3])
 @pytest.mark.parametrize("dim", [16, 40, 128])
 def test_every_price_is_the_planners(machines: int, dim: int) -> None:
-    """B·(4·ids·columns/rows + ratio·columns), over machines 1.5 times the exchange, over ranks."""
+    """B·(4·ids·columns/rows + ratio·columns); over machines 1.5 times the exchange, divided by
+    ranks."""
     shape = {"dim": dim, "num_features": 2, "pooling_factor": 3.5, "optimizer": "adagrad"}
     for cost_model in ("embark", "embark_hierarchical"):
         options = priced(shape, machines=machines, cost_model=cost_model)
@@ -69,7 +71,7 @@ def test_every_price_is_the_planners(machines: int, dim: int) -> None:
 
 
 def test_parts_lie_on_places_of_their_own() -> None:
-    """Shards of a table are on different ranks or whole machines, or on all of them."""
+    """A table's shards are on different ranks or whole machines, or on all of them."""
     for cost_model, size in (("embark", 1), ("embark_hierarchical", 2)):
         options = priced({"dim": 128}, machines=4, ranks=2, cost_model=cost_model)
         instance = compile_instance(options)
@@ -84,13 +86,13 @@ def test_parts_lie_on_places_of_their_own() -> None:
 
 
 def test_rows_on_all_ranks_even_if_these_are_no_power_of_two() -> None:
-    """On six ranks: 1, 2, 4 and 6 row parts."""
+    """Six ranks allow 1, 2, 4 and 6 row parts."""
     options = priced({"dim": 16}, ranks=6)
     assert [c.row_shards for c in options.choices] == [1, 6, 2, 4]
 
 
 def test_the_smallest_tables_are_data_parallel() -> None:
-    """As many as the threshold says, of equal ones those with more ids; they cost nothing."""
+    """As many as the threshold says, at no cost; of equal ones, those with more ids."""
     tables = [{"rows": 50}, {"pooling_factor": 3}, {}, {"rows": 5000, "dim": 8}]
     assert data_parallel(read(*tables, dp_threshold=1)) == {"t0"}
     assert data_parallel(read(*tables, dp_threshold=2)) == {"t0", "t3"}
@@ -102,7 +104,7 @@ def test_the_smallest_tables_are_data_parallel() -> None:
 
 
 def test_data_parallel_where_asked() -> None:
-    """Constraints may ask for it; nobody gets it unasked."""
+    """Only constraints that ask for it make other tables data-parallel."""
     asked = priced({"constraints": {"sharding_types": ["data_parallel", "table_wise"]}})
     assert [name.partition("/")[0] for name in asked.names] == ["data_parallel", "table_wise"]
 
@@ -120,7 +122,7 @@ def test_data_parallel_where_asked() -> None:
 def test_constraints_are_kept(
     constraints: dict[str, Any], cost_model: str, names: list[str]
 ) -> None:
-    """Ranks, pins and widths leave the cuts that fit them; a machine counts whole."""
+    """Ranks, pins and widths leave the cuts that fit them; only whole machines count."""
     options = priced({"constraints": constraints}, machines=2, ranks=2, cost_model=cost_model)
     assert [name.partition("/")[0] for name in options.names] == names
     instance, allowed = compile_instance(options), constraints.get("ranks") or [1, 3]
@@ -146,12 +148,13 @@ def test_constraints_are_kept(
 def test_what_does_not_go_together(
     table: dict[str, Any], workload: dict[str, Any], sentence: str
 ) -> None:
-    """HugeCTR's tables and its planner's prices go together, pooled and in HBM."""
+    """HugeCTR's tables need its planner's prices, pooled output and HBM; other tables cannot have
+    those prices."""
     with pytest.raises(BadInput, match=sentence):
         read(table, **workload)
 
 
 def test_no_place() -> None:
-    """Machines of different sizes are no places for hierarchical parts; the sentence says so."""
+    """Hierarchical parts need machines of equal size; the sentence says so."""
     with pytest.raises(BadInput, match="machines of equal size"):
         price(read({}, cost_model="embark_hierarchical"), uneven_cluster())

@@ -1,4 +1,4 @@
-"""What a pricing run depends on."""
+"""What pricing computes for a job, and when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.milp_planner.pricing.build import cluster, model
 
 
 def test_distinct_rows_are_computed_only_where_a_price_needs_them() -> None:
-    """A prefetch pipeline and a curve over batch cover do, the shipped curves do not."""
+    """A prefetch pipeline and a curve over batch cover need them; the shipped curves do not."""
     site, shipped = cluster(), load_profile("a10")
     covered = shipped.caching.model_copy(update={"over": "batch_cover"})
     for profile, prefetch, needed in (
@@ -22,7 +22,7 @@ def test_distinct_rows_are_computed_only_where_a_price_needs_them() -> None:
 
 
 def test_cpu_only_means_no_rank_has_hbm() -> None:
-    """Zero HBM everywhere."""
+    """Every rank has 0 bytes of HBM."""
     for hbm, expected in ((0, True), ("80GiB", False)):
         site = cluster(hbm=hbm)
         job = job_of(model({}), site, load_profile("a10"), links_of(site))

@@ -1,4 +1,4 @@
-"""Tables in key-value stores: bytes by hand and as TorchRec counts, times, what is legal."""
+"""Tables in key-value stores: bytes by hand and as TorchRec counts, times, legal options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def priced(*tables: dict[str, Any], ranks: int = 1, **workload: Any) -> Options:
 
 
 def held(options: Options, name: str) -> dict[str, int]:
-    """Ledger, DDR and SSD of an option's first shard."""
+    """The ledger, DDR and SSD of an option's first shard."""
     row = entry(options, name)
     found = dict(zip(SHARD_NAMES, options.entries.ledger[row].tolist(), strict=True))
     found |= {"ddr": int(options.entries.ddr[row]), "ssd": int(options.entries.ssd[row])}
@@ -39,14 +39,14 @@ def held(options: Options, name: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(("cap", "sets"), [(None, 15_625), (100, 6_400)])
 def test_slots_of_a_cache(cap: int | None, sets: int) -> None:
-    """2.5 million rows of 128 floats: a fifth of them, or what 100 MiB hold, in sets of 32."""
+    """2.5 million rows of 128 floats: slots for a fifth of them, or for 100 MiB, in sets of 32."""
     mebibytes = None if cap is None else column(cap)
     found = key_value.cache_slots(column(2_500_000), column(128), column(4), mebibytes)
     assert found.tolist() == [32 * sets]
 
 
 def test_bytes_of_a_table_on_ssd() -> None:
-    """Hand vector: cache 256 MB, 16 bytes a slot, state 4 a row; buffers, L2 and memtables in DDR.
+    """Cache 256 MB, 16 bytes per slot, state 4 per row; buffers, L2 and memtables in DDR.
 
     2,500,000 rows, a fifth in HBM: 500,000 slots.
     """
@@ -67,7 +67,7 @@ def test_bytes_of_a_table_on_ssd() -> None:
 
 
 def test_a_virtual_table_is_charged_for_its_rows() -> None:
-    """In host memory every row with 32 bytes, on SSD with its key; state in rows widens them.
+    """In host memory each row takes 32 bytes more, on SSD its key; state in rows widens them.
 
     One row of 64 floats with 4 bytes of state takes 65 elements, padded to 68: 272 bytes.
     """
@@ -86,7 +86,7 @@ def test_a_virtual_table_is_charged_for_its_rows() -> None:
 
 
 def test_what_is_missed_comes_from_ssd() -> None:
-    """16,384 rows of a step at 3 GB/s take 22.4 ms, in blocks of 4 KiB; the same back in training.
+    """A step's 16,384 rows at 3 GB/s take 22.4 ms in blocks of 4 KiB, and as much back in training.
 
     Rows are equally popular and none is looked up twice in so large a table, so a cache of 1/100
     misses 99 in 100.
@@ -118,7 +118,7 @@ def test_l2_takes_what_falls_out_of_hbm() -> None:
 
 
 def test_popular_rows_are_not_fetched() -> None:
-    """With skewed access the same cache misses less than with even access."""
+    """Under skewed access the same cache misses less often than under even access."""
     table = {"rows": 10**7, "pooling_factor": 20.0}
     even = priced(table)
     skewed = priced({**table, "access": {"kind": "zipf", "alpha": 1.1}})
@@ -127,7 +127,7 @@ def test_popular_rows_are_not_fetched() -> None:
 
 
 def test_lookups_of_a_store_read_hbm() -> None:
-    """Its forward, exchange and backward cost what HBM_ONLY costs."""
+    """A store's forward, exchange and backward cost what HBM_ONLY's cost."""
     options = priced({"rows": 10**6}, ranks=4)
     rows = [entry(options, f"row_wise/{mode}") for mode in ("SSD/0.1", "HBM_ONLY")]
     stored, near = options.entries.cost[rows]
@@ -135,7 +135,7 @@ def test_lookups_of_a_store_read_hbm() -> None:
 
 
 def test_ssd_is_offered_where_there_is_some() -> None:
-    """Without SSD the options are those of before; with it the same ones, and SSD's."""
+    """Without SSD the options are as before; with SSD there are its options as well."""
     tables = ({"rows": 10**6, "dim": 128}, {"kind": "dynamicemb", "rows": 10**6})
     plain = price(model(*tables), cluster(ranks=4))
     more = priced(*tables, ranks=4)
@@ -159,20 +159,20 @@ def test_ssd_is_offered_where_there_is_some() -> None:
     ],
 )
 def test_what_no_store_holds_is_refused(table: dict[str, Any], why: str) -> None:
-    """A sentence says what FBGEMM's kernel does not take."""
+    """A sentence says what FBGEMM's kernel does not support."""
     constraints = {"modes": ["SSD"], **table.get("constraints", {})}
     with pytest.raises(BadInput, match=why):
         priced({**table, "constraints": constraints})
 
 
 def test_ssd_without_drives_is_refused() -> None:
-    """A table that asks for SSD on a cluster without it is told what the cluster lacks."""
+    """If a table asks for SSD, the error says that the cluster has none."""
     with pytest.raises(BadInput, match="no machine of the cluster has any"):
         price(model({"constraints": {"modes": ["SSD"]}}), cluster(ranks=2))
 
 
 def test_own_ratios_and_the_workload_s() -> None:
-    """A table's own cache ratios, as far as the cache takes them; else the workload's."""
+    """A table's own cache ratios apply up to the cache's limit, otherwise the workload's."""
     own = {"constraints": {"cache_ratios": ["1/10", "1/2"], "modes": ["SSD"]}}
     names = priced(own, {"constraints": {"modes": ["SSD"]}}, l1_ratios=["1/25"]).names
     assert {name.split("/", 2)[2] for name in names} == {"0.1", "0.04"}
@@ -181,7 +181,8 @@ def test_own_ratios_and_the_workload_s() -> None:
 
 
 def test_column_shards_are_on_different_ranks() -> None:
-    """A rank has one store of a table: its blocks are distinct, others are not."""
+    """A rank has one store per table, so blocks of key-value tables are distinct; others are
+    not."""
     options = priced({"rows": 10**6, "dim": 128}, ranks=4)
     instance = compile_instance(options)
     for name, want in (("column_wise:2/SSD/0.1", True), ("column_wise:2/HBM_ONLY", False)):
@@ -190,7 +191,7 @@ def test_column_shards_are_on_different_ranks() -> None:
 
 
 def test_resources_of_machines_with_ssd() -> None:
-    """Live bytes that amplification leaves; traffic only where a step is limited."""
+    """Size divided by the amplification limits live bytes; traffic is limited only if a step is."""
     machines = [
         {"ddr": "1TB", "ranks": 2, "hbm": "80GiB", "ssd": {**DRIVES, "space_amplification": 3}},
         {"ddr": "1TB", "ranks": 2, "hbm": "80GiB"},
@@ -207,7 +208,7 @@ def test_resources_of_machines_with_ssd() -> None:
 
 
 def test_as_torchrec_counts() -> None:
-    """TorchRec's vectors: the cap on every shard of the cache, no DDR, 4 + 16/5 bytes a row.
+    """TorchRec's vectors: each shard's cache takes its cap, no DDR, 4 + 16/5 bytes per row.
 
     10 million rows of 128 floats without optimizer state: 5,192,000,000 bytes of SSD table-wise,
     1,298,000,000 on each of four ranks.

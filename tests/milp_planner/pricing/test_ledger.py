@@ -1,4 +1,4 @@
-"""The ledger: every entry by hand, moments, and the room they leave."""
+"""The ledger: every entry by hand, the moments of a step, and the room that they leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from milp_planner.pricing.outside import at_moment, capacities, exchange_bytes, 
 from tests.milp_planner.pricing.build import cluster, entry, model, priced
 
 EVEN = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
-#: 1,000 ids a rank in sequences of two, rows of 64 floats, row-wise Adagrad.
+#: 1,000 ids per rank in sequences of two, rows of 64 floats, row-wise Adagrad.
 SEQ = {
     "rows": 8000, "output": "sequence", "sequence_length": 2, "optimizer": "rowwise_adagrad",
     "access": EVEN,
@@ -40,7 +40,8 @@ def entries(name: str, **workload: object) -> dict[str, int]:
 
 
 def test_row_wise_in_hbm() -> None:
-    """1,000 rows a rank; 1,000 ids return rows, permuted: with fp16 and its clamp 3.5, 2.5 back."""
+    """1,000 rows per rank; 1,000 ids return rows, which are permuted: 3.5 with fp16 and its clamp,
+    2.5 back."""
     output = 1000 * 64 * 4
     assert entries("row_wise/HBM_ONLY") == {
         "weights": 1000 * 64 * 4,
@@ -55,7 +56,7 @@ def test_row_wise_in_hbm() -> None:
 
 
 def pooled(name: str, **workload: object) -> dict[str, int]:
-    """The same of 500 bags of two ids a rank."""
+    """The same table with 500 bags of two ids per rank."""
     table = {**SEQ, "output": "pooled", "pooling_factor": 2, "sequence_length": None}
     options = priced({k: v for k, v in table.items() if v}, **{**FP16, **workload})
     row = options.entries.ledger[entry(options, name)]
@@ -63,7 +64,7 @@ def pooled(name: str, **workload: object) -> dict[str, int]:
 
 
 def test_pooled_outputs_are_copied_to_what_is_sent() -> None:
-    """4,000 bags: a second copy in fp32, half of one beside half a copy in fp16, none clamped."""
+    """4,000 bags: a second copy in fp32, half a copy beside half in fp16, none if clamped."""
     output = 4000 * 64 * 4
     plain = pooled("table_wise/HBM_ONLY", exchange_dtype="fp32")
     assert plain["inputs"] == 2 * 8 * 8000
@@ -77,7 +78,7 @@ def test_pooled_outputs_are_copied_to_what_is_sent() -> None:
 
 
 def test_reduce_scatters_read_the_output() -> None:
-    """No copy to send."""
+    """There is no copy to send."""
     output = 4000 * 64 * 4
     plain = pooled("row_wise/HBM_ONLY", exchange_dtype="fp32")
     assert "send_buffer" not in plain
@@ -86,7 +87,7 @@ def test_reduce_scatters_read_the_output() -> None:
 
 
 def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
-    """1.5 times the output at the peak instead of 2.5; without a codec the output alone."""
+    """The peak is 1.5 times the output instead of 2.5; without a codec, the output alone."""
     output = 1000 * 64 * 4
     assert entries("row_wise/HBM_ONLY", codec="low_memory")["encoding"] == output // 2
     plain = entries("row_wise/HBM_ONLY", exchange_dtype="fp32")
@@ -95,7 +96,8 @@ def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
 
 
 def test_cached_and_host_tables() -> None:
-    """Caching: half the rows, their state, 4 bytes a row and 16 a slot; on the host: no rows."""
+    """Caching: half the rows, their state, 4 bytes per row and 16 per slot; on the host: no
+    rows."""
     cached = entries("row_wise/CACHING/0.5")
     assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 500 * 4)
     assert cached["cache_index"] == 4 * 1000 + 16 * 500
@@ -105,7 +107,7 @@ def test_cached_and_host_tables() -> None:
 
 
 def test_prefetch_of_cached_shards() -> None:
-    """1,000 ids of 8 bytes: once more, and six times those of one of four passes; three batches
+    """1,000 ids of 8 bytes: once more, and six times the ids of one of four passes; three batches
     are in flight, each twice. Other modes, and caches without that pipeline, prefetch nothing."""
     ahead = {"prefetch_pipeline": True}
     cached = entries("row_wise/CACHING/0.5", **ahead)
@@ -119,7 +121,7 @@ def test_prefetch_of_cached_shards() -> None:
 
 
 def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
-    """Weights, their bucket and their gradient; the output's gradient is the activations' own."""
+    """Weights, their bucket and gradient; the output's gradient counts as that of activations."""
     assert entries("data_parallel/HBM_ONLY") == {
         "weights": 8000 * 64 * 4,
         "state": 8000 * 4,
@@ -130,7 +132,7 @@ def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
 
 
 def test_dynamicemb_metadata_is_an_entry() -> None:
-    """Adam: a third of a row's 1,536 bytes are weights; 21 bytes a slot and 4 a bucket."""
+    """Adam: a third of a row's 1,536 bytes are weights; 21 bytes per slot and 4 per bucket."""
     table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam", "access": EVEN}
     options = priced(table)
     row = options.entries.ledger[entry(options, "row_wise/HBM_ONLY/roundrobin")]
@@ -168,7 +170,7 @@ def test_what_every_rank_receives() -> None:
 
 
 def test_what_every_rank_receives_by_codec() -> None:
-    """Nothing encoded: a buffer when owners send; pooled and clamped: half a copy more is sent."""
+    """Not encoded: a buffer while owners send. Pooled and clamped: half a copy more is sent."""
     size = 1000 * 64 * 4
     plain = exchange_bytes(model(SEQ, **{**FP16, "exchange_dtype": "fp32"}), 8)
     assert (plain["receive_buffer"], plain["received"]) == (size, size)
@@ -182,14 +184,14 @@ def test_what_every_rank_receives_by_codec() -> None:
 
 
 def test_deduplicated_batches_receive_distinct_rows() -> None:
-    """With a quarter of the ids distinct, a quarter is received."""
+    """If a quarter of the ids are distinct, a quarter is received."""
     access = {**EVEN, "unique_fraction": 0.25}
     less = exchange_bytes(model({**SEQ, "access": access}, dedup=True, **FP16), 8)
     assert less["activations"] == 250 * 64 * 4
 
 
 def test_batches_in_flight() -> None:
-    """One without a pipeline, two as TorchRec trains, three with prefetch."""
+    """One without a pipeline, two in TorchRec's training pipeline, three with prefetch."""
 
     def flying(**fields: object) -> int:
         return batches_in_flight(Workload.from_dict({"batch_per_rank": 1, **fields}))
@@ -200,7 +202,7 @@ def test_batches_in_flight() -> None:
 
 
 def test_outside_says_what_it_assumed() -> None:
-    """15% of which 5 are headroom, in a sentence; nothing is assumed where the model says."""
+    """A sentence says 15%, of which 5 are headroom; if the model states it, nothing is assumed."""
     site = cluster(reservations={"kjt_multiple": 0})
     found = outside(model(SEQ), site, 100_000)
     assert found.entries == {"assumed": 10_000, "headroom": 5_000}
@@ -214,7 +216,7 @@ def test_outside_says_what_it_assumed() -> None:
 
 
 def test_what_is_reserved_further_by_hand() -> None:
-    """Six copies of 1,000 dense bytes, 3 · 8 · 512 · 2 of ids, 77 bytes, and 11 of the rank."""
+    """Six copies of 1,000 dense bytes, 3 · 8 · 512 · 2 of ids, 77 bytes, and the rank's own 11."""
     site = cluster(
         reservations={"hbm_percent": 5, "dense_parameter_bytes": 1000, "kjt_multiple": 3,
                       "hbm_bytes": 77}
@@ -227,7 +229,7 @@ def test_what_is_reserved_further_by_hand() -> None:
 
 
 def test_fragmentation_comes_on_top() -> None:
-    """3% of the HBM beside 15% assumed; embeddings may use the 82% left, and never less than 0."""
+    """3% of the HBM beside 15% assumed leave embeddings 82%, and never less than 0."""
     site = cluster(
         hbm=100_000, reservations={"kjt_multiple": 0, "fragmentation": 3, "min_headroom": 5}
     )
@@ -244,7 +246,8 @@ USES = st.lists(st.integers(0, 3), min_size=3, max_size=3)
 
 @given(st.lists(st.tuples(USES, ROOMS), min_size=1, max_size=4))
 def test_moments_left_imply_the_others(moments: list[tuple[list[int], int]]) -> None:
-    """What fits at the moments left fits at all, and one is left; nothing is tighter by 1/200."""
+    """What fits at the kept moments fits at all, and at least one is kept; none is tighter by over
+    1/200."""
     use = {str(i): np.array(u) for i, (u, _) in enumerate(moments)}
     room = {str(i): (r, r + 1) for i, (_, r) in enumerate(moments)}
     left = binding(use, room)
@@ -259,7 +262,7 @@ def test_moments_left_imply_the_others(moments: list[tuple[list[int], int]]) -> 
 
 
 def test_moments_are_named_in_the_instance() -> None:
-    """What owners of rows need and what every rank needs are two resources."""
+    """The needs of rows' owners and of every rank are two resources."""
     heavy = {"batch_per_rank": 2**20, "exchange_dtype": "fp16"}
     instance = compile_instance(priced(SEQ, **heavy))
     names = [r.name for r in instance.resources]
@@ -273,7 +276,7 @@ def test_moments_are_named_in_the_instance() -> None:
 
 
 def test_every_entry_has_one_column() -> None:
-    """A name that stands twice would leave a column that nobody fills."""
+    """If a name occurred twice, one column would stay empty."""
     assert len(set(SHARD_NAMES)) == len(SHARD_NAMES)
 
 

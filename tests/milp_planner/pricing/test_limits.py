@@ -14,7 +14,7 @@ from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from tests.milp_planner.pricing.build import cluster, model, priced
 
-#: By its path: the package gives its name to the function.
+#: Imported by its path, since the package's name for it is the function.
 limits = import_module("milp_planner.pricing.price")
 
 
@@ -49,7 +49,7 @@ def test_small_problems_keep_options_that_do_not_fit() -> None:
 
 
 def test_sums_beyond_the_limit_drop_what_fits_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is a valid Instance whose options are the fitting ones, prices unchanged."""
+    """The rest is a valid Instance with the fitting options at unchanged prices."""
     tables = ({"rows": 10**9}, {"rows": 1000})
     full = price(model(*tables), cluster(hbm="1GiB"))
     keep = limits.fits_somewhere(full)
@@ -74,13 +74,13 @@ def test_sums_beyond_the_limit_even_so_are_refused(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_table_that_fits_nowhere_keeps_its_options() -> None:
-    """It is for the solver to prove that there is no plan."""
+    """The solver has to prove that there is no plan."""
     options = price(model({"rows": 10**9}), cluster(hbm="1MiB", ddr="1MiB"))
     assert limits.fits_somewhere(options).all()
 
 
 def test_row_wise_must_fit_the_smallest_rank() -> None:
-    """Whole shards go to the largest rank, row-wise ones to all."""
+    """Whole shards may use the largest rank, row-wise ones need all."""
     machines = [{"ddr": "1TB", "ranks": [{"hbm": "80GiB"}, {"hbm": "1MiB"}]}]
     site = type(cluster()).from_dict({**cluster().to_dict(), "machines": machines})
     options = price(model({"rows": 10**6}), site)
@@ -90,7 +90,7 @@ def test_row_wise_must_fit_the_smallest_rank() -> None:
 
 
 def test_select_renumbers_everything() -> None:
-    """Offsets, groups and entries of the chosen options line up."""
+    """Offsets, groups and entries of the chosen options match."""
     options = priced({}, {"kind": "dynamicemb"})
     keep = np.zeros(len(options), dtype=bool)
     keep[[2, options.first[1] + 3]] = True

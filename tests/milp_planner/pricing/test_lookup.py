@@ -19,7 +19,7 @@ def test_forward_is_bytes_over_bandwidth() -> None:
 
 
 def test_backward_is_twice_forward_and_more_with_weights() -> None:
-    """Factor 2, 3.1 for weighted tables; 2 · 1.2 with two copies of a row as state at 0.1 each."""
+    """Factor 2, 3.1 if weighted; 2 · 1.2 with two copies of a row as state at 0.1 each."""
     kernel = Kernel(dynamicemb_state_multiple=0.1)
     weighted, state = np.array([False, True, False]), np.array([0.0, 0.0, 2.0])
     found = lookup.backward_seconds(np.ones(3), weighted, state, kernel)
@@ -27,7 +27,7 @@ def test_backward_is_twice_forward_and_more_with_weights() -> None:
 
 
 def test_narrow_rows_are_penalised() -> None:
-    """1.75 below 64 columns, 1.15 below 128, nothing from there on; none at all if so told."""
+    """1.75 below 64 columns, 1.15 below 128, none from there on; none at all if switched off."""
     columns = np.array([16, 63, 64, 127, 128, 512])
     found = lookup.narrow_penalty(columns, Kernel())
     assert found.tolist() == [1.75, 1.75, 1.15, 1.15, 1.0, 1.0]
@@ -35,13 +35,13 @@ def test_narrow_rows_are_penalised() -> None:
 
 
 def test_tiered_bandwidth_mixes_hbm_and_the_link() -> None:
-    """A quarter of HBM and three quarters of the host link."""
+    """A quarter of HBM plus three quarters of the host link."""
     profile = load_profile("h100")
     found = lookup.tiered_bandwidth(profile, np.array([0.25]))
     assert found.tolist() == [pytest.approx(0.25 * 3350e9 + 0.75 * 64e9)]
 
 
 def test_prefetch_is_missing_rows_over_the_link() -> None:
-    """A thousand rows of 512 bytes over 64 GB/s."""
+    """A thousand rows of 512 bytes at 64 GB/s."""
     found = lookup.prefetch_seconds(np.array([1000.0]), np.array([512]), load_profile("h100"))
     assert found.tolist() == [pytest.approx(512_000 / 64e9)]

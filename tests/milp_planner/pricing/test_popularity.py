@@ -41,14 +41,14 @@ def test_distinct_rows_of_a_batch(alpha: float) -> None:
 
 
 def test_after_dedup_flattens() -> None:
-    """Sent once a batch, a hot row weighs as much as one that is surely in the batch."""
+    """Sent once per batch, a hot row weighs as much as any that is surely in the batch."""
     left = zipf(1000, 1.5).after_dedup(10**6)
     assert total(left) == pytest.approx(1)
     assert left.shares[0] == pytest.approx(1 / 1000, rel=1e-3)
 
 
 def test_head_and_rest_split_the_law() -> None:
-    """The head's shares are exact and the rest is the law without it, rescaled."""
+    """The head's shares are exact, and the rest is the remaining law, rescaled."""
     exact = plain_zipf(50_000, 1.2)
     known = zipf(50_000, 1.2)
     assert known.head(40) == pytest.approx(exact[:40], rel=1e-4)
@@ -58,7 +58,7 @@ def test_head_and_rest_split_the_law() -> None:
 
 
 def test_histogram_orders_its_bins() -> None:
-    """1% of the rows with 90% of the lookups comes first, whatever the order given."""
+    """The 1% of rows with 90% of the lookups comes first, whatever the given order."""
     access = Histogram(kind="histogram", bins=((0.99, 0.1), (0.01, 0.9)))
     known = popularity(access, 1000)
     assert known.counts.tolist() == [10, 990]
@@ -66,7 +66,7 @@ def test_histogram_orders_its_bins() -> None:
 
 
 def test_top_ids_leave_the_rest_even() -> None:
-    """Two hot ids of 30% and 20%: the other 998 rows share the remaining half."""
+    """With two hot ids of 30% and 20%, the other 998 rows share the remaining half."""
     access = TopIds(kind="top_ids", ids=({"share": 0.2}, {"share": 0.3, "id": 7}))
     known = popularity(access, 1000)
     assert known.counts.tolist() == [1, 1, 998]
@@ -74,7 +74,7 @@ def test_top_ids_leave_the_rest_even() -> None:
 
 
 def test_miss_rate_curve_becomes_classes() -> None:
-    """Between two points lies the mass by which the miss rate falls; the rest is even."""
+    """Between two points lies the share by which the miss rate falls; the rest is even."""
     access = MissRate(kind="miss_rate", points=((0.1, 0.4), (0.5, 0.1), (1.0, 0.0)))
     known = popularity(access, 100)
     assert known.counts == pytest.approx([10, 40, 50])

@@ -1,4 +1,4 @@
-"""The whole of ``price``: shape of its result, and its refusals."""
+"""``price`` as a whole: the shape of its result, and its refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_an_empty_model_has_no_options() -> None:
 
 
 def test_a_table_without_options_is_refused_in_a_sentence() -> None:
-    """Which table, on which cluster, why, and what would be allowed."""
+    """It names table and cluster, the reason, and what would be allowed."""
     limits = {"sharding_types": ["grid_shard"]}
     with pytest.raises(BadInput) as error:
         price(model({}, {"name": "stuck", "constraints": limits}), cluster())
@@ -37,7 +37,7 @@ def test_a_mode_without_hbm_is_refused_in_a_sentence() -> None:
 
 
 def test_refused_families_are_kept() -> None:
-    """What one machine does not offer is written down by table."""
+    """Families that one machine does not offer are recorded for each table."""
     options = priced({}, {"kind": "dynamicemb"})
     assert set(options.refused) == {"t0"}
     assert len(options.refused["t0"]) == 3
@@ -50,7 +50,7 @@ def test_an_unknown_profile_is_refused() -> None:
 
 
 def test_offsets_partition_options_and_entries() -> None:
-    """Options of tables and entries of options are contiguous runs; names are unique a table."""
+    """A table's options and an option's entries are contiguous; names are unique within a table."""
     options = priced({}, {"kind": "dynamicemb"}, {"dim": 256}, machines=2)
     assert options.first[0] == 0
     assert options.first[-1] == len(options) == len(options.choices)
@@ -71,7 +71,7 @@ def test_prices_are_whole_and_not_negative() -> None:
 
 
 def test_equal_tables_have_equal_prices_whatever_their_order() -> None:
-    """Pricing a table does not depend on its neighbours."""
+    """A table's price does not depend on its neighbours."""
     tables = [{"rows": 5000}, {"kind": "dynamicemb"}, {"rows": 77, "output": "sequence"}]
     there, back = priced(*tables), priced(*reversed(tables))
     for table in range(3):
@@ -81,7 +81,7 @@ def test_equal_tables_have_equal_prices_whatever_their_order() -> None:
 
 
 def test_uneven_machines_are_priced() -> None:
-    """Shards of a four-rank machine hold half as much as those of a two-rank machine."""
+    """Shards on a machine of four ranks hold half as much as on one of two ranks."""
     options = price(model({"rows": 4000}), uneven_cluster())
     four = options.index(0, "table_row_wise/HBM_ONLY/4_ranks")
     two = options.index(0, "table_row_wise/HBM_ONLY/2_ranks")

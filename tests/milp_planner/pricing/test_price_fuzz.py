@@ -103,7 +103,7 @@ CLUSTERS.append(uneven_cluster())
 def test_price_and_compile_or_one_sentence(
     found: list[dict[str, Any]], workload: dict[str, Any], site: Cluster
 ) -> None:
-    """The only error is a sentence; what comes out passes every rule of the Instance format."""
+    """The only error is a sentence; any result passes every rule of the Instance format."""
     named = [{"name": f"t{i}", **table} for i, table in enumerate(found)]
     try:
         model = Model.from_dict({"name": "m", "workload": workload, "tables": named})
@@ -116,7 +116,7 @@ def test_price_and_compile_or_one_sentence(
 
 
 def test_most_random_tables_are_priced() -> None:
-    """The fuzz above is not a test of refusals: a table without constraints always has options."""
+    """The fuzz above tests more than refusals: a table without constraints always has options."""
     assert Constraints() == Constraints.from_dict({})
     for site in CLUSTERS:
         plain = Model.from_dict(

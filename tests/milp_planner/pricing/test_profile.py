@@ -13,7 +13,7 @@ from milp_planner.pricing.profile import EfficiencyCurve, load_profile, profile_
 
 @pytest.mark.parametrize("name", profile_names())
 def test_every_shipped_profile_names_its_origins(name: str) -> None:
-    """Each bandwidth, the kernel factors and each curve say where they come from."""
+    """Each bandwidth, the kernel factors and each curve state their origin."""
     profile = load_profile(name)
     assert profile.name == name
     assert {"hbm", "ddr", "host_link", "kernel", "host_only"} <= set(profile.origin)
@@ -23,7 +23,7 @@ def test_every_shipped_profile_names_its_origins(name: str) -> None:
 
 @pytest.mark.parametrize("name", profile_names())
 def test_every_shipped_profile_follows_the_law(name: str) -> None:
-    """dynamicemb's tiers run over the hit ratio from HOST_ONLY's x_eff up to their path."""
+    """dynamicemb's tiers run over the hit ratio, from HOST_ONLY's x_eff to that of their path."""
     profile = load_profile(name)
     for curve in (profile.caching, profile.hybrid):
         (none, least), (all_, path) = curve.points
@@ -32,7 +32,8 @@ def test_every_shipped_profile_follows_the_law(name: str) -> None:
 
 
 def test_only_torchrecs_own_profile_averages_bandwidths() -> None:
-    """TorchRec's cache: x_eff = hit ratio where prices shall be TorchRec's, else times add up."""
+    """For TorchRec's cache, x_eff = hit ratio only in TorchRec's own profile; elsewhere times are
+    added."""
     for name in profile_names():
         curve = load_profile(name).uvm_caching
         theirs = name == "torchrec-default"
@@ -40,7 +41,7 @@ def test_only_torchrecs_own_profile_averages_bandwidths() -> None:
 
 
 def test_a_missing_file_gets_profiles_only(tmp_path: Path) -> None:
-    """A file beside it whose name is near is meant only if it is a profile; else a shipped one."""
+    """The error suggests a nearby file only if it is a profile, else a shipped profile."""
     (tmp_path / "mode.yaml").write_text("name: m\nworkload: {batch_per_rank: 8}\ntables: []\n")
     with pytest.raises(BadInput, match=r"node\.yaml: no such file$"):
         load_profile(tmp_path / "node.yaml")
@@ -53,13 +54,13 @@ def test_a_missing_file_gets_profiles_only(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_gets_the_nearest_one() -> None:
-    """One sentence with the nearest name and all names."""
+    """One sentence gives the nearest name and all names."""
     with pytest.raises(BadInput, match=r"unknown hardware profile 'h10'; did you mean 'h100'\?"):
         load_profile("h10")
 
 
 def test_a_profile_may_be_a_file(tmp_path: Path) -> None:
-    """A user's own YAML is read by path; a wrong unit names file and line."""
+    """A user's own YAML is read by its path; a wrong unit is reported with file and line."""
     import milp_planner.pricing.profile as module
 
     shipped = Path(module.__file__).parent / "profiles" / "a10.yaml"
@@ -78,7 +79,7 @@ def test_points_must_rise() -> None:
 
 
 def test_spread_is_optional_and_named_by_field() -> None:
-    """A shipped profile states none; a stated one is read back; an unknown field is refused."""
+    """Shipped profiles state none; a stated one is read back; an unknown field is refused."""
     profile = load_profile("a10")
     assert profile.spread == {}
     wide = {**profile.to_dict(), "spread": {"hbm": 0.1, "caching": 0.25}}

@@ -1,4 +1,4 @@
-"""How rows fall on ranks."""
+"""How rows are distributed over ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from milp_planner.pricing.shards import (
 )
 
 BATCH = Batch(dedup_lookups=0.0, ids=1e12, ids_a_sample=1.0)
-"""So many ids that the worst batch is the average one, within a millionth."""
+"""So many ids that the worst batch equals the mean one to within a millionth."""
 
 
 def table(rows: int, **fields: object) -> Table:
@@ -27,7 +27,7 @@ def table(rows: int, **fields: object) -> Table:
 
 @given(st.integers(1, 5000), st.integers(1, 300))
 def test_torchrec_blocks_cover_the_table(rows: int, ranks: int) -> None:
-    """One shard a rank, equal blocks in front, together all rows."""
+    """One shard per rank, equal blocks first, all rows together."""
     split = torchrec_split(table(rows), ranks, BATCH)
     shards = np.repeat(split.rows, split.repeat)
     block = -(-rows // ranks)
@@ -37,7 +37,7 @@ def test_torchrec_blocks_cover_the_table(rows: int, ranks: int) -> None:
 
 
 def test_known_ids_make_every_rank_its_own_run() -> None:
-    """Only the owner of the hot id differs: runs before it, itself, and after it."""
+    """Only the hot id's owner differs, so there are runs before it, for it, and after it."""
     hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 45}]}
     split = torchrec_split(table(80, access=hot), 8, BATCH)
     assert split.repeat.tolist() == [4, 1, 3]
@@ -46,7 +46,7 @@ def test_known_ids_make_every_rank_its_own_run() -> None:
 
 
 def test_dynamicemb_shards_have_equal_room() -> None:
-    """ceil(rows / ranks) rows everywhere; known ids change the load only."""
+    """ceil(rows / ranks) rows on every rank; known ids only change the load."""
     split = dynamicemb_split(table(1001, kind="dynamicemb"), 8, "roundrobin", BATCH)
     assert (split.repeat.tolist(), split.rows.tolist()) == ([1], [126])
     hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 9}]}
@@ -56,14 +56,15 @@ def test_dynamicemb_shards_have_equal_room() -> None:
 
 
 def test_whole_tables_are_one_shard() -> None:
-    """All rows, mean load, in every batch."""
+    """All rows at the mean load, in every batch."""
     split = whole(table(77))
     assert split.peak.tolist() == [1.0]
     assert (split.repeat.tolist(), split.rows.tolist(), split.load.tolist()) == ([1], [77], [1.0])
 
 
 def test_worst_batch_by_hand() -> None:
-    """10,000 ids a rank in samples of 100: a deviation of 1,000, and six of them; not above all."""
+    """10,000 ids per rank in samples of 100: six deviations of 1,000 more, but no more than all
+    ids."""
     batch = Batch(0.0, ids=80_000.0, ids_a_sample=100.0)
     assert worst_batch(np.ones(1), 8, batch) == pytest.approx([1.6])
     assert worst_batch(np.ones(1), 8, Batch(0.0, 80.0, 80.0)) == pytest.approx([8.0])
@@ -71,7 +72,7 @@ def test_worst_batch_by_hand() -> None:
 
 
 def test_peak_skew_is_the_worst_batch() -> None:
-    """Measured, it replaces the deviations; memory sees it, time the average."""
+    """If measured, it replaces the deviations; memory uses it, time the mean."""
     access = {
         "kind": "unknown",
         "measured_skew": {"max_over_mean": 1.5, "ranks": 8},

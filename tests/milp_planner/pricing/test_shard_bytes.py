@@ -13,12 +13,13 @@ from tests.milp_planner.pricing.build import cluster, entry, model, priced
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
 BAGS = 8 * 512
 IN, OUT = 2 * (math.ceil(8 * (512 + 6 * 512**0.5)) + 16 * BAGS), BAGS * 128 * 4
-"""Row-wise, of one rank: two batches of 512 ids and six deviations of sqrt(512), with length and
-offset of each bag; a pooled output for each."""
+"""Row-wise buffers of one rank: two batches of 512 ids plus six deviations of sqrt(512), length
+and offset of each bag, and a pooled output for each bag."""
 
 
 def test_dynamicemb_modes_on_eight_ranks() -> None:
-    """1,024 rows a rank of 1,536 bytes; metadata 21 bytes a slot and 4 a bucket, all in HBM."""
+    """1,024 rows of 1,536 bytes per rank; metadata 21 bytes per slot and 4 per bucket, all in
+    HBM."""
     options = priced(DYN)
     e = options.entries
     hbm_only = entry(options, "row_wise/HBM_ONLY/roundrobin")
@@ -37,7 +38,7 @@ def test_dynamicemb_modes_on_eight_ranks() -> None:
 
 
 def test_admission_counter_and_external_store() -> None:
-    """The counter is HBM on every rank; an external store spares the DDR of a cached table."""
+    """The counter is in every rank's HBM; with an external store a cached table needs no DDR."""
     plain, rich = priced(DYN), priced({**DYN, "admission_capacity": 10**6})
     name = "row_wise/CACHING/0.5/roundrobin"
     assert rich.entries.hbm[entry(rich, name)] == plain.entries.hbm[entry(plain, name)] + 17_003_907
@@ -48,7 +49,7 @@ def test_admission_counter_and_external_store() -> None:
 
 
 def test_torcheasyrec_storage_is_the_published_formula() -> None:
-    """1,024 rows at x = 1/2 with the planner's own buffers: no codec, no skew, no dedup."""
+    """1,024 rows at x = 1/2 with that planner's own buffers: no codec, no skew, no dedup."""
     options = priced(DYN, storage_model="torcheasyrec", codec_peak_factor=2.5)
     e = options.entries
     hybrid = entry(options, "row_wise/HYBRID/0.5/roundrobin")
@@ -57,7 +58,7 @@ def test_torcheasyrec_storage_is_the_published_formula() -> None:
 
 
 def test_inference_keeps_no_optimizer_state() -> None:
-    """512 instead of 1,536 bytes a row; a TorchRec table its weights alone."""
+    """A row takes 512 instead of 1,536 bytes; a TorchRec table takes its weights alone."""
     options = priced(DYN, {"rows": 1000, "optimizer": "adam"}, mode="inference")
     host = entry(options, "row_wise/HOST_ONLY/roundrobin")
     assert options.entries.ddr[host] == 1024 * 512
@@ -66,7 +67,7 @@ def test_inference_keeps_no_optimizer_state() -> None:
 
 
 def test_stated_codec_peak_multiplies_the_output_buffer() -> None:
-    """3 times the output where something is encoded; fp32 makes one copy."""
+    """3 times the output if it is encoded; in fp32 there is one copy."""
     options = priced({}, codec_peak_factor=3.0, exchange_dtype="fp16")
     sent = 512 * 8 * 64 * 4
     assert options.entries.buffer[entry(options, "table_wise/HBM_ONLY")] == 3 * sent
@@ -78,7 +79,7 @@ def test_stated_codec_peak_multiplies_the_output_buffer() -> None:
 
 
 def test_hot_rows_swell_the_buffers_of_sequences() -> None:
-    """At 2.8 times the mean, a row-wise sequence's embeddings take 2.8 times the room."""
+    """At 2.8 times the mean, a row-wise sequence's embeddings take 2.8 times the memory."""
     skew = {"max_over_mean": 2.8, "ranks": 8}
     hot = {"kind": "unknown", "peak_skew": skew}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 100}
@@ -91,11 +92,11 @@ def test_hot_rows_swell_the_buffers_of_sequences() -> None:
     assert e.hbm[high] - e.hbm[low] == pytest.approx(2 * 2 * 1.8 * ids * 8)
     cut, other = (entry(options, "column_wise:2/HBM_ONLY", t) for t in (0, 1))
     assert e.buffer[cut] == e.buffer[other] == 2 * 8 * ids * 32 * 4
-    assert (e.cost[high] == e.cost[low]).all()  # time follows the average
+    assert (e.cost[high] == e.cost[low]).all()  # time follows the mean
 
 
 def test_hot_rows_leave_pooled_outputs_alone() -> None:
-    """A partial sum is one a sample however many rows it adds; only the ids grow."""
+    """A sample has one partial sum however many rows it adds up; only the ids grow."""
     zipf = {"kind": "zipf", "alpha": 1.5}
     options = priced({"rows": 8000, "access": zipf}, {"rows": 8000})
     hot, even = (entry(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
@@ -104,7 +105,7 @@ def test_hot_rows_leave_pooled_outputs_alone() -> None:
 
 
 def test_known_hot_id_fills_its_owner_only() -> None:
-    """Of eight ranks the one that owns the id needs more, the others less."""
+    """Of eight ranks, the one that owns the id needs more and the others less."""
     hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 3500}]}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 100, "access": hot}
     options = priced(seq)
@@ -117,15 +118,15 @@ def test_known_hot_id_fills_its_owner_only() -> None:
 
 
 def test_without_hbm_everything_is_ddr() -> None:
-    """Rows, metadata and buffers of a CPU-only rank are charged to its machine."""
+    """Rows, metadata and buffers of a CPU-only rank are charged to its machine's DDR."""
     options = price(model(DYN), cluster(1, 8, hbm=0))
     at = entry(options, "row_wise/HOST_ONLY/roundrobin")
     assert options.entries.hbm[at] == options.entries.buffer[at] == 0
-    assert options.entries.ddr[at] == 1024 * (1536 + 21) + 4 * 8 + IN + OUT  # as of an exchange
+    assert options.entries.ddr[at] == 1024 * (1536 + 21) + 4 * 8 + IN + OUT  # as for an exchange
 
 
 def test_empty_shards_need_nothing() -> None:
-    """Three rows on eight ranks: five ranks hold no byte."""
+    """With three rows on eight ranks, five ranks hold no byte."""
     options = priced({"rows": 3})
     at = entry(options, "row_wise/HBM_ONLY")
     assert options.entries.rows[at : at + 2].tolist() == [1, 0]

@@ -14,7 +14,7 @@ from tests.milp_planner.pricing.build import cluster, entry, model, priced
 GIB = 2**30
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "pooling_factor": 10.0}
 A2A = 400e9 * 8 / 7
-"""All-to-all (and reduce-scatter) of eight ranks at 400 GB/s each."""
+"""Bandwidth of an all-to-all (or reduce-scatter) of eight ranks at 400 GB/s each."""
 
 
 def test_dynamicemb_row_wise_by_hand() -> None:
@@ -29,17 +29,17 @@ def test_dynamicemb_row_wise_by_hand() -> None:
 
 
 def test_caching_is_slower_by_the_curve() -> None:
-    """Compute scales with the bandwidth of the mode, the wire does not."""
+    """Compute scales with the mode's bandwidth; the exchange does not change."""
     options = priced(DYN)
     fast = options.entries.cost[entry(options, "row_wise/HBM_ONLY/roundrobin")]
     slow = options.entries.cost[entry(options, "row_wise/CACHING/0.5/roundrobin")]
-    x_eff = 0.3102  # half of the rows is a bucket of 1024 slots on every rank: all of them
+    x_eff = 0.3102  # half of the rows, in a bucket of 1024 slots on every rank: all of them
     assert slow[0] / fast[0] == pytest.approx(897 / (x_eff * 897 + (1 - x_eff) * 32), rel=1e-6)
     assert slow[1] == fast[1]
 
 
 def test_half_precision_halves_the_wire() -> None:
-    """fp16 sends half the bytes; replicas still write full precision."""
+    """fp16 halves the bytes sent; replicas still write full precision."""
     full, half = priced({}), priced({}, exchange_dtype="fp16")
     for name in ("table_wise/HBM_ONLY", "row_wise/HBM_ONLY"):
         a, b = (o.entries.cost[entry(o, name)] for o in (full, half))
@@ -52,7 +52,7 @@ def test_half_precision_halves_the_wire() -> None:
 
 
 def test_hot_rows_slow_their_rank() -> None:
-    """Row-wise sequence at 2.8 times the mean: 2.8 times the lookups and the exchange."""
+    """A row-wise sequence at 2.8 times the mean takes 2.8 times the lookups and the exchange."""
     skew = {"kind": "unknown", "measured_skew": {"max_over_mean": 2.8, "ranks": 8}}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 100}
     options = priced({**seq, "access": skew}, seq)
@@ -63,7 +63,7 @@ def test_hot_rows_slow_their_rank() -> None:
 
 
 def test_deduplication_shortens_sequences() -> None:
-    """Half the ids distinct: half of everything, for sequences only."""
+    """If half of the ids are distinct, everything halves, for sequences only."""
     seq = {"output": "sequence", "sequence_length": 100, "rows": 8000,
            "access": {"kind": "unknown", "unique_fraction": 0.5}}  # fmt: skip
     plain, dedup = priced(seq, {}), priced(seq, {}, dedup=True)
@@ -80,7 +80,7 @@ def test_inference_has_no_backward() -> None:
 
 
 def test_prefetch_is_a_phase_of_cached_tables() -> None:
-    """(1 − x) of the distinct rows of a step over the host link, an eighth of them a rank."""
+    """(1 − x) of a step's distinct rows over the host link, an eighth of them per rank."""
     options = priced({"rows": 8000, "pooling_factor": 10.0}, prefetch_pipeline=True)
     distinct = 8000 * (1 - (1 - 1 / 8000) ** (512 * 8 * 10))
     found = options.entries.cost[entry(options, "row_wise/CACHING/0.3"), 4]
@@ -95,7 +95,7 @@ def test_prefetch_is_a_phase_of_cached_tables() -> None:
 @pytest.mark.parametrize("strategy", ["timestamp", "lfu"])
 @pytest.mark.parametrize("batch", [32, 2048])
 def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: int) -> None:
-    """Distinct rows that a simulated cache of two fifths of the rows lacks, within a tenth."""
+    """The distinct rows that a simulated cache of two fifths of the rows lacks, within a tenth."""
     rows, lookups = 20_480, batch * 8 * 4
     table = {"rows": rows, "kind": "dynamicemb", "dim": 64, "pooling_factor": 4.0,
              "access": {"kind": "zipf", "alpha": 0.9}, "score_strategy": strategy,
@@ -114,7 +114,7 @@ def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: i
 
 
 def test_one_rank_exchanges_nothing() -> None:
-    """No wire and no copy on a single rank; a replica still updates its rows."""
+    """A single rank has neither exchange nor copy; a replica still updates its rows."""
     options = priced({}, DYN, ranks=1)
     names = [name for name in options.names if "data_parallel" not in name]
     exchanged = [o for o, n in enumerate(options.names) if n in names]
@@ -124,7 +124,7 @@ def test_one_rank_exchanges_nothing() -> None:
 
 
 def test_launch_time_is_added_to_forward_and_scaled_backward() -> None:
-    """Ten microseconds a lookup, twice that backward."""
+    """Ten microseconds per lookup, twice that in the backward pass."""
     from milp_planner.pricing.profile import load_profile
 
     base = load_profile("torchrec-default")
@@ -139,7 +139,7 @@ def test_launch_time_is_added_to_forward_and_scaled_backward() -> None:
 
 
 def test_each_direction_has_its_own_element_type() -> None:
-    """Gradients on one byte make the way back cheaper; a table's own type goes first."""
+    """One-byte gradients make the way back cheaper; a table's own type takes precedence."""
     full = priced({})
     others = priced({}, exchange_dtype_backward="int8"), priced({"exchange_dtype": "fp16"})
     name, out, back = "table_wise/HBM_ONLY", 1, 3
@@ -150,7 +150,8 @@ def test_each_direction_has_its_own_element_type() -> None:
 
 
 def test_poolings_multiply_ids_and_outputs() -> None:
-    """Three poolings a sample of half an id each: the wire of three half-filled features."""
+    """Three poolings per sample of half an id each equal the exchange of three half-filled
+    features."""
     one, three = priced({"pooling_factor": 0.5}), priced({"pooling_factor": 0.5, "num_poolings": 3})
     a, b = (o.entries.cost[entry(o, "table_wise/HBM_ONLY")] for o in (one, three))
     assert b[1] == pytest.approx(3 * a[1], abs=3)

@@ -26,13 +26,13 @@ def site(**fields: Any) -> Cluster:
 
 
 def options(*tables: dict[str, Any], **workload: Any) -> Options:
-    """Priced there, with a window of 20 ms."""
+    """The options priced there, with a window of 20 ms."""
     return price(model(*tables, **{**WINDOW, **workload}), site())
 
 
 def test_a_twin_by_hand() -> None:
-    """512,000,000 bytes of weights: another entry, not there in the dense part, and room for twice
-    as many in host memory. State, ids and exchange are those of the table that stays."""
+    """512,000,000 bytes of weights are an entry of their own, absent in the dense part, and take
+    twice as much host memory. State, ids and exchange are those of the table that stays."""
     priced = options(TABLE)
     stays, leaves = (
         dict(zip(SHARD_NAMES, priced.entries.ledger[entry(priced, n)].tolist(), strict=True))
@@ -46,7 +46,7 @@ def test_a_twin_by_hand() -> None:
 
 
 def test_only_the_dense_part_is_without_them() -> None:
-    """At every other moment a twin holds as many bytes, and it costs and moves as much."""
+    """At every other moment a twin holds as many bytes, and it costs and moves the same."""
     priced = options(TABLE)
     stays, leaves = (entry(priced, f"row_wise/HBM_ONLY{end}") for end in ("", "/stash"))
     ledger = priced.entries.ledger
@@ -58,7 +58,7 @@ def test_only_the_dense_part_is_without_them() -> None:
 
 
 def test_the_window_limits_a_rank() -> None:
-    """20 ms at 32 GiB/s: 687,194,767 bytes each way, on every rank, of what is stashed."""
+    """20 ms at 32 GiB/s allow every rank 687,194,767 stashed bytes, each way."""
     priced = options(TABLE)
     instance = compile_instance(priced)
     at = [r.name for r in instance.resources].index("stash")
@@ -69,7 +69,8 @@ def test_the_window_limits_a_rank() -> None:
 
 
 def test_the_dense_part_has_less_room() -> None:
-    """30 GiB less than the update, where nothing is exchanged, besides the activations."""
+    """Apart from the activations, it has 30 GiB less than the update, in which nothing is
+    exchanged."""
     rooms = capacities(model(TABLE), site())
     assert rooms[UPDATE][0] == 80 * 2**30
     assert rooms[DENSE][0] == 50 * 2**30 - 2 * 512 * 128 * 4
@@ -82,8 +83,8 @@ def names(table: dict[str, Any], **workload: Any) -> set[str]:
 
 
 def test_what_is_stashed() -> None:
-    """TorchRec's tables in HBM_ONLY that are not replicated, in training, with a window, and where
-    bytes are the runtime's."""
+    """TorchRec's tables in HBM_ONLY that are not replicated, in training, with a window, if bytes
+    are counted as the runtime's."""
     shapes = {"table_wise", "row_wise", *(f"column_wise:{n}" for n in (2, 4))}
     assert names({}) == {f"{shape}/HBM_ONLY/stash" for shape in shapes}
     assert names({"constraints": {"stash": "never"}}) == set()
@@ -113,19 +114,19 @@ def test_asking_in_vain_is_refused(table: dict[str, Any], workload: dict[str, An
 
 
 def test_a_stash_that_frees_nothing_is_refused() -> None:
-    """Without a reservation for the dense part alone, with what to write."""
+    """Without a reservation for the dense part alone, the error says what to write."""
     with pytest.raises(BadInput, match=r"needed: reservations\.activations"):
         price(model(TABLE, **WINDOW), cluster())
 
 
 def test_a_pin_against_the_constraint_is_refused() -> None:
-    """Never, and pinned so."""
+    """The table is pinned to a stash that its constraint forbids."""
     with pytest.raises(BadInput, match="which the other constraints exclude"):
         model({**TABLE, "constraints": {"stash": "never", "pin": {"stash": True}}})
 
 
 def test_the_twins_are_what_the_table_itself_is() -> None:
-    """Without a window the options are the same ones, byte for byte."""
+    """Without a window the options are the same, byte for byte."""
     with_window, without = options(TABLE), price(model(TABLE), site())
     kept = [i for i, name in enumerate(with_window.names) if "stash" not in name]
     assert [with_window.names[i] for i in kept] == list(without.names)
@@ -135,7 +136,7 @@ def test_the_twins_are_what_the_table_itself_is() -> None:
 
 
 def test_other_collectives_hold_them_too() -> None:
-    """With the largest collective's buffers alone, a table of another collective still has its
+    """If only the largest collective's buffers count, a table of another collective still has its
     weights in HBM at every moment but the dense part."""
     priced = options(TABLE, {**TABLE, "output": "sequence"}, buffers="largest_collective")
     instance = compile_instance(priced)

@@ -22,7 +22,7 @@ PS = 1e-12
 
 
 def profile_with(step: StepModel | None) -> Profile:
-    """TorchRec's numbers, and this model of a step."""
+    """TorchRec's numbers with this model of a step."""
     return load_profile("torchrec-default").model_copy(update={"step": step})
 
 
@@ -34,7 +34,7 @@ def cluster(ranks: int = 1, hbm: str = "0B") -> Cluster:
 
 
 def table_of(name: str, table: StepTable, optimizer: str, **more: Any) -> dict[str, Any]:
-    """The table as a model file has it, whole on one rank."""
+    """The table as in a model file, whole on one rank."""
     access = {"kind": "zipf", "alpha": table.alpha} if table.alpha else "unknown"
     return {
         "name": name, "rows": table.rows, "dim": table.dim, "pooling_factor": table.pooling,
@@ -56,7 +56,7 @@ def priced(spec: StepSpec, step: StepModel | None = TRUTH, **more: Any) -> Optio
     "spec", draw_steps(FITTED, 12, most=2**22, moved=2**20), ids=lambda s: s.name
 )
 def test_prices_are_what_the_terms_say(spec: StepSpec) -> None:
-    """Forward and backward of all tables add up to the sentences of the terms, by hand."""
+    """Forward and backward of all tables sum to the terms' formulas, by hand."""
     cost = priced(spec).entries.cost
     lookup, update = table_seconds(TRUTH, spec, once=False)
     assert len(cost) == len(spec.tables)
@@ -72,7 +72,7 @@ def test_an_optimizer_that_was_not_measured_lies_between() -> None:
     spec = StepSpec(SPEC.tables, SPEC.batch, "adagrad")
     (cost,) = priced(spec).entries.cost[:, 2].tolist()
     parts = []
-    for name in ("rowwise_adagrad", "adam"):  # Adagrad's working set, the terms of each
+    for name in ("rowwise_adagrad", "adam"):  # Adagrad's working set, each optimizer's terms
         alone = TRUTH.model_copy(update={"update": {name: TRUTH.update[name]}})  # type: ignore[index]
         parts.append(float(priced(spec, alone).entries.cost[0, 2]))
     share = (1 - 1 / 64) / (2 - 1 / 64)
@@ -81,7 +81,8 @@ def test_an_optimizer_that_was_not_measured_lies_between() -> None:
 
 
 def test_sgd_stands_for_none_alone() -> None:
-    """No optimizer is priced as SGD; where row-wise Adagrad is not measured, Adam stands for it."""
+    """A table without an optimizer gets SGD's price; unmeasured row-wise Adagrad gets Adam's, not
+    SGD's."""
     without = StepSpec(SPEC.tables, SPEC.batch, "none")
     sgd = StepSpec(SPEC.tables, SPEC.batch, "sgd")
     assert priced(without).entries.cost[0, 2] == priced(sgd).entries.cost[0, 2]
@@ -94,7 +95,7 @@ def test_sgd_stands_for_none_alone() -> None:
 
 
 def test_other_tables_push_rows_out_of_the_cache() -> None:
-    """The same table costs more beside another one; two alike cost the same each."""
+    """A table costs more beside another one, and two equal tables cost the same."""
     alone = priced(SPEC).entries.cost[0, 0]
     beside = priced(StepSpec(SPEC.tables * 2, SPEC.batch, "adam")).entries.cost[:, 0]
     assert beside[0] == beside[1] > alone
@@ -124,7 +125,7 @@ def test_what_was_not_measured_keeps_its_price() -> None:
 
 
 def test_inference_has_no_update() -> None:
-    """Forward alone; the rows are cached without optimizer state, so more of them fit."""
+    """Only forward; without optimizer state more rows fit the cache."""
     work = {"batch_per_rank": 2048, "mode": "inference"}
     table = table_of("t", SPEC.tables[0], "adam")
     model = Model.from_dict({"name": "m", "workload": work, "tables": [table]})
@@ -134,7 +135,7 @@ def test_inference_has_no_update() -> None:
 
 
 def replayed(tables: tuple[StepTable, ...], batch: int, size: int) -> list[float]:
-    """Hit ratios of one LRU cache of bytes under the steps' ids, the second half of 60 steps."""
+    """Hit ratios of one LRU cache in bytes under the steps' ids, in the second half of 60 steps."""
     generator, cache, used = np.random.default_rng(0), OrderedDict[tuple[int, int], int](), 0
     hits, asked = np.zeros(len(tables)), np.zeros(len(tables))
     for step in range(60):
@@ -155,7 +156,7 @@ def replayed(tables: tuple[StepTable, ...], batch: int, size: int) -> list[float
 
 
 def test_a_shared_cache_serves_what_a_replay_finds() -> None:
-    """Two tables of different rows, widths and skews in one cache: within 0.03 of LRU."""
+    """Two tables of different rows, widths and skews in one cache are within 0.03 of LRU."""
     tables = (StepTable(2_000, 16, 2, 0.9), StepTable(5_000, 8, 1, 0.0))
     streams = [Stream(zipf(2_000, 0.9), 600.0, 64.0), Stream(uniform(5_000), 300.0, 32.0)]
     for size in (2**13, 2**15, 2**17):
@@ -164,7 +165,7 @@ def test_a_shared_cache_serves_what_a_replay_finds() -> None:
 
 
 def test_everything_is_served_where_all_rows_fit() -> None:
-    """A cache of just all rows misses nothing; more of it never serves less."""
+    """A cache of exactly all rows misses nothing, and a larger cache never serves less."""
     streams = [Stream(zipf(1_000, 1.0), 100.0, 64.0), Stream(uniform(500), 50.0, 32.0)]
     sizes = np.array([1e2, 1e3, 1e4, 1_000 * 64 + 500 * 32, 1e9])
     found = cache_hits(streams, sizes)
@@ -183,6 +184,6 @@ def test_a_batch_costs_its_terms() -> None:
 
 
 def test_knees_come_by_rising_size() -> None:
-    """A size twice, or a smaller one after a larger, is refused."""
+    """A repeated size, or a smaller one after a larger, is refused."""
     with pytest.raises(ValueError, match="missed must be sorted by rising size"):
         TableTerms(missed=((2.0, 1.0), (2.0, 1.0)))

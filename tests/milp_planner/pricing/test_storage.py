@@ -25,7 +25,7 @@ def test_admission_counter_vector() -> None:
 
 @given(st.integers(1, 10**9))
 def test_admission_counter_is_the_formula(capacity: int) -> None:
-    """ceil(align16(capacity) · (17 + 4/bucket)), in exact fractions; buckets of 1024 unasked."""
+    """ceil(align16(capacity) · (17 + 4/bucket)), in exact fractions; buckets of 1024 by default."""
     slots = -(-capacity // 16) * 16
     for bucket in (1024, 128, 48):
         counted = storage.admission_counter(capacity, bucket)
@@ -38,12 +38,12 @@ def test_admission_counter_is_the_formula(capacity: int) -> None:
     [("none", 0), ("sgd", 0), ("adam", 2), ("adagrad", 1), ("other", 1)],
 )
 def test_state_multiples(optimizer: str, expected: int) -> None:
-    """State in units of the weights, as TorchRec counts it."""
+    """State as a multiple of the weights, as TorchRec counts it."""
     assert storage.state_multiple(optimizer, 64) == expected
 
 
 def test_rowwise_adagrad_keeps_one_number_a_row() -> None:
-    """Its multiple is 1/dim, so a row of 64 floats keeps 4 bytes."""
+    """Its multiple is 1/dim, so a row of 64 floats keeps 4 bytes of state."""
     weights = storage.torchrec_weights(column(1000), column(64), column(4))
     multiple = storage.state_multiple("rowwise_adagrad", 64)
     state = storage.torchrec_state(
@@ -63,7 +63,7 @@ def test_rowwise_adagrad_keeps_one_number_a_row() -> None:
 def test_cache_is_its_share_of_the_tables_cache(
     rows: int, dim: int, parts: int, cuts: int, over: int, element: int
 ) -> None:
-    """ceil(round(table · c) · share) and 4 bytes a row and 16 a slot, in exact fractions."""
+    """ceil(round(table · c) · share), 4 bytes per row and 16 per slot, in exact fractions."""
     shard_rows, shard_columns = -(-rows // parts), -(-dim // cuts)
     shape, table = (column(shard_rows), column(shard_columns)), (column(rows), column(dim))
     part, index = storage.torchrec_cache(shape, table, column(element), (column(over), column(100)))
@@ -78,7 +78,7 @@ def test_cache_is_its_share_of_the_tables_cache(
 def test_ceil_div_product_survives_products_beyond_64_bits(
     value: int, numerator: int, denominator: int
 ) -> None:
-    """Exact also where value · numerator overflows."""
+    """It is exact even if value · numerator overflows."""
     numerator = min(numerator, denominator)
     found = storage.ceil_div_product(column(value), column(numerator), column(denominator))
     assert int(found[0]) == -(-value * numerator // denominator)

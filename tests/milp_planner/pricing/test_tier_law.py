@@ -16,7 +16,7 @@ RATIOS = ["1/50", "0.1", "0.3", "0.5", "0.7", "0.9", "0.97"]
 
 
 def access() -> st.SearchStrategy[dict[str, Any]]:
-    """No statistics, Zipf, or any miss-rate curve."""
+    """No statistics, Zipf's law, or any miss-rate curve."""
     zipf = st.builds(lambda a: {"kind": "zipf", "alpha": a}, st.floats(0.0, 3.0))
     falling = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(
         lambda misses: sorted(misses, reverse=True)
@@ -38,7 +38,7 @@ def access() -> st.SearchStrategy[dict[str, Any]]:
 def test_a_tier_is_between_hbm_and_host(
     profile: str, kind: str, known: dict[str, Any], optimizer: str, score: str
 ) -> None:
-    """Every tiered lookup is at least as dear as HBM_ONLY and at most as HOST_ONLY, both ways."""
+    """Every tiered lookup costs at least HBM_ONLY and at most HOST_ONLY, forward and backward."""
     times = lookups(profile, kind, known, optimizer, score)
     low, high = times["HBM_ONLY"], times["HOST_ONLY"]
     for name, seconds in times.items():
@@ -50,7 +50,7 @@ def test_a_tier_is_between_hbm_and_host(
 @given(misses=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=7, unique=True))
 @settings(max_examples=12)
 def test_more_hits_are_never_dearer(profile: str, kind: str, misses: list[float]) -> None:
-    """At rising hit ratios the time falls or stays."""
+    """As the hit ratio rises, the time falls or stays."""
     ratios = [round(0.1 + 0.1 * i, 1) for i in range(len(misses))]
     falling = sorted(misses, reverse=True)
     known = {"kind": "miss_rate", "points": [list(p) for p in zip(ratios, falling, strict=True)]}

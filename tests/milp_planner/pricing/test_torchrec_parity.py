@@ -82,7 +82,7 @@ def set_optimizers(module: Any) -> None:
 
 
 def enumerator(topology: Any, width: int) -> Any:
-    """TorchRec's enumerator with what ``TABLES`` say as its constraints."""
+    """TorchRec's enumerator with constraints from ``TABLES``."""
     from torchrec.distributed.planner import ParameterConstraints
     from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
     from torchrec.distributed.types import CacheParams
@@ -135,7 +135,7 @@ def theirs(topology: Any, width: int) -> dict[tuple[str, str, str, int], list[An
 
 
 def parity_model(width: int) -> Model:
-    """The same tables as a model of ours."""
+    """The same tables as our model."""
     tables = [{"constraints": {"column_widths": [min(width, t["dim"])]}, **t} for t in TABLES]
     return Model.from_dict(
         {
@@ -192,9 +192,9 @@ def test_prices_equal_torchrecs_own(machines: int, width: int) -> None:
 
 @pytest.mark.parametrize("domain", [2, 4])
 def test_prices_in_domains_equal_torchrecs_own(domain: int) -> None:
-    """16 ranks on 4 machines, in domains of 2 and of 4: equal to TorchRec's estimate with ours of
-    its ``GeneralizedCommsBandwidth``, which knows the domain. Data-parallel is left out: TorchRec
-    prices its all-reduce by network cards whatever the domain."""
+    """16 ranks on 4 machines, in domains of 2 and of 4: prices equal TorchRec's estimate with our
+    ``GeneralizedCommsBandwidth``, which knows the domain. Data-parallel is left out: TorchRec
+    prices its all-reduce by network cards, whatever the domain."""
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     pytest.importorskip("torchrec")
     from milp_planner.integrations.torchrec.domains import topology_of
@@ -223,7 +223,7 @@ def _compared(
     options: Options,
     but: set[str] | None = None,
 ) -> tuple[int, set[str]]:
-    """How many options were compared, and of which sharding types."""
+    """The number of options compared, and their sharding types."""
     compared, seen = 0, set()
     for table, spec in enumerate(options.model.tables):
         for index in options.of(table):

@@ -27,13 +27,13 @@ WEIGHTS, STATE = 512_000_000, 4_000_000
 
 
 def divided(layout: str = "strided", strategy: str = "default", **more: Any) -> Cluster:
-    """64 ranks, 8 a machine, in 4 groups of 16."""
+    """64 ranks, 8 per machine, in 4 groups of 16."""
     two_d = {"sharding_group_size": 16, "layout": layout, "strategy": strategy, **more}
     return cluster(8, 8, interconnect=SLOW, two_d=two_d)
 
 
 def sync_ms(options: Options, name: str = "table_wise/HBM_ONLY") -> float:
-    """Milliseconds of an option's first shard in the phase sync."""
+    """Milliseconds of an option's first shard in the sync phase."""
     return float(options.entries.cost[entry(options, name), -1]) / 1e9
 
 
@@ -47,7 +47,7 @@ def test_sync_vectors(layout: str, wanted: float) -> None:
 
 
 def test_sync_every_eighth_step() -> None:
-    """An eighth of the time, a step."""
+    """An eighth of the time per step."""
     found = sync_ms(price(model(T), divided(sync_interval=8)))
     assert found == pytest.approx(1.2014061213 / 8, rel=1e-8)
 
@@ -56,7 +56,7 @@ def test_sync_every_eighth_step() -> None:
     ("layout", "one_way"), [("strided", 0.5960464478), ("contiguous", 28.6102294922)]
 )
 def test_fully_sharded_vectors(layout: str, one_way: float) -> None:
-    """Reduce-scatter and all-gather of the table, never averaged else."""
+    """Reduce-scatter and all-gather of the table, which is otherwise never averaged."""
     options = price(model(T), divided(layout, "fully_sharded", sync_interval="never"))
     assert sync_ms(options) == pytest.approx(2 * one_way, rel=1e-8)
 
@@ -70,7 +70,7 @@ def moments(options: Options, name: str) -> dict[str, int]:
 
 
 def test_fully_sharded_bytes() -> None:
-    """128,000,000 held in the dense part, 640,000,000 at the lookup, as on the page of facts."""
+    """128,000,000 in the dense part and 640,000,000 at the lookup, as on the page docs/2d.md."""
     found = moments(price(model(T), divided(strategy="fully_sharded")), "table_wise/HBM_ONLY")
     held = {m for m in MOMENTS if found[m] == 128_000_000}
     assert held == {"dense_part", "backward_send"}
@@ -89,8 +89,8 @@ def test_fully_sharded_bytes_that_do_not_divide() -> None:
 
 
 def test_a_group_is_priced_as_a_cluster_of_its_ranks() -> None:
-    """Strided, 2 ranks on each of 8 machines: all but sync is as on such a cluster, but that
-    replicated tables still meet all 64 ranks."""
+    """Strided, with 2 ranks on each of 8 machines: all phases but sync cost what they cost on such
+    a cluster, except that replicated tables still meet all 64 ranks."""
     group = price(model(T), divided())
     alone = price(model(T), cluster(8, 2, interconnect=SLOW))
     assert group.names == alone.names
@@ -104,7 +104,8 @@ def test_a_group_is_priced_as_a_cluster_of_its_ranks() -> None:
 
 
 def test_state_is_averaged_in_fp32() -> None:
-    """Row-wise Adagrad 4 bytes a row whatever the table's type, Adagrad 4 a cell, SGD none."""
+    """Row-wise Adagrad has 4 bytes per row whatever the table's type, Adagrad 4 per cell, SGD
+    none."""
     found = {
         kind: sync_ms(price(model({**T, "dtype": "fp16", "optimizer": kind}), divided()))
         for kind in ("rowwise_adagrad", "adagrad", "sgd")
@@ -117,14 +118,14 @@ def test_state_is_averaged_in_fp32() -> None:
 
 
 def test_rows_in_host_memory_pass_the_host_link() -> None:
-    """Slower than the replicas' links, so it counts: 2 · 516,000,000 bytes over 32 GiB/s."""
+    """It is slower than the replicas' links, so it decides: 2 · 516,000,000 bytes over 32 GiB/s."""
     table = {**T, "constraints": {"modes": ["HOST_ONLY"]}}
     found = sync_ms(price(model(table), divided()), "table_wise/HOST_ONLY")
     assert found == pytest.approx(2 * (WEIGHTS + STATE) / (32 * 2**30) * 1e3, rel=1e-8)
 
 
 def test_inference_has_nothing_to_average() -> None:
-    """No sync, no gathered copies."""
+    """There is no sync, and there are no gathered copies."""
     options = price(model(T, mode="inference"), divided(strategy="fully_sharded"))
     assert not options.entries.cost[:, -1].any()
     assert len(set(moments(options, "table_wise/HBM_ONLY").values())) == 1
@@ -141,20 +142,20 @@ def test_inference_has_nothing_to_average() -> None:
     ],
 )
 def test_what_sync_would_not_keep_equal(table: dict[str, Any], why: str) -> None:
-    """One sentence each, that names the table."""
+    """Each gets one sentence that names the table."""
     with pytest.raises(BadInput, match="t0") as error:
         price(model(table), divided())
     assert why in str(error.value)
 
 
 def test_caches_are_not_offered() -> None:
-    """A table that allows every mode is offered those that stay equal."""
+    """A table that allows every mode is offered those that sync keeps equal."""
     modes = {name.split("/")[1] for name in price(model({}), divided()).names}
     assert modes == {"HBM_ONLY", "HOST_ONLY"}
 
 
 def test_largest_collective_counts_gathered_weights_of_all() -> None:
-    """Whole weights of one collective's tables are there while another's outputs are sent."""
+    """One collective's gathered weights are in memory while another's outputs are sent."""
     sequence = {**T, "output": "sequence", "sequence_length": 200.0}
     del sequence["pooling_factor"]
     given, place = (
@@ -173,8 +174,8 @@ def test_largest_collective_counts_gathered_weights_of_all() -> None:
 @pytest.mark.parametrize("strategy", ["default", "fully_sharded"])
 @pytest.mark.parametrize("hbm", ["80GiB", "700KiB", "300KiB"])
 def test_brute_force_agrees(layout: str, strategy: str, hbm: str) -> None:
-    """Three tables on a group of 4 of 8 ranks, with room and without: the best of all placements,
-    and a ledger that the instance charges."""
+    """Three tables on a group of 4 of 8 ranks, with and without enough memory: the best of all
+    placements, and a ledger that the instance charges."""
     two_d = {"sharding_group_size": 4, "layout": layout, "strategy": strategy}
     kinds = ["table_wise", "table_row_wise", "row_wise", "data_parallel"]
     limits = {"sharding_types": kinds, "modes": ["HBM_ONLY"]}
@@ -190,7 +191,7 @@ def test_brute_force_agrees(layout: str, strategy: str, hbm: str) -> None:
 
 
 def test_links_of_a_group() -> None:
-    """Replicas strided in a machine of 8: 4 of a set send 3/4 of a buffer over their own link."""
+    """Replicas strided in a machine of 8: 4 of a set send 3/4 of a buffer over their own links."""
     links = links_of(group_of(divided()))
     assert links.replica == pytest.approx(600 * 2**30 * 4 / 3)
     assert links.ranks == 16

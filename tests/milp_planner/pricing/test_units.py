@@ -10,7 +10,7 @@ from milp_planner.pricing.units import ceil_div, picoseconds, round_up
 
 
 def test_picoseconds_round_to_the_nearest_with_ties_to_even() -> None:
-    """Half a picosecond goes to the even neighbour; nothing is cut off."""
+    """Half a picosecond goes to the even neighbour; nothing is truncated."""
     assert picoseconds(np.array([1e-3, 0.5e-12, 1.5e-12, 2.6e-12])).tolist() == [10**9, 0, 2, 3]
 
 

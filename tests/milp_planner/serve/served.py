@@ -1,4 +1,4 @@
-"""Services on a free port, of this process or their own, and a client of the standard library."""
+"""Services on a free port, in this process or one of their own, and a standard-library client."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LONG = {"model": "dlrmv4-yambda5b", "cluster": "8xb200-tight", "time_limit": 60.
 
 @dataclass
 class Answer:
-    """What came back."""
+    """A response of the service."""
 
     code: int
     text: str
@@ -56,14 +56,14 @@ class Answer:
 
 @dataclass
 class Client:
-    """Asks one service."""
+    """Sends requests to one service."""
 
     port: int
     token: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
-        """One request."""
+        """Send one request."""
         given = {**self.headers, **{k.replace("_", "-"): v for k, v in headers.items()}}
         if self.token:
             given.setdefault("Authorization", f"Bearer {self.token}")
@@ -79,21 +79,21 @@ class Client:
             return Answer(error.code, error.read().decode(), dict(error.headers))
 
     def get(self, path: str, **headers: str) -> Answer:
-        """GET."""
+        """Send a GET request."""
         return self.ask("GET", path, **headers)
 
     def post(self, job: dict[str, Any], **headers: str) -> Answer:
-        """A job."""
+        """Submit a job."""
         return self.ask("POST", "/v1/jobs", json.dumps(job).encode(), **headers)
 
     def events(self, id: str) -> list[dict[str, Any]]:
-        """All events of a job, to its end."""
+        """All events of a job, until it ends."""
         text = self.get(f"/v1/jobs/{id}/events").text
         lines = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
         return [json.loads(line) for line in lines]
 
     def until(self, id: str, *states: str, seconds: float = 60) -> dict[str, Any]:
-        """The job once it is in one of some states."""
+        """The job, once it is in one of these states."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             job: dict[str, Any] = self.get(f"/v1/jobs/{id}").json
@@ -105,7 +105,8 @@ class Client:
 
 @contextmanager
 def command(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """``milp-planner serve`` on a free port as a user starts it: its address, and its process."""
+    """``milp-planner serve`` on a free port, started as a user would: its address and its
+    process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "milp_planner", "serve", "--port", "0", *arguments],
         stderr=subprocess.PIPE, text=True,
@@ -123,7 +124,7 @@ def command(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def until_answered(url: str, seconds: float = 30) -> None:
-    """Wait for a service that starts."""
+    """Wait until a service that is starting answers."""
     end = time.monotonic() + seconds
     while True:
         try:

@@ -18,13 +18,13 @@ from tests.milp_planner.serve.served import CLUSTER, JOB, LONG, MODEL, Client, s
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """A service that solves one job at a time, and two may wait."""
+    """A service that solves one job at a time and lets two wait."""
     with service(Limits(waiting=2, body=200_000, seconds=60, grace=20)) as found:
         yield found
 
 
 def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path) -> None:
-    """Events come in order; plan.json passes verify; the picture and the report are drawn."""
+    """Events come in order, plan.json verifies, and picture and report are drawn."""
     made = client.post(JOB)
     assert made.code == 202 and made.headers["location"] == f"/v1/jobs/{made.json['id']}"
     id = made.json["id"]
@@ -52,8 +52,8 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
 
 
 def test_the_same_question_is_answered_once(client: Client, tmp_path: Path) -> None:
-    """The second job hands out the first one's plan.json to the byte, and metrics count it; with
-    other memory, or a gap that is not certified, it is another question."""
+    """The second job returns the first one's plan.json to the byte, and metrics count it; other
+    memory, or a gap that is not certified, is another question."""
     asked = {**JOB, "gap": 0.5, "seed": 7}
     before = _cached(client)
     jobs = [client.post(each).json["id"] for each in (asked, asked, {**asked, "hbm": 12 * 2**30})]
@@ -78,7 +78,7 @@ def _cached(client: Client) -> int:
 
 
 def test_what_if_moves_few_tables(client: Client) -> None:
-    """A job may start from another's plan with less HBM; no more tables move than allowed."""
+    """A job may start from another job's plan with less HBM; no more tables move than allowed."""
     before = client.post({**JOB, "time_limit": 2.0}).json["id"]
     client.until(before, "done")
     changed = {**JOB, "hbm": 12 * 2**30, "moves_from": before, "most_moves": 0}
@@ -93,7 +93,7 @@ def test_what_if_moves_few_tables(client: Client) -> None:
 
 
 def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> None:
-    """The plan's cluster has what was asked for."""
+    """The plan's cluster has the requested machines and memory."""
     id = client.post({**JOB, "machines": 2, "hbm": 8 * 2**30, "ddr": 32 * 2**30}).json["id"]
     client.until(id, "done")
     cluster = client.get(f"/v1/jobs/{id}/plan.json").json["cluster"]
@@ -103,8 +103,8 @@ def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> 
 
 
 def test_a_cancelled_job_keeps_its_best_plan_and_the_queue_is_bounded(client: Client) -> None:
-    """One runs, two wait, the next is refused with 429; a waiting job is gone at once; the running
-    one hands back what it has."""
+    """One job runs, two wait, and the next is refused with 429; a cancelled waiting job is gone at
+    once, and the running one returns its best plan."""
     running = client.post(LONG).json["id"]
     client.until(running, "running")
     waiting = [client.post(JOB).json["id"] for _ in range(2)]
@@ -125,7 +125,7 @@ def test_a_cancelled_job_keeps_its_best_plan_and_the_queue_is_bounded(client: Cl
 
 
 def _progress(client: Client, id: str) -> list[dict]:
-    """Progress so far, read from the open stream until some came."""
+    """Progress so far, read from the open stream until some has come."""
     import urllib.request
 
     url = f"http://127.0.0.1:{client.port}/v1/jobs/{id}/events"
@@ -148,7 +148,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_bodies_get_a_sentence(client: Client, name: str) -> None:
-    """4xx with one sentence, whatever comes."""
+    """Any such body gets 4xx with one sentence."""
     body, words = HOSTILE[name]
     answer = client.ask("POST", "/v1/jobs", body)
     assert answer.code == 422 and words in answer.json["error"]
@@ -192,7 +192,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_may_not_be_asked_is_refused_in_a_sentence(client: Client, name: str) -> None:
-    """422, the field named; no file of the server is opened."""
+    """422 with the field's name; no file of the server is opened."""
     job, words = WRONG[name]
     answer = client.post(job)
     assert answer.code == 422 and words in answer.json["error"]
@@ -200,7 +200,7 @@ def test_what_may_not_be_asked_is_refused_in_a_sentence(client: Client, name: st
 
 
 def test_size_type_host_and_origin_are_checked(client: Client) -> None:
-    """413, also where no length is said; 415; a page of another origin, and another host's name."""
+    """413, even if no length is stated; 415; a page of another origin, and another host's name."""
     assert client.ask("POST", "/v1/jobs", b"x" * 200_001).code == 413
     assert client.ask("POST", "/v1/jobs", b"{}", Content_Type="text/plain").code == 415
     assert client.post(JOB, Origin="http://evil.example").code == 403
@@ -213,7 +213,7 @@ def test_size_type_host_and_origin_are_checked(client: Client) -> None:
 
 
 def test_a_token_opens_all_but_the_page() -> None:
-    """Without it 401; the page tells nothing and needs none."""
+    """Without it 401; the page holds nothing secret and needs none."""
     with service(token="0123456789abcdef") as client:
         assert client.get("/v1/shipped").code == 200
         stranger = Client(client.port)
@@ -232,7 +232,7 @@ def test_too_much_memory_ends_a_job() -> None:
 
 
 def test_old_jobs_are_forgotten() -> None:
-    """Of the ended jobs as many are kept as is said."""
+    """The service keeps only the stated number of ended jobs."""
     with service(Limits(kept=1)) as client:
         ids = []
         for _ in range(3):
@@ -244,7 +244,7 @@ def test_old_jobs_are_forgotten() -> None:
 
 
 def test_metrics_and_description(client: Client) -> None:
-    """Counters of jobs and answers; every path of the description is one of the service."""
+    """Metrics count jobs and answers; every path of the description exists."""
     assert client.get("/healthz").code == 200
     text = client.get("/metrics").text
     assert 'milp_planner_jobs{state="running"} ' in text
@@ -259,7 +259,7 @@ def test_metrics_and_description(client: Client) -> None:
 
 
 def test_the_page_is_strict(client: Client) -> None:
-    """Nothing inline, nothing from elsewhere."""
+    """It allows nothing inline and nothing from elsewhere."""
     page = client.get("/")
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "unsafe" not in page.headers["content-security-policy"]

@@ -21,7 +21,7 @@ from tests.milp_planner.serve.served import CLUSTER, MODEL
 
 @dataclass
 class Catalog:
-    """One model, one cluster."""
+    """A catalogue of one model and one cluster."""
 
     models: dict[str, str] = field(default_factory=lambda: {"small": MODEL})
     clusters: dict[str, str] = field(default_factory=lambda: {"two": CLUSTER})
@@ -33,7 +33,7 @@ def asked(**fields: Any) -> Asked:
 
 
 def test_names_and_texts_are_read_and_resized() -> None:
-    """A shipped name or YAML; sizes and machines as asked for."""
+    """A shipped name or YAML, with the requested sizes and machines."""
     model, cluster = inputs_of(asked(hbm=2**33, machines=3), Catalog(), Limits())
     assert [t.name for t in model.tables] == ["users", "items"]
     assert len(cluster.machines) == 3 and {r.hbm_bytes for r in cluster.ranks} == {2**33}
@@ -42,7 +42,7 @@ def test_names_and_texts_are_read_and_resized() -> None:
 
 
 def test_limits_are_told() -> None:
-    """Tables, ranks, seconds."""
+    """Limits on tables, ranks and seconds."""
     for limits, words in (
         (Limits(tables=1), "2 tables; at most 1"), (Limits(ranks=1), "2 ranks; at most 1"),
         (Limits(seconds=1.0), "at most 1 s"),
@@ -52,7 +52,7 @@ def test_limits_are_told() -> None:
 
 
 def test_a_shipped_curve_may_be_named() -> None:
-    """It is no file of the server's user; one that ends in .csv is refused."""
+    """It is not a file of the server's user; a name that ends in .csv is refused."""
     name = frequency.curve_names()[0]
     curve = "{kind: frequency, curve: %s}"
     model, _ = inputs_of(
@@ -74,7 +74,7 @@ VALUES = st.recursive(
 
 @given(document=st.dictionaries(st.sampled_from(PLACES), VALUES))
 def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
-    """Whatever a model says, nothing that reads files is called."""
+    """Whatever a model contains, no function that reads files is called."""
 
     def never(*arguments: Any, **_: Any) -> Any:
         raise AssertionError(f"a file is read: {arguments}")

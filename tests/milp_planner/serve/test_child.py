@@ -17,7 +17,7 @@ from tests.milp_planner.serve.served import CLUSTER, MODEL
 
 
 def test_news_come_apart_and_only_improve() -> None:
-    """A worse plan or bound is not news; what follows too soon is left to the next line."""
+    """A worse plan or bound is not reported; news that follow too soon wait for the next line."""
     lines: list[str] = []
     now = [0.0]
     news = News(lines.append, lambda: now[0])
@@ -33,7 +33,7 @@ def test_news_come_apart_and_only_improve() -> None:
 
 
 def test_it_ends_when_the_service_does(tmp_path: Path) -> None:
-    """With stdin closed the process is gone, in the middle of a long solve."""
+    """When stdin closes, the process ends, even in the middle of a long solve."""
     job = {
         "model": build(Model, read_yaml(MODEL, "model")).to_dict(),
         "cluster": build(Cluster, read_yaml(CLUSTER, "cluster")).to_dict(),

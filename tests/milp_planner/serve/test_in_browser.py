@@ -22,14 +22,14 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Client]:
-    """A service for the page."""
+    """A service to open the page from."""
     with service(Limits()) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def page(served: Client) -> Iterator[browser.Browser]:
-    """The page, with the small model pasted and planned."""
+    """The page with the small model, pasted and planned."""
     with browser.browser() as session:
         session.open(f"http://127.0.0.1:{served.port}/")
         until(session, "return document.getElementById('cluster').value.length > 0")
@@ -45,7 +45,7 @@ def page(served: Client) -> Iterator[browser.Browser]:
 
 
 def until(page: browser.Browser, script: str, seconds: float = 60) -> Any:
-    """The script's value once it is true."""
+    """The script's value, once it is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if value := page.run(script):
@@ -55,7 +55,7 @@ def until(page: browser.Browser, script: str, seconds: float = 60) -> Any:
 
 
 def test_a_plan_is_drawn_with_its_bound_and_downloads(page: browser.Browser) -> None:
-    """Verdict, curve of plan and bound, memory and time, and what can be downloaded."""
+    """It shows the verdict, the curve of plan and bound, memory and time, and the downloads."""
     assert "certified" in page.run("return document.getElementById('status').textContent")
     assert page.run("return document.querySelectorAll('#drawings svg').length") >= 2
     assert page.run("return document.querySelectorAll('#chart svg circle').length") >= 1
@@ -66,7 +66,7 @@ def test_a_plan_is_drawn_with_its_bound_and_downloads(page: browser.Browser) -> 
 
 
 def test_a_slider_plans_again(page: browser.Browser, served: Client) -> None:
-    """Half the HBM and no moves: a new job of that cluster, and another picture."""
+    """With half the HBM and no moves, a job for that cluster starts and the picture changes."""
     before = page.run("return document.getElementById('drawings').innerHTML")
     known = len(served.get("/v1/jobs").json["jobs"])
     page.run(
@@ -83,7 +83,7 @@ def test_a_slider_plans_again(page: browser.Browser, served: Client) -> None:
 
 
 def test_a_mistake_is_said_where_it_is_seen(page: browser.Browser) -> None:
-    """The service's sentence, in the page's status."""
+    """The page's status shows the service's sentence."""
     page.run(
         """const field = document.getElementById('model'); field.value = 'name: [';
         field.dispatchEvent(new Event('input')); document.getElementById('plan').click();"""
@@ -93,7 +93,7 @@ def test_a_mistake_is_said_where_it_is_seen(page: browser.Browser) -> None:
 
 
 def test_nothing_is_blocked_or_fetched_elsewhere(page: browser.Browser, served: Client) -> None:
-    """No policy is broken and no other host asked; the refusal above is all that is logged."""
+    """No policy is violated and no other host contacted; only the refusal above is logged."""
     logged = [entry["message"] for entry in page.log("browser")]
     assert all("422" in message for message in logged), logged
     urls = []
@@ -107,7 +107,7 @@ def test_nothing_is_blocked_or_fetched_elsewhere(page: browser.Browser, served: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_legible_in_both_schemes(page: browser.Browser, scheme: str) -> None:
-    """Contrast of 4.5 and more for buttons, fields and text (WCAG 2.2)."""
+    """Buttons, fields and text have a contrast of at least 4.5 (WCAG 2.2)."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     page.devtools("Emulation.setEmulatedMedia", features=features)
     ground = page.run("return getComputedStyle(document.body).backgroundColor")
@@ -134,7 +134,8 @@ def test_everything_has_an_accessible_name(page: browser.Browser) -> None:
 
 @pytest.mark.slow
 def test_the_certified_gap_closes_in_while_it_is_solved(page: browser.Browser) -> None:
-    """A model that takes longer: the status line shows it beside plan and bound; then it stops."""
+    """With a model that takes longer, the status line shows the gap beside plan and bound; then the
+    job is stopped."""
     page.run(
         """for (const [kind, name] of [['model', 'dlrmv4-yambda5b'], ['cluster', '8xb200-tight']]) {
         const field = document.getElementById(`${kind}-name`);

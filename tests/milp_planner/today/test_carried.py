@@ -1,4 +1,4 @@
-"""A plan carried to a changed model and cluster: names, ranks and options are matched."""
+"""A plan carried over to a changed model and cluster: names, ranks and options are matched."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def before() -> Plan:
 
 
 def changed(tables: list[dict[str, Any]], **fields: Any) -> Model:
-    """The small model with other tables."""
+    """The small model with changed tables."""
     return Model.from_dict({**MODEL.to_dict(), "tables": tables, **fields})
 
 
 def on(before: Plan, model: Model = MODEL, place: Cluster | None = None, **more: Any) -> Carried:
-    """The plan on a model and cluster."""
+    """The plan carried to a model and cluster."""
     return carried(before, compile_for(model, place or cluster(2), "step_time"), **more)
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
-    """The same placement, at the same objective."""
+    """The placement and its objective are the same."""
     found = on(before)
     assert (found.gone, found.new, found.displaced) == ((), (), ())
     verdict = check(found.compiled.instance, found.wish)
@@ -42,7 +42,7 @@ def test_nothing_changed_nothing_moves(before: Plan) -> None:
 
 
 def test_tables_come_go_and_grow(before: Plan) -> None:
-    """A new table has no place, one that is gone is named, one that grew stays where it is."""
+    """A new table has no place, a missing one is named, a grown one stays where it is."""
     tables = MODEL.to_dict()["tables"]
     tables[1]["rows"] = 2_400_000
     found = on(before, changed([*tables[1:], TABLE]))
@@ -53,7 +53,7 @@ def test_tables_come_go_and_grow(before: Plan) -> None:
 
 
 def test_a_ratio_that_is_gone_becomes_the_nearest(before: Plan) -> None:
-    """A table at a ratio between those offered begins from the nearest one, and counts as moved."""
+    """A table whose ratio is no longer offered begins from the nearest one and counts as moved."""
     tables = MODEL.to_dict()["tables"]
     tables[0]["constraints"] = {"modes": ["CACHING"], "cache_ratios": ["0.4"]}
     other = plan(changed(tables), cluster(2), formulation="cpsat", time_limit=30)
@@ -67,7 +67,7 @@ def test_a_ratio_that_is_gone_becomes_the_nearest(before: Plan) -> None:
 
 
 def test_a_mode_that_is_gone_becomes_the_one_with_as_much_in_hbm(before: Plan) -> None:
-    """HBM_ONLY is no longer offered: of the cached ratios the largest is nearest."""
+    """If HBM_ONLY is no longer offered, the largest cached ratio is nearest."""
     tables = MODEL.to_dict()["tables"]
     assert before.table("users").mode == "HBM_ONLY"
     tables[0]["constraints"] = {"modes": ["CACHING", "HOST_ONLY"]}
@@ -77,7 +77,7 @@ def test_a_mode_that_is_gone_becomes_the_one_with_as_much_in_hbm(before: Plan) -
 
 
 def test_ranks_by_machine() -> None:
-    """Lost ranks and machines leave; the rest are the new ones in order."""
+    """Lost ranks and machines are left out; the others become the new ranks in order."""
     two, three = cluster(2), cluster(3)
     assert same_ranks(two, two) == {0: 0, 1: 1, 2: 2, 3: 3}
     assert same_ranks(three, two, [2, 3]) == {0: 0, 1: 1, 4: 2, 5: 3}
@@ -93,14 +93,14 @@ def test_ranks_by_machine() -> None:
 
 
 def test_tables_on_a_lost_rank_are_displaced(before: Plan) -> None:
-    """What had a shard there moves in any case; the others stay."""
+    """Tables with a shard there have to move; the others stay."""
     found = on(before, place=cluster(1), lost=(2, 3))
     names = {t.name for t in before.tables if any(r > 1 for block in t.ranks for r in block)}
     assert set(found.displaced) == names and names
 
 
 def test_refusals(before: Plan) -> None:
-    """Another model's plan, and a rank that was never there."""
+    """Another model's plan, and a lost rank that never existed."""
     with pytest.raises(BadInput, match="none of the tables of model 'other'; it was made for"):
         on(before, changed([TABLE], name="other"))
     with pytest.raises(BadInput, match=r"lost rank 4: .* has the ranks 0 to 3"):

@@ -1,4 +1,4 @@
-"""The user's own plan, read from CSV: every cell checked, never a traceback."""
+"""The user's own plan, read from CSV: every cell is checked, and there is never a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = "table,mode,ratio,sharding_type,ranks"
 
 @pytest.fixture
 def csv(tmp_path: Path) -> Path:
-    """A place for one CSV."""
+    """A path for one CSV."""
     return tmp_path / "p.csv"
 
 
@@ -47,13 +47,13 @@ def test_reads_every_kind_of_cell(csv: Path) -> None:
      ("0 1;2", (0, 1, 2)), ("1,1", (1, 1)), ("5-5", (5,))],
 )  # fmt: skip
 def test_ranks(text: str, ranks: tuple[int, ...] | None) -> None:
-    """Runs, lists, repeats; the order is kept."""
+    """Runs, lists and repeats; the order is kept."""
     assert parse_ranks(text, "here") == ranks
 
 
 @pytest.mark.parametrize("text", ["x", "3-1", "-1", "1-", "0-3-5", "1.5", "٣", "9999999"])
 def test_wrong_ranks(text: str) -> None:
-    """What is no rank is named."""
+    """Text that is not a rank is quoted."""
     with pytest.raises(BadInput, match="ranks has"):
         parse_ranks(text, "here")
 
@@ -72,14 +72,15 @@ def test_wrong_ranks(text: str) -> None:
     ],
 )
 def test_wrong_rows(csv: Path, row: str, words: str) -> None:
-    """Each mistake is one sentence that names line and cure."""
+    """Each mistake gets one sentence with its line and the remedy."""
     csv.write_text(f"{HEAD}\n{row}\n")
     with pytest.raises(BadInput, match=words):
         read_csv(csv)
 
 
 def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
-    """Two of three rows, each with its line; what is beyond the first twenty is counted."""
+    """Two wrong rows of three each have their line; beyond the first twenty, wrong rows are
+    counted."""
     csv.write_text(f"{HEAD}\na,CACHING,1.5,row_wise,\nb,HBM_ONLY,,row_wise,\nc,HBM,,row_wise,\n")
     with pytest.raises(BadInput) as caught:
         read_csv(csv)
@@ -91,14 +92,14 @@ def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
 
 
 def test_a_line_break_in_a_cell_does_not_break_the_sentence() -> None:
-    """A quoted cell may hold a line break; its row still takes one line."""
+    """A quoted cell may hold a line break; its row still takes one line of the error."""
     with pytest.raises(BadInput, match=r"\Atable a␊b: unknown\ntable c: unknown\Z") as refused:
         refuse(["table a\nb: unknown", "table c: unknown"])
     assert [each.message for each in refused.value.problems] == str(refused.value).split("\n")
 
 
 def test_an_empty_file_says_what_it_needs(csv: Path) -> None:
-    """No header: the columns are named."""
+    """Without a header, the error names the columns."""
     csv.write_text("\n# nothing\n")
     with pytest.raises(BadInput, match="needs table, mode, ratio, sharding_type, ranks"):
         read_csv(csv)
@@ -111,7 +112,7 @@ _CELLS = st.text(alphabet='abc,0123456789-%/."\n #;éall', max_size=60)
 @given(_CELLS, st.booleans())
 @example("a,CACHING,\n", True)
 def test_no_text_is_a_traceback(csv: Path, text: str, headed: bool) -> None:
-    """Whatever stands in the file: rows, or BadInput with a sentence a row."""
+    """Any text gives rows, or BadInput with a sentence per row."""
     csv.write_text((HEAD + "\n" if headed else "") + text)
     try:
         rows = read_csv(csv)

@@ -20,7 +20,7 @@ COLUMNS = {
 
 
 def line(*cells: str) -> str:
-    """Cells under the columns above."""
+    """The cells under the columns above."""
     return "".join(f"{c:<{w}}" for c, w in zip(cells, COLUMNS.values(), strict=True)).rstrip()
 
 
@@ -33,7 +33,7 @@ SEQUENCE = line("m.b.t2", "RW", "fused", "4", "6066", "sequence", "unweighted", 
 
 
 def test_ids_and_poolings_are_those_printed(tmp_path: Path) -> None:
-    """Ids a sample, poolings, dims and batch come back; the common path is cut off."""
+    """Ids per sample, poolings, dims and batch are read; the common path is cut off."""
     stats = read_stats(printout(POOLED, IDLE, SEQUENCE, head=HEAD), "s.txt")
     for name, text in zip(("m.yaml", "tables.csv"), model_files(stats, "m", "fp16", "adam"),
                           strict=True):  # fmt: skip
@@ -54,14 +54,14 @@ def test_ids_and_poolings_are_those_printed(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes(row: str, sentence: str) -> None:
-    """Each is one sentence."""
+    """Each gets one sentence."""
     with pytest.raises(BadInput) as error:
         model_files(read_stats(printout(row, head=HEAD), "s.txt"), "m", "fp32", "adam")
     assert sentence in str(error.value)
 
 
 def test_the_command_overwrites_nothing(tmp_path: Path) -> None:
-    """Two files the first time; a sentence and exit code 2 the second."""
+    """The first call writes two files; the second gets a sentence and exit code 2."""
     (tmp_path / "s.txt").write_text(printout(POOLED, head=HEAD))
     asked = ["import-stats", str(tmp_path / "s.txt"), "-o", str(tmp_path)]
     assert run(asked) == 0 and load_model(tmp_path / "model.yaml").tables[0].rows == 100
@@ -71,7 +71,7 @@ def test_the_command_overwrites_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/torchrec-production")
 def test_the_published_printout(tmp_path: Path) -> None:
-    """All of TorchRec's published tables, idle ones and fractional poolings included."""
+    """All of TorchRec's published tables are read, including idle ones and fractional poolings."""
     asked = ["import-stats", str(SHARED / "sharding_stats_example.txt.gz"), "-o", str(tmp_path)]
     assert run(asked) == 0
     model = load_model(tmp_path / "model.yaml")

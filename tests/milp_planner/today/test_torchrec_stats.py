@@ -1,4 +1,4 @@
-"""TorchRec's printed statistics, read back."""
+"""TorchRec's printed statistics are read back."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SHARED = Path(__file__).resolve().parents[4] / "shared/data/torchrec-production"
 
 
 def printout(*rows: str, head: str = HEAD) -> str:
-    """A printout around some rows."""
+    """A printout with these rows."""
     inner = ["--- Planner Statistics ---", "", "Parameter Info:", head, "-----  ----  ---", *rows]
     lines = [f"# {line:<140} #" for line in [*inner, "", "fused: 3"]]
     return "\n".join(["#" * 144, *lines, "#" * 144])
 
 
 def test_every_cell_is_understood() -> None:
-    """Sharding type, mode, load factor, widths and ranks; a name that returns is numbered."""
+    """Sharding type, mode, load factor, widths and ranks; a repeated name gets a number."""
     found = read_stats(printout(*ROWS), "stats.txt")
     assert [t.name for t in found] == ["ebc.t0", "ebc.t1", "ebc.t1_2"]
     assert [(t.sharding_type, t.mode) for t in found] == [
@@ -70,7 +70,7 @@ def test_it_is_a_plan_of_today(tmp_path: Path, packed: bool) -> None:
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, sentence: str) -> None:
-    """Each is one sentence with the file's name."""
+    """Each gets one sentence with the file's name."""
     path = tmp_path / "stats.txt"
     path.write_text(text)
     with pytest.raises(BadInput, match=r"stats\.txt") as error:
@@ -80,7 +80,7 @@ def test_mistakes(tmp_path: Path, text: str, sentence: str) -> None:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/torchrec-production")
 def test_the_published_printout() -> None:
-    """All 1,935 tables of TorchRec's published plan, two of them row-wise on all 96 ranks."""
+    """All 1,935 tables of TorchRec's published plan, two of which are row-wise on all 96 ranks."""
     rows = read_today(SHARED / "sharding_stats_example.txt.gz")
     assert len(rows) == len({row.table for row in rows}) == 1935
     assert [row.ranks for row in rows if row.sharding_type == "row_wise"] == 2 * [tuple(range(96))]

@@ -1,4 +1,4 @@
-"""Assertions: each field can hold and can break."""
+"""Assertions: each kind can hold and can be broken."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TASK = ("k", expand(suite())[0])
     ],
 )
 def test_checks(asserted: dict[str, Any], found: dict[str, Any], reason: str | None) -> None:
-    """What holds is silent, what does not says why."""
+    """An assertion that holds says nothing; a broken one says why."""
     assertion = Assertion.from_dict({"name": "a", **asserted})
     judged = judge(assertion, [TASK], {"k": record("k", **found)})
     assert judged.holds is (reason is None)
@@ -53,14 +53,15 @@ def test_checks(asserted: dict[str, Any], found: dict[str, Any], reason: str | N
 
 
 def test_what_was_not_run_is_not_decided() -> None:
-    """An interrupted batch neither holds nor breaks what speaks of the scenarios it left out."""
+    """After an interruption, an assertion about scenarios that were not run neither holds nor is
+    broken."""
     assertion = Assertion.from_dict({"name": "a", "fits": True})
     found = judge(assertion, [TASK], {})
     assert found.holds is None and found.missing == 1 and not found.broken
 
 
 def test_where_selects() -> None:
-    """Fields are compared in the units of the sweep, and all must agree."""
+    """Values are compared in the units of the sweep, and all fields must match."""
     chosen = [
         s for s in expand(suite())
         if matches(Where.from_dict({"hbm": "0.03125GiB", "formulation": "cpsat"}), s)
@@ -70,7 +71,7 @@ def test_where_selects() -> None:
 
 
 def test_an_assertion_about_nothing_is_refused() -> None:
-    """A guard that guards nothing must not look like one that holds."""
+    """An assertion that matches no scenario must not pass for one that holds."""
     nothing = Assertion.from_dict({"name": "a", "fits": True, "where": {"seed": 9}})
     with pytest.raises(BadInput, match="matches no scenario"):
         check_assertions([nothing], expand(suite()))

@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "suites" / "README.md"
 
 
 def test_the_example_reads(tmp_path: Path) -> None:
-    """Every axis is shown, but for fields of which one stands for all, and nothing else."""
+    """It shows every axis and nothing else, except that one field may stand for a group of them."""
     found = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert found is not None
     path = tmp_path / "suite.yaml"

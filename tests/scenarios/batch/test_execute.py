@@ -1,4 +1,4 @@
-"""One scenario solved: its record states the solve's result, and failures are records too."""
+"""One scenario solved: its record has the solve's result, and a failure is a record, too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _execute(scenario: Scenario) -> dict[str, object]:
 
 
 def test_the_record_is_the_outcome() -> None:
-    """The same Instance, status, objective and bound as a solve by hand."""
+    """It has the same Instance, status, objective and bound as a solve by hand."""
     record = _execute(EXACT)
     instance = compile_for(*EXACT.inputs(), EXACT.objective).instance
     outcome = solve(instance, "cpsat", EXACT.settings())
@@ -39,7 +39,7 @@ def test_the_record_is_the_outcome() -> None:
 
 
 def test_a_failure_is_a_record() -> None:
-    """Inputs that do not exist say so, with the traceback for whoever debugs."""
+    """Missing inputs are reported, with the traceback for debugging."""
     bad = replace(EXACT, cluster="1xa10", axes=(("machines", 2),))
     record = _execute(bad)
     assert record["status"] == "failed"
@@ -54,7 +54,7 @@ def test_another_key_is_refused() -> None:
 
 
 def test_a_formulation_that_does_not_cover_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal is no failure: it will not change when tried again."""
+    """A refusal is not a failure, since trying again would not change it."""
 
     def refuse(*_: object) -> None:
         raise UnsupportedInstance("three memories")
@@ -67,7 +67,7 @@ def test_a_formulation_that_does_not_cover_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_headroom_by_hand() -> None:
-    """The fullest place counts; a resource without capacity leaves nothing to say."""
+    """The fullest place counts; a resource without capacity has no headroom."""
     builder = InstanceBuilder(
         [[0, 1]], ["p"], [("hbm", "rank", [100, 50]), ("ddr", "machine", 10), ("no", "rank", 0)]
     )

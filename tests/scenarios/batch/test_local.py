@@ -1,4 +1,4 @@
-"""Processes of this machine: each answers for itself."""
+"""Processes of this machine: each answers only for itself."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TASKS = [(s.key(), s) for s in expand(suite(formulations=["greedy"], seeds=[0, 1
 
 
 def test_every_task_is_answered_once() -> None:
-    """More processes than tasks, and none at all, are fine."""
+    """There may be more processes than tasks, or no tasks."""
     assert {r["key"] for r in run_local(TASKS, 2)} == {key for key, _ in TASKS}
     assert list(run_local([], 2)) == []
 
 
 def test_a_process_that_dies_fails_its_own_scenario() -> None:
-    """What the kernel kills for its memory is one failed scenario; the rest is solved."""
+    """If the kernel kills a process for its memory, one scenario fails; the rest is solved."""
     answers = run_local(TASKS, 1)
     records = [next(answers)]
     for child in multiprocessing.active_children():
@@ -35,17 +35,17 @@ def test_a_process_that_dies_fails_its_own_scenario() -> None:
 
 
 def test_a_process_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that ignores its limit holds up its own scenario only."""
+    """A solver that ignores its limit delays only its own scenario."""
     monkeypatch.setattr(local, "PATIENCE", 0)
     monkeypatch.setattr(local, "GRACE", 0.0)
-    monkeypatch.setattr(local, "_TICK", 0.0)  # look at once: no answer can be there yet
+    monkeypatch.setattr(local, "_TICK", 0.0)  # checked at once, when no answer can be there yet
     records = list(run_local(TASKS[:2], 1))
     assert [r["error"]["type"] for r in records] == ["LostProcess"] * 2
     assert "no answer" in records[0]["error"]["message"]
 
 
 def test_leaving_early_ends_the_processes() -> None:
-    """Whoever stops asking leaves nothing running behind."""
+    """If the caller stops asking, no process keeps running."""
     answers = run_local(TASKS, 1)
     next(answers)
     answers.close()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A real Ray of this machine gives the answers of the local processes."""
+"""A real Ray on this machine gives the answers of local processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("ray")
 
 
 def test_ray_gives_the_same_answers(tmp_path: Path) -> None:
-    """Objectives and statuses agree, and either engine goes on where the other stopped."""
+    """Objectives and statuses agree, and either engine continues where the other stopped."""
     local = run_batch(suite(), tmp_path / "local", workers=1)
     on_ray = run_batch(suite(), tmp_path / "ray", engine="ray", workers=1)
     assert on_ray.solved == 4 and "failed" not in on_ray.counts

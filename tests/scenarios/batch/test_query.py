@@ -13,7 +13,7 @@ from tests.scenarios.batch.small import record
 
 
 def test_rows_are_the_newest_records(tmp_path: Path) -> None:
-    """Axes, objectives and headroom are columns; what is unknown is NULL."""
+    """Axes, objectives and headroom are columns; unknown values are NULL."""
     error = {"type": "LostProcess", "message": "ended", "traceback": ""}
     with Store(tmp_path) as store:
         store.append(record("a", status="failed", error=error, objectives={}, headroom={}))
@@ -28,7 +28,7 @@ def test_rows_are_the_newest_records(tmp_path: Path) -> None:
 
 
 def test_a_heuristic_has_a_gap_beside_a_proof(tmp_path: Path) -> None:
-    """It is measured to the bound of any scenario with the same inputs; its own is unknown."""
+    """Its gap is measured to any scenario's bound for the same inputs; its own gap is unknown."""
     proved = {"formulation": "auto", "objective": 8, "bound": 8, "gap": 0.0}
     alone = {"formulation": "dp", "objective": 10, "bound": None, "gap": None, "status": "feasible"}
     with Store(tmp_path) as store:
@@ -40,7 +40,7 @@ def test_a_heuristic_has_a_gap_beside_a_proof(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_an_empty_table(tmp_path: Path) -> None:
-    """Nothing was run yet."""
+    """In this folder nothing was run yet."""
     assert connect(tmp_path).execute("select count(*) from results").fetchone()[0] == 0
 
 
@@ -57,7 +57,7 @@ def test_an_empty_folder_is_an_empty_table(tmp_path: Path) -> None:
     ],
 )
 def test_questions_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
-    """Nothing that writes, or names a file, is authorized; no file appears."""
+    """Statements that write, or that name a file, are not authorized; no file appears."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(sqlite3.Error, match=r"not authorized|authorization denied"):
         connect(tmp_path).execute(query).fetchall()
@@ -65,7 +65,7 @@ def test_questions_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qu
 
 
 def test_questions_may_be_clever(tmp_path: Path) -> None:
-    """Functions, JSON and recursion are reading."""
+    """Functions, JSON and recursion only read, so they are allowed."""
     with Store(tmp_path) as store:
         store.append(record("a"))
     row = (

@@ -1,4 +1,4 @@
-"""A suite run into a folder: resumed, interrupted, failing in part."""
+"""A suite run into a folder: resumed, interrupted, partly failing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_second_call_solves_nothing(tmp_path: Path) -> None:
 
 
 def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
-    """Each is a plan.json of its own, named by its record; by default there is none."""
+    """Each plan is a plan.json of its own, named by its record; by default none is kept."""
     batch = run_batch(suite(), tmp_path / "kept", workers=1, plans=True)
     for record in batch.results:
         plan = read_plan(tmp_path / "kept" / record["plan"])
@@ -46,7 +46,8 @@ def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
 
 
 def test_what_a_cache_answers_is_not_solved(tmp_path: Path) -> None:
-    """In another folder the same plans, their seconds as solved; a plan not certified is made."""
+    """Another folder gets the same plans with their original seconds; a plan that is not certified
+    is made again."""
     kept = tmp_path / "cache"
     first = run_batch(suite(), tmp_path / "a", workers=1, cache=kept)
     again = run_batch(suite(), tmp_path / "b", workers=1, cache=kept)
@@ -59,7 +60,7 @@ def test_what_a_cache_answers_is_not_solved(tmp_path: Path) -> None:
 
 
 def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> None:
-    """One impossible point of a sweep leaves the other answers alone."""
+    """An impossible point of a sweep does not affect the other answers."""
     mixed = suite(clusters=["1xa10"], sweep={"machines": [2, 1]}, formulations=["greedy"])
     batch = run_batch(mixed, tmp_path, workers=1)
     assert batch.counts == {"failed": 1, "optimal": 1}  # a certificate closes on greedy's plan
@@ -67,7 +68,7 @@ def test_a_failing_scenario_stops_nothing_and_is_tried_again(tmp_path: Path) -> 
 
 
 def test_a_result_says_what_is_certified(tmp_path: Path) -> None:
-    """Of every plan, unless the suite asks for none."""
+    """Every plan is certified, unless the suite asks for no certificates."""
     for asked, word in ((True, "certified"), (False, "nothing certified")):
         mine = suite(formulations=["greedy"], certificate=asked)
         for record in run_batch(mine, tmp_path / word, workers=1).results:
@@ -76,7 +77,7 @@ def test_a_result_says_what_is_certified(tmp_path: Path) -> None:
 
 
 def test_an_interruption_keeps_what_is_done(tmp_path: Path) -> None:
-    """Ctrl-C after two answers leaves two answers; the next call does the others."""
+    """Ctrl-C after two answers leaves two answers; the next call solves the others."""
 
     def interrupt(record: Record | None, done: int, _all: int) -> None:
         if record is not None and done == 2:
@@ -89,7 +90,7 @@ def test_an_interruption_keeps_what_is_done(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    """First what was there, then every record with its number."""
+    """First what was already there, then every record with its number."""
     told: list[tuple[bool, int, int]] = []
 
     def note(record: Record | None, done: int, total: int) -> None:
@@ -100,7 +101,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_assertions_are_judged(tmp_path: Path) -> None:
-    """The tight size of HBM leaves less than half free, the large one more."""
+    """The smaller HBM leaves less than half free, the larger one more."""
     half = {"name": "half", "where": {"formulation": "cpsat"}, "hbm_headroom": 50}
     large = {**half, "name": "large", "where": {"hbm": "8GiB"}}
     batch = run_batch(suite(assertions=[half, large]), tmp_path, workers=1)
@@ -113,7 +114,7 @@ def test_assertions_are_judged(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_three_times_and_resumed(tmp_path: Path) -> None:
-    """Ten scenarios, killed hard at random three times: the answers of an undisturbed run."""
+    """Ten scenarios, killed hard at three random times, get the answers of an undisturbed run."""
     ten = suite(seeds=[0, 1, 2, 3, 4], formulations=["cpsat"])
     path = tmp_path / "ten.yaml"
     path.write_text(yaml.safe_dump(ten.to_dict()))
@@ -128,7 +129,7 @@ def test_killed_three_times_and_resumed(tmp_path: Path) -> None:
 
 
 def _run_and_kill(path: Path, output: Path, least: int, pause: float) -> None:
-    """Start the command; kill it (no handler can run) some time after ``least`` answers."""
+    """Start the command, and kill it (no handler can run) some time after ``least`` answers."""
     command = [sys.executable, "-m", "milp_planner.cli.main", "batch", str(path), "-o", str(output)]
     process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.DEVNULL)
     file = output / FILE

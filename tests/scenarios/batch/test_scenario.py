@@ -1,4 +1,4 @@
-"""Scenarios: the whole product, and keys that change exactly when an answer may."""
+"""Scenarios: the whole product, and keys that change exactly when an answer may change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_expand_is_the_product() -> None:
 
 
 def test_lists_of_settings_are_crossed() -> None:
-    """Each value is a scenario of the formulation it belongs to, and of no other."""
+    """Each value is a scenario of the formulation that has the setting, and of no other."""
     settings = {
         "dp.hbm_bins_per_device": [5, 10],
         "dp.variant": "first",
@@ -37,7 +37,7 @@ def test_lists_of_settings_are_crossed() -> None:
 
 
 def test_keys_are_unique_and_stable() -> None:
-    """The same suite read again has the same keys."""
+    """Reading the same suite again gives the same keys."""
     first = [s.key() for s in expand(suite())]
     assert first == [s.key() for s in expand(suite())]
     assert len(set(first)) == len(first) == 4
@@ -56,13 +56,13 @@ def test_keys_are_unique_and_stable() -> None:
     ],
 )
 def test_keys_change_with_what_decides(changes: dict[str, object]) -> None:
-    """A result under other inputs or settings is another result."""
+    """Other inputs or settings make another result."""
     before = {s.key() for s in expand(suite())}
     assert before.isdisjoint(s.key() for s in expand(suite(**changes)))
 
 
 def test_keys_change_with_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another solver may answer differently."""
+    """Another solver may give another answer."""
     one = expand(suite())[0]
     before = one.key()
     monkeypatch.setattr(module, "versions", lambda: {"milp-planner": "another"})
@@ -70,7 +70,7 @@ def test_keys_change_with_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_do_not_depend_on_the_rest_of_the_suite() -> None:
-    """Adding a formulation, an axis value or an assertion solves only what is new."""
+    """A new formulation, axis value or assertion leads only to the new solves."""
     more = suite(
         formulations=["greedy", "dp", "cpsat"],
         assertions=[{"name": "a", "fits": True}],
@@ -80,7 +80,7 @@ def test_keys_do_not_depend_on_the_rest_of_the_suite() -> None:
 
 
 def test_keys_follow_the_content_of_a_file(tmp_path: Path) -> None:
-    """A model that was edited is another model, under the same name."""
+    """An edited model is another model, even under the same name."""
     text = "name: m\nworkload: {batch_per_rank: 8}\ntables: [{name: t, rows: ROWS, dim: 8}]\n"
     keys = []
     for rows in ("100", "101"):
@@ -92,20 +92,21 @@ def test_keys_follow_the_content_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_gap_is_a_percentage_and_part_of_the_key() -> None:
-    """0.5 in the suite is 0.005 of the objective; what stops elsewhere is another result."""
+    """0.5 in the suite is 0.005 of the objective; a solve that stops at another gap is another
+    result."""
     plain, near = expand(suite())[0], expand(suite(gap=0.5))[0]
     assert (plain.settings().gap, near.settings().gap) == (0.0, 0.005)
     assert plain.key() != near.key()
 
 
 def test_a_scenario_is_small_to_ship() -> None:
-    """Names and numbers travel; a model of 10,000 tables does not."""
+    """Only names and numbers are sent, and not a model of 10,000 tables."""
     found = expand(suite(models=["generated:tables=10000"]))[0]
     assert len(pickle.dumps(found)) < 1500
 
 
 def test_an_impossible_point_is_a_scenario_that_fails() -> None:
-    """It has a key and is not a reason to refuse the others."""
+    """It has a key, and the other points are not refused."""
     found = expand(suite(clusters=["1xa10"], sweep={"machines": [1, 2]}))
     assert len({s.key() for s in found}) == 4
 

@@ -1,4 +1,4 @@
-"""Scenarios of the same inputs share plans: none is beaten by what another found."""
+"""Scenarios of the same inputs share plans, so that none is beaten by another one's plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("busiest_rank", "step_time")
 
 
 def here(tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]) -> Iterator[Record]:
-    """In this process; a busiest rank without a plan to start from ends twice as busy."""
+    """Solve in this process; busiest_rank's result is doubled if it had no plan to start from."""
     for key, scenario in map(started, list(tasks)):
         record = execute(scenario, key)
         if scenario.objective == "busiest_rank" and not scenario.hint:
@@ -31,7 +31,7 @@ def here(tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]) -
 
 
 def beaten(results: Sequence[Record]) -> list[Record]:
-    """Records above what a plan of the same inputs makes of their objective."""
+    """Records whose objective is above that of another record's plan for the same inputs."""
     return [
         mine
         for mine in results
@@ -43,8 +43,8 @@ def beaten(results: Sequence[Record]) -> list[Record]:
 
 
 def test_no_row_is_beaten_by_its_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The busiest rank's row is solved first, and badly: it is solved again from the step time's
-    plan; a second call finds nothing left to do."""
+    """busiest_rank is solved first, and badly, so it is solved again from step_time's plan; a
+    second call finds nothing left to do."""
     monkeypatch.setattr(runner, "run_local", here)
     asked = suite(objectives=list(KINDS), formulations=["auto"])
     batch = run_batch(asked, tmp_path, workers=1)
@@ -55,7 +55,7 @@ def test_no_row_is_beaten_by_its_neighbour(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_stored_plan_beats_a_stored_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans kept in the folder count when a batch goes on, too."""
+    """Plans stored in the folder also count when a batch is continued."""
     monkeypatch.setattr(runner, "run_local", here)
     monkeypatch.setattr(runner, "AGAIN", 0)
     asked = suite(objectives=list(KINDS), formulations=["auto"])
@@ -65,8 +65,8 @@ def test_a_stored_plan_beats_a_stored_row(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_who_takes_whose_plans() -> None:
-    """auto takes all made for another objective, cpsat its own, greedy none; nobody one for the
-    same objective or of other inputs."""
+    """auto takes all plans for another objective, cpsat its own, greedy none; nobody takes a plan
+    for the same objective or of other inputs."""
     asked = suite(objectives=list(KINDS), formulations=["auto", "cpsat", "greedy"])
     tasks = [(scenario.key(), scenario) for scenario in expand(asked)]
     plans = Plans(tasks)
@@ -81,7 +81,7 @@ def test_who_takes_whose_plans() -> None:
 
 
 def test_a_plan_travels_as_text() -> None:
-    """Options and ranks come back as they were; the key of a scenario does not change."""
+    """Options and ranks come back unchanged, and the scenario's key does not change."""
     from dataclasses import replace
 
     from tests.milp_planner.features.example import placement

@@ -13,7 +13,7 @@ from scenarios.batch.store import FILE, Store, latest, read_records
 
 
 def test_every_cut_keeps_the_whole_lines(tmp_path: Path) -> None:
-    """A kill may leave any part of the last record; it is dropped and writing goes on."""
+    """A kill may leave any part of the last record; it is dropped, and writing continues."""
     with Store(tmp_path) as store:
         store.append({"key": "a", "n": 1})
         store.append({"key": "b", "n": 2})
@@ -29,7 +29,7 @@ def test_every_cut_keeps_the_whole_lines(tmp_path: Path) -> None:
 
 
 def test_the_newest_record_wins(tmp_path: Path) -> None:
-    """A scenario that failed and was solved later is solved."""
+    """A scenario that failed and was solved later counts as solved."""
     with Store(tmp_path) as store:
         store.append({"key": "a", "n": 1})
         store.append({"key": "a", "n": 2})
@@ -47,7 +47,8 @@ def test_a_long_torn_line(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
-    """A limit on the size of files stands for it: earlier records stay, a later call goes on."""
+    """A limit on file size stands for a full disk: earlier records stay, and a later call
+    continues."""
     code = (
         "import resource, sys; from scenarios.batch.store import Store\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
@@ -66,7 +67,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
-    """A broken line in the middle is no crash of ours: nothing is guessed."""
+    """A broken line in the middle is not from a crash of ours, so nothing is guessed."""
     (tmp_path / FILE).write_bytes(b'{"key":"a"}\nnonsense\n{"key":"b"}\n')
     with pytest.raises(BadInput, match=r"results\.jsonl:2"):
         latest(tmp_path)
@@ -81,7 +82,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
-    """A file in the way is a sentence."""
+    """If a file has the folder's name, a sentence says so."""
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot write"):
         Store(tmp_path / "file")

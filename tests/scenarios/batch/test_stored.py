@@ -18,7 +18,7 @@ BINS = {"formulations": ["dp"], "settings": {"dp.hbm_bins_per_device": [10, 20]}
 
 
 def test_it_is_what_the_run_left(tmp_path: Path) -> None:
-    """Results, order and judgements; a swept setting is a scenario of its own."""
+    """Results, order and judgements are the run's; a swept setting is a scenario of its own."""
     half = {"name": "half", "hbm_headroom": 50}
     ran = run_batch(suite(**BINS, assertions=[half]), tmp_path, workers=1)
     read = read_batch(tmp_path)
@@ -29,7 +29,7 @@ def test_it_is_what_the_run_left(tmp_path: Path) -> None:
 
 
 def test_results_of_other_versions_count_and_the_newest_wins(tmp_path: Path) -> None:
-    """They are found by what a scenario is called; what the suite does not have is left out."""
+    """They are found by their scenario's name; scenarios that the suite lacks are left out."""
     small = suite(formulations=["cpsat"], sweep={"hbm": [5, 6]})
     write_json(tmp_path / SUITE_FILE, small.to_dict())
     with Store(tmp_path) as store:
@@ -42,7 +42,7 @@ def test_results_of_other_versions_count_and_the_newest_wins(tmp_path: Path) -> 
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
-    """One sentence each: no suite, a suite that is none."""
+    """One sentence each: no suite, or a suite that is not valid."""
     with pytest.raises(BadInput, match="milp-planner batch"):
         read_batch(tmp_path)
     (tmp_path / FILE).write_text("")

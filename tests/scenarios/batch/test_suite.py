@@ -1,4 +1,4 @@
-"""Suites: strict reading, and the suites that ship."""
+"""Suites are read strictly, and the shipped ones are valid."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path, text: str, parts: tuple[str, 
 
 @pytest.mark.parametrize("name", LEAST)
 def test_shipped_suites(name: str) -> None:
-    """Each shipped suite reads, names what ships, and has its scenarios."""
+    """Each shipped suite is valid, names only what ships, and has its scenarios."""
     suite, folder = find_suite(name)
     assert suite.name == name
     assert len(expand(suite, folder)) >= LEAST[name]
@@ -68,13 +68,13 @@ def test_shipped_suites(name: str) -> None:
 
 
 def test_unknown_suite_names_the_nearest() -> None:
-    """A typing mistake in a bare name says what was meant."""
+    """For a misspelt bare name, the error gives the nearest one."""
     with pytest.raises(BadInput, match="did you mean growth"):
         find_suite("grwoth")
 
 
 def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
-    """What is not swept needs no brackets."""
+    """A value that is not swept needs no brackets."""
     path = tmp_path / "suite.yaml"
     path.write_text(HEAD + "seeds: 3\nsweep: {growth: 5%}\n")
     suite = load_suite(path)
@@ -82,13 +82,13 @@ def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
 
 
 def test_pairs_come_beside_what_is_crossed(tmp_path: Path) -> None:
-    """Each model of the pairs is planned on its own clusters alone."""
+    """Each model of the pairs is planned only on its own clusters."""
     path = tmp_path / "suite.yaml"
     path.write_text(HEAD + "pairs: {a: [x, y], b: z}\n")
     assert load_suite(path).places == (("m", "c"), ("a", "x"), ("a", "y"), ("b", "z"))
 
 
 def test_the_catalogue_has_every_shipped_model_once() -> None:
-    """A model that ships is planned in the suite that shows what is planned."""
+    """The suite ``catalogue`` plans every shipped model."""
     suite, _ = find_suite("catalogue")
     assert sorted(model for model, _ in suite.places) == sorted(entry.name for entry in models())

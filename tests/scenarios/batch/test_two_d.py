@@ -38,12 +38,12 @@ def scenarios(folder: Path, **sweep: Any) -> list[Scenario]:
 
 
 def test_every_field_is_an_axis() -> None:
-    """A new field needs one."""
+    """A new field needs an axis."""
     assert set(TwoD.model_fields) - {"whole"} <= set(AXES)
 
 
 def test_axes_of_the_division() -> None:
-    """Fields of two_d; all leaves the cluster undivided, whatever else is said."""
+    """Fields of two_d; all leaves the cluster undivided, whatever the other axes say."""
     place = find_cluster("4x8xh100")
     two_d = vary_cluster(place, {"sharding_group_size": 8, "sync_interval": 4}).two_d
     assert two_d == TwoD(sharding_group_size=8, sync_interval=4)
@@ -52,7 +52,8 @@ def test_axes_of_the_division() -> None:
 
 @pytest.mark.parametrize("size", ["auto", 2, "all"])
 def test_a_record_is_of_the_best_division(tmp_path: Path, size: Any) -> None:
-    """What plan says, of all ranks' samples; which division, and what of it averages."""
+    """It has plan's figures, the samples of all ranks, the division, and the time of its
+    averaging."""
     sweep = {"sharding_group_size": size, "layout": "contiguous", "strategy": "default"}
     [scenario] = scenarios(tmp_path, **sweep, sync_interval=100_000)
     record = execute(scenario, scenario.key())
@@ -69,7 +70,7 @@ def test_a_record_is_of_the_best_division(tmp_path: Path, size: Any) -> None:
 
 
 def test_the_suite_that_ships() -> None:
-    """Twelve points: two clusters, with and without groups, three intervals; as many ranks."""
+    """Twelve points: two clusters, with and without groups, three intervals, equally many ranks."""
     suite, folder = find_suite("scale-up")
     found = expand(suite, folder)
     assert len(found) == 12

@@ -19,7 +19,7 @@ from tests.scenarios.batch.small import MODEL
 
 
 def test_nothing_changes_without_axes() -> None:
-    """The empty point of a sweep is the input itself."""
+    """A sweep's empty point is the input itself."""
     model, cluster = find_model(MODEL), find_cluster("4x8xh100")
     assert vary_model(model, {}) == model
     assert vary_cluster(cluster, {}) == cluster
@@ -43,7 +43,7 @@ def test_cluster_axes() -> None:
     ],
 )  # fmt: skip
 def test_axes_of_the_workload(axis: str, value: object) -> None:
-    """Each changes its field of the workload alone."""
+    """Each changes only its own field of the workload."""
     model, field = find_model("dlrmv4-yambda5b"), {"batch": "batch_per_rank"}.get(axis, axis)
     assert getattr(model.workload, field) != value
     varied = vary_model(model, {axis: value}, ("item_id",)).to_dict()
@@ -52,19 +52,19 @@ def test_axes_of_the_workload(axis: str, value: object) -> None:
 
 
 def test_the_axis_of_columns() -> None:
-    """Every table gets them, those that only_tables leaves out too."""
+    """It applies to every table, including those that only_tables leaves out."""
     varied = vary_model(find_model("dlrmv4-yambda5b"), {"dim": 1024}, ("item_id",))
     assert {table.dim for table in varied.tables} == {1024}
 
 
 def test_every_field_of_the_reservations_is_an_axis() -> None:
-    """A new field needs one."""
+    """A new field needs an axis."""
     assert set(Reservations.model_fields) <= set(AXES)
 
 
 @pytest.mark.parametrize("axis", list(Reservations.model_fields))
 def test_axes_of_the_reservations(axis: str) -> None:
-    """Each is read in a suite, and changes its field of the reservations alone."""
+    """A suite can use each, which changes only its own field of the reservations."""
     cluster = find_cluster("8xh100")
     [value] = Sweep.from_dict({axis: 7}).to_dict()[axis]
     assert getattr(cluster.reservations, axis) != 7
@@ -74,7 +74,7 @@ def test_axes_of_the_reservations(axis: str) -> None:
 
 
 def test_model_axes_reach_only_the_tables_named() -> None:
-    """Skew and limits are for the tables of only_tables; batch and growth for all."""
+    """Skew and limits apply to only_tables, batch and growth to all tables."""
     model = find_model("dlrmv4-yambda5b")
     axes = {"batch": 7, "growth": "50", "skew": 1.0, "sharding": "row_wise", "mode": "HBM_ONLY"}
     varied = vary_model(model, axes, ("item_id",), hot_ids=3)
@@ -91,7 +91,7 @@ def test_model_axes_reach_only_the_tables_named() -> None:
 
 
 def test_any_leaves_the_models_own_limits() -> None:
-    """The word any is the point of comparison beside the limited ones."""
+    """The value any keeps them, for comparison with the limited points."""
     model = find_model(MODEL)
     assert vary_model(model, {"sharding": "any", "mode": "any"}) == model
 
@@ -103,7 +103,7 @@ def test_unknown_table() -> None:
 
 
 def test_a_second_machine_needs_a_link() -> None:
-    """An axis cannot make a cluster that does not exist."""
+    """An axis cannot make a cluster whose machines have no link."""
     with pytest.raises(BadInput, match="interconnect"):
         vary_cluster(find_cluster("1xa10"), {"machines": 2})
 
@@ -116,7 +116,8 @@ def test_growth_is_rounded_up(rows: int, percent: Fraction) -> None:
 
 
 def test_workload_and_routing_axes() -> None:
-    """Grid of ratios, storage model, fusion and routing rule reach the model; others stay."""
+    """Grid of ratios, storage model, fusion and routing rule reach the model; nothing else
+    changes."""
     base = Model.from_dict(
         {
             "name": "m",
@@ -137,7 +138,8 @@ def test_workload_and_routing_axes() -> None:
 
 
 def test_skews_lengths_and_the_other_tables() -> None:
-    """Measured ratios hold at the cluster's ranks; the tables left out have their own sharding."""
+    """Measured ratios are for the cluster's number of ranks; tables left out have their own
+    sharding axis."""
     axes = {"measured_skew": 2.0, "peak_skew": 5.3, "sequence_length": 9.0,
             "sharding": "row_wise", "other_sharding": "column_wise"}  # fmt: skip
     varied = vary_model(find_model("dlrmv4-yambda5b"), axes, ("item_id",), ranks=16)

@@ -31,20 +31,20 @@ ROW = 512 * 4
 
 
 def tail(ids: float, samples: float = 1024) -> float:
-    """The worst batch of so many ids on average: six standard deviations more."""
+    """The worst batch for this mean number of ids: six standard deviations more."""
     return ids * (1 + 6 / (samples * ids / IDS) ** 0.5)
 
 
 def test_one_figure_is_calibrated() -> None:
-    """Column-wise with the low-memory codec is 58% of 288 GiB; the model states the rest, rounded
-    up to whole GiB."""
+    """Column-wise with the low-memory codec takes 58% of 288 GiB; the model states what that leaves
+    outside the embeddings, rounded up to whole GiB."""
     assert calibrated() == int(0.58 * CAPACITY) - hot(MOVED).need
     assert outside() == -(-calibrated() // GIB) * GIB
 
 
 def test_rows_by_hand() -> None:
-    """Row-wise the measured ratios 1, 1.3 and 2.8 with their tails; column-wise all ids, a 32nd of
-    each row."""
+    """Row-wise: the measured ratios 1, 1.3 and 2.8 with their tails; column-wise: all ids, a 32nd
+    of each row."""
     row = sum(tail(skew * IDS) for skew in (1.0, 1.3, 2.8)) + 8 * tail(1024, 1024 * IDS / 1024)
     assert hot().rows == pytest.approx(row, rel=1e-3)
     assert hot(MOVED).rows == pytest.approx(tail(IDS) + 2 * IDS + 8 * tail(1024, IDS), rel=1e-3)
@@ -67,8 +67,9 @@ def test_entries_of_the_burst_by_hand() -> None:
 
 
 def test_what_the_page_says_of_the_failures() -> None:
-    """The mean skew explains neither; the burst is too much with either codec, and too much already
-    at a smaller one; the clamp's request fails with two copies of the rows and not with one."""
+    """The mean skew explains neither failure; the burst does not fit with either codec, and a
+    smaller one already fills the rank; the clamp's request fails with two copies of the rows and
+    not with one."""
     for codec in CODECS:
         assert hot(codec=codec).need + outside() < kept()
         assert hot(codec=codec, peak=burst()).need + outside() > CAPACITY
@@ -81,7 +82,7 @@ def test_what_the_page_says_of_the_failures() -> None:
 
 
 def test_a_load_is_found_for_a_total() -> None:
-    """The load that fills the rank to a published figure makes that figure again."""
+    """The load found for a published total gives that total again."""
     for held in PUBLISHED.values():
         assert hot(peak=peak_for(held)).need + outside() == pytest.approx(held, rel=1e-4)
 
@@ -104,7 +105,7 @@ def test_conclusions_do_not_hang_on_the_length() -> None:
 def _fits(
     peak: float, batch: int = 1024, column_wise: tuple[str, ...] = (), **axes: object
 ) -> bool:
-    """Whether the planner finds a plan, or proves that there is none, with these limits."""
+    """Whether the planner finds a plan or proves that there is none, under these limits."""
     model, cluster = run()
     axes = {"codec": "low_memory", "batch": batch, "peak_skew": peak, **axes}
     varied = vary_model(model, axes, MOVED, ranks=32).to_dict()
@@ -118,8 +119,9 @@ def _fits(
 
 @pytest.mark.slow
 def test_the_planner_draws_the_lines_where_the_study_does() -> None:
-    """All row-wise: the burst does not fit with the low-memory codec; a smaller one, fewer samples,
-    one table column-wise or deduplication do, and a little beyond each line nothing does."""
+    """All row-wise, the burst does not fit with the low-memory codec. A smaller burst, fewer
+    samples, one table column-wise, or deduplication fits, and a little beyond each limit nothing
+    does."""
     peak, most = burst(), peak_for(kept())
     assert not _fits(peak)
     assert _fits(most - 0.01)

@@ -1,4 +1,4 @@
-"""``audit``: a plan of ours survives the way through CSV-like rows; others are judged."""
+"""``audit``: our plans come back unchanged through CSV-like rows; other plans are judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _as_csv(found: Plan, path: Path) -> Path:
 @pytest.mark.parametrize("formulation", ["cpsat", "greedy", "mip"])
 @pytest.mark.parametrize("hbm", ["4GiB", "1500MiB"])
 def test_our_plans_come_back_as_they_are(tmp_path: Path, formulation: str, hbm: str) -> None:
-    """Object, and CSV, of any of our plans: the same placement, the same objective, it fits."""
+    """As an object and as CSV, each of our plans has the same placement and objective, and fits."""
     here = cluster(machines=2, hbm=hbm)
     found = plan(MODEL, here, formulation=formulation, settings=QUICK)
     assert found.outcome.placement is not None
@@ -51,7 +51,7 @@ def test_our_plans_come_back_as_they_are(tmp_path: Path, formulation: str, hbm: 
 
 
 def test_mixed_ratios_in_a_fusion_group_are_named(tmp_path: Path) -> None:
-    """A plan the runtime will not honour: said so, with what it becomes."""
+    """A plan that the runtime will not honour is named, with what it becomes."""
     (tmp_path / "p.csv").write_text(
         "table,mode,ratio,sharding_type,ranks\nusers,HBM_ONLY,,table_wise,0\n"
         "items,HBM_ONLY,,table_wise,1\nclicks,CACHING,0.2,row_wise,\nviews,CACHING,0.6,row_wise,\n"
@@ -65,7 +65,7 @@ def test_mixed_ratios_in_a_fusion_group_are_named(tmp_path: Path) -> None:
 
 
 def test_hbm_only_joins_the_group_that_can_hold_it(tmp_path: Path) -> None:
-    """Beside a CACHING table, an HBM_ONLY table is read as the pair the runtime can run."""
+    """An HBM_ONLY table joins the fusion group in which the runtime can hold it."""
     (tmp_path / "p.csv").write_text(
         "table,mode,ratio,sharding_type,ranks\nusers,HBM_ONLY,,table_wise,0\n"
         "items,HBM_ONLY,,table_wise,1\nclicks,HBM_ONLY,,row_wise,\nviews,HYBRID,0.6,row_wise,\n"
@@ -90,7 +90,7 @@ def test_an_infeasible_plan_has_nothing_to_audit() -> None:
 
 
 def test_the_better_plan_is_kept(tmp_path: Path) -> None:
-    """What audit found is a plan of its own: saved, read back, as good as it said."""
+    """audit's plan is a plan of its own: it is saved, read back, and as good as stated."""
     today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
     judged = audit(today, MODEL, cluster(), time_limit=5)
     kept = read_plan(judged.plan.save(tmp_path / "better.json"))
@@ -100,7 +100,7 @@ def test_the_better_plan_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_plan_starts_from_today() -> None:
-    """With today's plan the search never ends above it, and reports what it learns."""
+    """Given today's plan, the search never ends above it, and reports improvements."""
     today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
     told: list[TracePoint] = []
     again = plan(
@@ -112,7 +112,7 @@ def test_a_plan_starts_from_today() -> None:
 
 
 def test_every_rank_above_the_best_plan_is_named() -> None:
-    """Under busiest_rank it is not the busiest alone that has to change."""
+    """Under busiest_rank, other ranks than the busiest have to change, too."""
     here = cluster(machines=2, hbm="8GiB")
     pins = {
         t.name: PinSpec(mode="HBM_ONLY", sharding_type="row_wise")
@@ -129,7 +129,7 @@ def test_every_rank_above_the_best_plan_is_named() -> None:
 
 
 def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
-    """TorchRec prints tables it did not cut as column-wise with one rank."""
+    """TorchRec prints a table that it did not cut as column-wise with one rank."""
     rows = ["table,mode,sharding_type,ranks", *(f"{t.name},HBM_ONLY,table_wise,0" for t in
             MODEL.tables if t.kind == "torchrec")]  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join(rows).replace("table_wise", "column_wise"))
@@ -139,8 +139,8 @@ def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
 
 
 def test_every_row_that_does_not_belong_is_named_at_once(tmp_path: Path) -> None:
-    """An unknown table, an illegal option, ranks that are missing or do not exist: a line each, and
-    a problem each."""
+    """An unknown table, an illegal option, ranks that are missing or do not exist: each gets a line
+    and a problem."""
     (tmp_path / "p.csv").write_text(
         "table,mode,ratio,sharding_type,ranks\nuser,HBM_ONLY,,table_wise,0\n"
         "items,HBM_ONLY,,table_wise,9\nclicks,HBM_ONLY,,table_wise,0\nusers,HBM_ONLY,,table_wise,\n"
@@ -160,7 +160,8 @@ def test_every_row_that_does_not_belong_is_named_at_once(tmp_path: Path) -> None
 
 
 def test_what_is_certified_comes_first() -> None:
-    """The distance to the certified bound, then to what a solver proved beyond it, if it did."""
+    """The distance to the certified bound comes first, then that to a solver's bound, if it is
+    higher."""
     today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
     judged = audit(today, MODEL, cluster(), time_limit=5)
     info = audit_of(judged)

@@ -34,7 +34,7 @@ def failed(**changes: Any) -> dict[str, Any]:
 
 
 def many(count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Two memories a model, and on every instance bins of the heuristic and two proofs."""
+    """Two memories per model; for every instance, the heuristic's bins and two proofs."""
     draw = random.Random(seed)
     found: list[dict[str, Any]] = []
     while len(found) < count:

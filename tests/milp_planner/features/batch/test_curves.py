@@ -1,4 +1,4 @@
-"""Curves of a batch, against their definitions counted out."""
+"""Curves of a batch, compared with their definitions by counting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUES = st.one_of(st.none(), st.integers(1, 8))
 
 @given(st.lists(st.tuples(_VALUES, _VALUES, _VALUES), min_size=1, max_size=8), st.integers(1, 12))
 def test_the_profile_is_dolan_and_mores(values: list[tuple[Any, ...]], quarters: int) -> None:
-    """ρ(τ) counted out: problems with a plan within τ of the best, over problems with any plan."""
+    """ρ(τ) by counting: problems with a plan within τ of the best, over problems with any plan."""
     records = [
         record(axes={"hbm": i}, formulation=name, objective=value)
         if value is not None else failed(axes={"hbm": i}, formulation=name)
@@ -39,7 +39,7 @@ def test_the_profile_is_dolan_and_mores(values: list[tuple[Any, ...]], quarters:
 
 
 def test_time_counts_for_proofs_alone() -> None:
-    """By hand: a is the faster on one problem, b alone on the other; the heuristic is left out."""
+    """By hand: a is faster on one problem, b is alone on the other; the heuristic is left out."""
     rows = rows_of([
         proved(5, seconds=1.0),
         record(formulation="mip", status="optimal", objective=5, seconds=4.0),
@@ -57,5 +57,5 @@ def test_time_counts_for_proofs_alone() -> None:
 
 
 def test_one_series_alone_has_no_profile() -> None:
-    """Nothing can be compared."""
+    """A single series has nothing to be compared with."""
     assert profiles_of(rows_of([proved(5), proved(6, axes={"hbm": 1})])) == ()

@@ -34,7 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[browser.Browser]:
-    """One browser for all."""
+    """One browser for all tests."""
     with browser.browser() as found:
         yield found
 
@@ -43,7 +43,8 @@ def session() -> Iterator[browser.Browser]:
 def test_nothing_logged_nothing_fetched_everything_named(
     session: browser.Browser, pages: dict[str, Path], name: str
 ) -> None:
-    """No console message, one request (the file), a name for all that a reader stops at."""
+    """No console message, one request (the file), and a name for every element that a screen reader
+    stops at."""
     session.log("performance")
     session.open(pages[name].as_uri())
     assert [entry["message"] for entry in session.log("browser")] == []
@@ -64,7 +65,7 @@ def test_nothing_logged_nothing_fetched_everything_named(
 
 
 def _press(session: browser.Browser, key: str, code: int) -> None:
-    """A real key press on whatever has the focus."""
+    """A real key press on the focused element."""
     shared = {"key": key, "code": key, "windowsVirtualKeyCode": code}
     session.devtools("Input.dispatchKeyEvent", type="keyDown", text="\r", **shared)
     session.devtools("Input.dispatchKeyEvent", type="keyUp", **shared)
@@ -73,7 +74,8 @@ def _press(session: browser.Browser, key: str, code: int) -> None:
 def test_the_keyboard_sorts_and_unknown_values_stay_last(
     session: browser.Browser, pages: dict[str, Path]
 ) -> None:
-    """Enter on a heading sorts by number, again turns it round; the failed one is last twice."""
+    """Enter on a heading sorts by number, a second time in reverse; the failed scenario is last
+    both times."""
     session.open(pages["batch"].as_uri())
     session.run("""
       window.table = document.getElementById("scenarios");
@@ -92,7 +94,7 @@ def test_the_keyboard_sorts_and_unknown_values_stay_last(
 
 
 def test_typing_filters_and_counts(session: browser.Browser, pages: dict[str, Path]) -> None:
-    """All words must be in a row; the live region tells how many are left."""
+    """A row stays if it has all the words; the live region says how many rows are left."""
     session.open(pages["batch"].as_uri())
     session.run('document.querySelector("input[data-filter=scenarios]").focus();')
     session.devtools("Input.insertText", text="cpsat optimal")
@@ -109,7 +111,8 @@ def test_typing_filters_and_counts(session: browser.Browser, pages: dict[str, Pa
 def test_series_stand_out_in_both_themes(
     session: browser.Browser, pages: dict[str, Path], scheme: str
 ) -> None:
-    """Lines contrast with the background by at least 3 (WCAG 2.2, 1.4.11), none by colour alone."""
+    """Lines contrast with the background by at least 3 (WCAG 2.2, 1.4.11); none differs by colour
+    alone."""
     session.devtools(
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
     )

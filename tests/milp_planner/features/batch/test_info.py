@@ -1,4 +1,4 @@
-"""The whole of a batch as one value, and its tables on a terminal."""
+"""A batch's figures as one value, and its tables on a terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_summary_counts() -> None:
 
 
 def test_it_is_json() -> None:
-    """Strict JSON, every row in it."""
+    """Strict JSON with every row."""
     text = json.dumps(batch_of("s", "", 50, many(50)).to_dict(), allow_nan=False)
     assert len(json.loads(text)["rows"]) == 50
 
@@ -45,7 +45,8 @@ def test_the_terminal_shows_what_stands_out() -> None:
 
 
 def test_gaps_are_certified_by_whoever_can() -> None:
-    """A heuristic's plan has the gap to the exact row's certificate, shown before the other."""
+    """A heuristic's gap is measured to the exact row's certificate and shown before the other
+    gap."""
     best = proved(10 * 10**9, certified_bound=9 * 10**9)
     found = batch_of("s", "", 2, [record(objective=12 * 10**9), best])
     assert [(r.certified_gap, r.gap) for r in found.summary] == [(3 / 12, 2 / 12), (1 / 10, 0.0)]

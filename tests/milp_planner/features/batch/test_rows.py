@@ -1,4 +1,4 @@
-"""Rows of a batch: what they are compared with, and results that cannot all be right."""
+"""Rows of a batch: what each is compared with, and results that cannot all be right."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.milp_planner.features.batch.records import failed, proved, record
 
 
 def test_a_row_is_held_against_the_best_of_its_inputs() -> None:
-    """By hand: 12 beside a proved 10 is 20% above it, a gap of 2/12; other inputs do not count."""
+    """By hand: 12 is 20% above a proved 10, a gap of 2/12; other inputs do not count."""
     rows = rows_of(
         [record(objective=12), proved(10), record(objective=7, axes={"hbm": 5}), failed()]
     )
@@ -23,7 +23,7 @@ def test_a_row_is_held_against_the_best_of_its_inputs() -> None:
 
 
 def test_the_largest_bound_counts() -> None:
-    """In floating point too, unless a plan refutes it."""
+    """A bound in floating point counts as well, unless a plan refutes it."""
     loose = record(bound=9, bound_source="highs, floating point", objective=20)
     exact = record(bound=8, bound_source="cpsat, exact", objective=20, formulation="cpsat")
     assert {row.best_bound for row in rows_of([loose, exact])} == {9}
@@ -32,14 +32,14 @@ def test_the_largest_bound_counts() -> None:
 
 
 def test_settings_make_a_series_of_their_own() -> None:
-    """Two numbers of bins are not compared as one formulation."""
+    """Two numbers of bins are compared as two formulations."""
     rows = rows_of([record(options={"bins": 5}), record()])
     assert [row.series for row in rows] == ["dp bins=5", "dp"]
     assert rows[0].instance == rows[1].instance
 
 
 def test_contradictions_are_told() -> None:
-    """A bound above another's plan, and a proof that there is no plan beside one."""
+    """A bound above another row's plan, and a proof of infeasibility beside a plan."""
     fine = [record(objective=12), proved(10)]
     assert contradictions(rows_of(fine)) == ()
     above = contradictions(rows_of([record(objective=9), proved(10)]))
@@ -50,7 +50,8 @@ def test_contradictions_are_told() -> None:
 
 
 def test_best_and_bound_come_from_every_objective_of_the_inputs() -> None:
-    """A plan for the step time beats the busiest rank's own; that one's bound holds for both."""
+    """A plan for the step time beats busiest_rank's own plan, whose bound holds for both
+    objectives."""
     busiest = record(objective_kind="busiest_rank", objective=20, bound=9)
     step = record(objective_kind="step_time", objective=12, bound=5)
     busiest["objectives"] = {"busiest_rank": 20, "step_time": 21}

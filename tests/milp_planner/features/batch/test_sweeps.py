@@ -14,7 +14,7 @@ from tests.milp_planner.features.batch.records import failed, record
 
 
 def test_time_against_what_is_swept() -> None:
-    """The median of the plans at each number; failures and constants draw nothing."""
+    """Each point is the median of the plans at that number; failures and constants draw nothing."""
     records = [
         record(axes={"hbm": hbm, "profile": "h100", "skew": 1.0}, objective=value, seed=seed)
         for hbm, values in ((2, (9, 5, 7)), (1, (20,))) for seed, value in enumerate(values)
@@ -26,7 +26,8 @@ def test_time_against_what_is_swept() -> None:
 
 
 def test_time_against_names_that_are_swept() -> None:
-    """Names stand in the order of the suite; points name their places, gaps stay gaps."""
+    """Names keep the order of the suite, points stand at their names' places, and gaps stay
+    gaps."""
     records = [
         record(axes={"dist_type": rule}, objective=value)
         for rule, value in (("roundrobin", 9), ("continuous", 5), ("any", 7))
@@ -38,8 +39,8 @@ def test_time_against_names_that_are_swept() -> None:
 
 
 def _machines_and_memory() -> list[dict[str, Any]]:
-    """More memory never hurts and 2 machines take longer steps of twice the samples; no plan
-    exists on one machine with little memory."""
+    """More memory never hurts, and 2 machines take longer steps of twice the samples; one machine
+    with little memory has no plan."""
     times = {(1, 4): 90, (1, 8): 80, (2, 2): 120, (2, 4): 100, (2, 8): 96}
     return [
         record(axes={"hbm": hbm, "machines": machines}, objective=time * 10**9,
@@ -49,7 +50,7 @@ def _machines_and_memory() -> list[dict[str, Any]]:
 
 
 def test_machine_counts_are_never_pooled() -> None:
-    """A line for each; pooled, the median would rise with memory from 120 to 95 and so on."""
+    """Each machine count has its own line; a pooled median would rise with memory."""
     swept = next(s for s in sweeps_of(rows_of(_machines_and_memory())) if s.axis == "hbm")
     assert [(c.series, [y / 10**9 for _, y in c.points]) for c in swept.curves] == [
         ("machines 1", [90, 80]), ("machines 2", [120, 100, 96]),
@@ -57,7 +58,7 @@ def test_machine_counts_are_never_pooled() -> None:
 
 
 def test_samples_a_second_stand_beside_step_times() -> None:
-    """Where a step has more of them: 1000 in 80 ms against 2000 in 96 ms."""
+    """Rates are drawn if steps differ in samples: 1000 in 80 ms, 2000 in 96 ms."""
     rates = [s for s in sweeps_of(rows_of(_machines_and_memory())) if s.measure == RATE]
     assert [s.axis for s in rates] == ["hbm", "machines"]
     eight = next(c for c in rates[1].curves if c.series == "hbm 8 B")
@@ -69,7 +70,7 @@ def test_samples_a_second_stand_beside_step_times() -> None:
 
 
 def test_models_and_clusters_have_figures_of_their_own() -> None:
-    """Each on its own scale; the page draws some of them, folded but for the first."""
+    """Each has its own scale; the page draws some of them, all folded except the first."""
     records = [
         record(model=f"m{i}", axes={"hbm": hbm}, objective=10**i + hbm)
         for i in range(MOST + 2) for hbm in (1, 2)
@@ -82,7 +83,7 @@ def test_models_and_clusters_have_figures_of_their_own() -> None:
 
 
 def test_too_many_lines_make_more_figures() -> None:
-    """Nine values of another axis: a figure for each, so that no two lines look alike."""
+    """Nine values of another axis get a figure each, so that no two lines look alike."""
     records = [
         record(axes={"hbm": hbm, "skew": skew}, objective=hbm)
         for hbm in (1, 2) for skew in range(9)

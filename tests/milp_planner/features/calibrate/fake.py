@@ -1,4 +1,4 @@
-"""A machine whose every time follows from stated constants, on a clock of its own."""
+"""A machine whose times all follow from stated constants, on a clock of its own."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ TRUTH = StepModel(
 
 
 def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[float, float]:
-    """Lookup and update of a step, table by table, by the sentences of :class:`TableTerms`.
+    """Lookup and update of a step, table by table, by the formulas of :class:`TableTerms`.
 
-    With what is once a step, or (``once`` false) without, as a plan prices it.
+    Includes what is paid once per step, or (``once`` false) leaves it out, as a plan's prices do.
     """
     rows = [popularity(access_of(t), t.rows) for t in spec.tables]
     bytes_ = [t.dim * ELEMENT for t in spec.tables]
@@ -93,7 +93,7 @@ class FakeMachine:
     random: Random = field(default_factory=lambda: Random(1))
     runs: list[str] = field(default_factory=list)
     wild: tuple[str, ...] = ()
-    """Beginnings of the names of probes whose every run takes another time."""
+    """Prefixes of the names of probes that take another time in every run."""
     room: int = 2**27
 
     def facts(self) -> dict[str, object]:
@@ -118,23 +118,23 @@ class FakeMachine:
         return self._probe("lookup training", forward=1e-2, backward=self.backward * 1e-2)
 
     def dense_update(self) -> tuple[Probe, float]:
-        """Six passes over a table at the memory that its tables lie in."""
+        """Six passes over a table, in the memory that holds its tables."""
         rate = self.link if self.device == "cpu" else self.hbm
         return self._probe("dense update", 6 * 2.0**20 / rate), 2.0**20
 
     def step(self, spec: StepSpec) -> Probe:
-        """Its tables and its batch take what :data:`TRUTH` says of them."""
+        """A step whose tables and batch take the times of :data:`TRUTH`."""
         lookup, update = table_seconds(TRUTH, spec)
         dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns) if TRUTH.batch else 0
         return self._probe(spec.name, lookup=lookup, dense=dense, update=update)
 
     def copy(self) -> tuple[Probe, float] | None:
-        """At four times the rate of rows that are gathered first."""
+        """A copy at four times the rate of gathering rows."""
         size = 2.0**26
         return None if self.device == "cpu" else (self._probe("copy", size / (4 * self.link)), size)
 
     def runtime(self, mode: str, ratio: float) -> Probe | None:
-        """A table library of which every tenth of the bandwidth is reached."""
+        """A table library that reaches a tenth of the bandwidth."""
         if self.runtime_x_eff is None:
             return None
         x_eff = {"HBM_ONLY": 1.0, "HOST_ONLY": 0.0}.get(mode, self.runtime_x_eff * ratio)
@@ -143,7 +143,7 @@ class FakeMachine:
 
     @property
     def host_link(self) -> float:
-        """The link's bandwidth in the planner's account (rows alone where a link lies between)."""
+        """The link's bandwidth as the planner counts it (over a real link, for the rows alone)."""
         share = (
             1.0 if self.device == "cpu" else self.load.rows_bytes(256) / self.load.priced_bytes(256)
         )

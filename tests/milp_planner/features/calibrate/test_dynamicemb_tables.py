@@ -13,7 +13,7 @@ from milp_planner.features.calibrate import cuda_machine  # noqa: E402
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
-    """A library that records how tables are made and looks rows up in a small dense one."""
+    """A library that records how tables are made and looks rows up in a small dense table."""
     made: list[SimpleNamespace] = []
 
     class Tables(torch.nn.Module):
@@ -51,7 +51,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
 def test_each_mode_asks_for_its_layout(
     built: list[SimpleNamespace], mode: str, ratio: float, caching: bool
 ) -> None:
-    """caching and the bytes of values in HBM are what the runtime chooses the layout by."""
+    """The runtime chooses the layout by ``caching`` and the bytes of values in HBM."""
     probe = cuda_machine.runtime_probe(mode, ratio, 0, "cpu")
     (options,) = built[0].table_options
     assert options.caching is caching
@@ -61,7 +61,8 @@ def test_each_mode_asks_for_its_layout(
 
 
 def test_every_key_is_inserted_before_the_clock_starts(built: list[SimpleNamespace]) -> None:
-    """Filling looks all rows up once; timed ids are skewed, in range and new every round."""
+    """All rows are looked up once beforehand; timed ids are skewed, in range and new every
+    round."""
     probe = cuda_machine.runtime_probe("HYBRID", 0.1, 0, "cpu")
     assert torch.cat(built[0].table.seen).tolist() == list(range(64))
     drawn = [probe.prepare(number) for number in range(200)]

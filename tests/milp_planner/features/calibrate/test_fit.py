@@ -1,4 +1,4 @@
-"""Fitting x_eff: published sweeps give their constants back, invented ones the truth."""
+"""Fitting x_eff: published sweeps give their published constants, invented sweeps the truth."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_fitted_profile_gives_the_times_back(name: str) -> None:
     scale=st.floats(0.01, 1000.0),
 )
 def test_a_made_up_curve_comes_back(truth: list[float], share: float, scale: float) -> None:
-    """Times computed forwards from x_eff give the same x_eff, whatever the units."""
+    """Times computed from an x_eff give the same x_eff, whatever the units."""
     hbm = 10**12
     link = int(hbm * share)
     points = [("HBM_ONLY", 1.0, scale, 0.0)]
@@ -81,7 +81,7 @@ def test_a_made_up_curve_comes_back(truth: list[float], share: float, scale: flo
 
 
 def test_spread_of_the_times_becomes_spread_of_the_curve() -> None:
-    """±10% of a time that is twice HBM's moves its x_eff by what re-fitting 10% away says."""
+    """For a time twice that of HBM, ±10% changes x_eff as much as fitting a time 10% away."""
 
     def fit(ms: float, spread: float) -> float:
         points = [("HBM_ONLY", 1.0, 1.0, 0.0), ("CACHING", 0.5, ms, spread)]
@@ -107,7 +107,7 @@ def test_contradictions_are_not_fitted(points: list[tuple], sentence: str) -> No
 
 
 def test_a_contradiction_within_the_spread_is_fitted() -> None:
-    """3.0 after 2.9 ms is no contradiction when either may be off by 5%."""
+    """3.1 ms with a larger cache than 2.9 ms is no contradiction if either may be off by 5%."""
     points = [
         ("HBM_ONLY", 1.0, 1.0, 0.05),
         ("CACHING", 0.1, 2.9, 0.05),
@@ -119,7 +119,7 @@ def test_a_contradiction_within_the_spread_is_fitted() -> None:
 
 
 def test_no_spread_excuses_a_lookup_faster_than_hbm() -> None:
-    """Whoever accepts any noise still gets no curve from a time at a quarter of HBM's."""
+    """However much noise is accepted, a time of a quarter of HBM's gives no curve."""
     points = [("HBM_ONLY", 1.0, 1.0, 1.0), ("HYBRID", 0.1, 0.25, 1.0)]
     with pytest.raises(TooNoisy, match="its repeats spread"):
         fit_sweep(sweep_of(points), BASE)
@@ -138,13 +138,13 @@ def test_no_spread_excuses_a_lookup_faster_than_hbm() -> None:
     ],
 )
 def test_bad_sweeps_are_named(points: list[tuple], sentence: str) -> None:
-    """What a sweep lacks or has too much of is one sentence."""
+    """One sentence says what a sweep lacks or has too much of."""
     with pytest.raises(BadInput, match=sentence):
         fit_sweep(sweep_of(points), BASE)
 
 
 def test_tiers_must_differ() -> None:
-    """A host link as fast as HBM separates nothing."""
+    """If the host link is as fast as HBM, no curve can be fitted."""
     points = [("HBM_ONLY", 1.0, 1.0, 0.0), ("HYBRID", 0.1, 1.0, 0.0)]
     with pytest.raises(BadInput, match="nothing separates the tiers"):
         fit_sweep(sweep_of(points, hbm="10GB/s", host_link="10GB/s"), BASE)

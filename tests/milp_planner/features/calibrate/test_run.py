@@ -19,7 +19,7 @@ from tests.milp_planner.features.calibrate.fake import FakeMachine
 
 
 def test_the_machines_constants_come_back() -> None:
-    """Bandwidths, launch overhead, backward multiple and penalties are those it has."""
+    """Bandwidths, launch overhead, backward multiple and penalties are the machine's own."""
     machine = FakeMachine()
     found = calibrate(machine, name="fake")
     profile, kernel = found.profile, found.profile.kernel
@@ -33,7 +33,7 @@ def test_the_machines_constants_come_back() -> None:
 
 
 def test_the_profile_prices_what_was_measured() -> None:
-    """The planner's own formula on the fitted curve gives every measured tier time back."""
+    """On the fitted curve, the planner's own formula gives every measured time of a tier."""
     machine = FakeMachine()
     found = calibrate(machine)
     load, profile = machine.load, found.profile
@@ -52,7 +52,7 @@ def test_the_profile_prices_what_was_measured() -> None:
 
 
 def test_noise_reaches_the_profile_as_spread() -> None:
-    """±4% uniform noise has a relative half interquartile range of 2%."""
+    """Uniform noise of ±4% has a relative half interquartile range of 2%."""
     profile = calibrate(FakeMachine(noise=0.04)).profile
     assert 0.005 < profile.spread["hbm"] < 0.05
     assert profile.hbm == pytest.approx(20e9, rel=0.03)
@@ -89,7 +89,7 @@ BASE = load_profile("torchrec-default")
 def test_noise_and_contradictions_are_left_out(
     machine: FakeMachine, sentence: str, kept: tuple[str, ...], base: tuple[str, ...]
 ) -> None:
-    """Named, with the base's numbers in their place; the rest is fitted, the steps too."""
+    """They are named and take the base's numbers; the rest is fitted, steps included."""
     found = calibrate(machine)
     assert any(re.search(sentence, each) for each in found.left_out)
     assert found.profile.step is not None
@@ -103,7 +103,7 @@ def test_noise_and_contradictions_are_left_out(
 
 
 def test_a_noisy_point_is_missing_from_its_curve_alone() -> None:
-    """HYBRID at half the hits is gone, the points around it and CACHING are not."""
+    """HYBRID at half the hits is left out; its other points and CACHING are not."""
     profile = calibrate(FakeMachine(wild=("HYBRID 0.5",))).profile
     assert [x for x, _ in profile.hybrid.points] == [0.0, 0.25, 0.75, 0.9, 0.97, 1.0]
     assert [x for x, _ in profile.caching.points] == [0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 1.0]
@@ -119,7 +119,7 @@ def test_where_repeats_spread_further_rounds_follow() -> None:
 
 
 def test_steps_that_are_too_noisy_are_left_out() -> None:
-    """Without Adam's steps there is no Adam, and it is said; the others are exact."""
+    """If Adam's steps are too noisy, Adam is left out, with a note; the others are exact."""
     adam = [s.name for s in measurement_plan(FakeMachine(), False).steps if s.optimizer == "adam"]
     found = calibrate(FakeMachine(wild=tuple(adam[3:])))
     assert found.profile.step is not None
@@ -129,20 +129,20 @@ def test_steps_that_are_too_noisy_are_left_out() -> None:
 
 
 def test_where_nothing_is_steady_nothing_is_written() -> None:
-    """One sentence names all of it."""
+    """If nothing is steady, one sentence names all of it and nothing is written."""
     with pytest.raises(TooNoisy, match=r"nothing could be fitted .*HBM_ONLY .*step B"):
         calibrate(FakeMachine(wild=("",)), quick=True)
 
 
 def test_a_calibration_repeats_exactly_on_an_exact_machine() -> None:
-    """Same seed, same order of runs, same profile."""
+    """The same seed gives the same order of runs and the same profile."""
     first, second = FakeMachine(), FakeMachine()
     assert calibrate(first, seed=3).profile == calibrate(second, seed=3).profile
     assert first.runs == second.runs
 
 
 def test_the_wall_time_is_stored() -> None:
-    """All that passed on the machine's clock, untimed rounds included, is in what is written."""
+    """The file stores all the time that passed on the machine's clock, including untimed rounds."""
     machine = FakeMachine(clock=100.0)
     found = calibrate(machine, quick=True)
     timed = sum(sum(sample.seconds) for sample in found.samples.values())
@@ -151,7 +151,7 @@ def test_the_wall_time_is_stored() -> None:
 
 
 def test_progress_counts_every_run() -> None:
-    """The last report says that all is done, and none is left out."""
+    """Progress counts each run, and its last report says that all are done."""
     seen: list[tuple[int, int]] = []
     calibrate(
         FakeMachine(), quick=True, on_progress=lambda done, total, _: seen.append((done, total))
@@ -160,13 +160,13 @@ def test_progress_counts_every_run() -> None:
 
 
 def test_the_profile_reads_back_from_its_text() -> None:
-    """The YAML that is written is the profile, to the last digit."""
+    """Reading the written YAML gives the same profile, to the last digit."""
     profile = calibrate(FakeMachine(noise=0.01)).profile
     assert Profile.from_dict(read_yaml(profile_text(profile), "here").data) == profile
 
 
 def test_a_gpus_steps_price_its_own_memory() -> None:
-    """Tables in HBM are priced by its steps, and a dense update passes over HBM."""
+    """A GPU's steps price tables in HBM, and a dense update passes over HBM."""
     profile = calibrate(FakeMachine(device="cuda")).profile
     assert profile.step is not None and profile.step.tier == "hbm"
     assert profile.kernel.dense_update_multiple == pytest.approx(3.0, rel=1e-3)
@@ -174,7 +174,7 @@ def test_a_gpus_steps_price_its_own_memory() -> None:
 
 
 def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> None:
-    """host_link prices a fetch, gather included; what the link alone does stands in its origin."""
+    """host_link prices a fetch, including the gather; the link's own copy rate is in its origin."""
     machine = FakeMachine(device="cuda")
     profile = calibrate(machine).profile
     assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)
@@ -183,7 +183,8 @@ def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> Non
 
 
 def test_a_gpu_with_dynamicemb_gets_that_librarys_curves() -> None:
-    """Its own times give x_eff over the cache ratio and the divisor; bandwidths stay torch's."""
+    """dynamicemb's times give x_eff over the cache ratio and the divisor; bandwidths remain
+    torch's."""
     machine = FakeMachine(device="cuda", runtime_x_eff=0.5)
     profile = calibrate(machine, name="gpu").profile
     assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)

@@ -19,7 +19,7 @@ OTHERS = Ranges(
 
 
 def made_up(specs: list[StepSpec], noise: float = 0.0) -> dict[StepSpec, Sample]:
-    """What the truth says each step takes, off by as much as ±noise."""
+    """Each step's true time, off by up to ±noise."""
     generator, samples = np.random.default_rng(5), {}
     assert TRUTH.batch is not None
     for spec in specs:
@@ -35,7 +35,8 @@ def made_up(specs: list[StepSpec], noise: float = 0.0) -> dict[StepSpec, Sample]
 
 @pytest.mark.parametrize(("noise", "within"), [(0.0, 0.005), (0.15, 0.08)])
 def test_steps_that_nobody_measured_are_predicted(noise: float, within: float) -> None:
-    """Other sizes, widths, poolings, skews and mixed tables: the median error over them."""
+    """The median error over steps of other sizes, widths, poolings, skews and mixed tables is
+    small."""
     known = draw_steps(FITTED, 120, most=2**27, moved=2**24)
     found = fit_steps(made_up(known, noise), "ddr", "made up").model
     assert found is not None and found.batch is not None
@@ -47,7 +48,7 @@ def test_steps_that_nobody_measured_are_predicted(noise: float, within: float) -
 
 
 def test_exact_times_give_the_constants_back() -> None:
-    """Dispatch, knees and the batch's line, to a few percent."""
+    """Dispatch, knees and the batch's line come back to within a few percent."""
     known = draw_steps(FITTED, 150, most=2**27, moved=2**24)
     found = fit_steps(made_up(known), "hbm", "made up").model
     assert found is not None and found.batch is not None and TRUTH.batch is not None
@@ -61,7 +62,8 @@ def test_exact_times_give_the_constants_back() -> None:
 
 
 def test_too_few_steps_are_not_fitted() -> None:
-    """Eleven of one optimizer leave it out, eleven in all leave out the model; both are said."""
+    """With eleven steps, an optimizer is left out; with eleven in all, there is no model; both are
+    reported."""
     known = draw_steps(FITTED, 90, most=2**24, moved=2**20)
     adam = [spec for spec in known if spec.optimizer == "adam"][11:]
     found = fit_steps(made_up([spec for spec in known if spec not in adam]), "ddr", "made up")
@@ -73,7 +75,8 @@ def test_too_few_steps_are_not_fitted() -> None:
 
 @given(st.integers(0, 10**6))
 def test_no_coefficient_helps_by_being_moved(seed: int) -> None:
-    """The optimum over what is not negative: no small step along any coefficient is better."""
+    """The fit is the optimum over non-negative coefficients: moving any of them a little is no
+    better."""
     generator = np.random.default_rng(seed)
     terms, seconds = generator.uniform(0, 1, (12, 5)), generator.uniform(0.5, 2, 12)
     found, error = relative_fit(terms, seconds)

@@ -34,7 +34,8 @@ def test_what_a_step_moves() -> None:
 @pytest.mark.parametrize("alpha", [0.6, 1.0, 1.3])
 @pytest.mark.parametrize("rows", [1000, 6000])
 def test_ids_follow_zipfs_law(rows: int, alpha: float) -> None:
-    """Counts of the five hottest rows within five standard errors; they are no neighbours."""
+    """Counts of the five hottest rows are within five standard errors, and these rows are no
+    neighbours."""
     count = 200_000
     ids = draw_ids(StepTable(rows, 8, 1, alpha), count, np.random.default_rng(1))
     counts = np.bincount(ids, minlength=rows)
@@ -47,7 +48,7 @@ def test_ids_follow_zipfs_law(rows: int, alpha: float) -> None:
 
 
 def test_even_ids_are_even() -> None:
-    """alpha 0: every row about as often as any other."""
+    """With alpha 0, every row is drawn about as often as any other."""
     ids = draw_ids(StepTable(100, 8, 1, 0.0), 100_000, np.random.default_rng(1))
     counts = np.bincount(ids, minlength=100)
     assert abs(counts - 1000).max() < 5 * 1000**0.5

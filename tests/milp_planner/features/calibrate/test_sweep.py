@@ -13,7 +13,7 @@ from tests.milp_planner.features.calibrate.published import published
 
 
 def test_csv_repeats_are_merged(tmp_path: Path) -> None:
-    """Three times of one point become their median with half their range."""
+    """Three times of one point become their median, with half their range as spread."""
     file = tmp_path / "mine.csv"
     file.write_text("mode,x,ms\nHBM_ONLY,1,1\nHYBRID,0.1,4\n\nHYBRID,0.1,5\nHYBRID,0.1,6.0\n")
     sweep = read_sweep(file)
@@ -23,7 +23,7 @@ def test_csv_repeats_are_merged(tmp_path: Path) -> None:
 
 
 def test_json_is_read_back(tmp_path: Path) -> None:
-    """A published sweep written out reads back equal."""
+    """A published sweep that is written and read back is equal."""
     file = tmp_path / "h100.json"
     file.write_text(json.dumps(published("h100").to_dict()))
     assert read_sweep(file) == published("h100")
@@ -52,6 +52,6 @@ def test_bad_csv_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> No
 
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:
-    """A sweep is JSON or CSV."""
+    """Only JSON and CSV files are sweeps."""
     with pytest.raises(BadInput, match=r"sweep\.txt: a raw sweep is a \.json or \.csv file"):
         read_sweep(tmp_path / "sweep.txt")

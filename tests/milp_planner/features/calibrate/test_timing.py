@@ -1,4 +1,4 @@
-"""Interleaved timings on a clock that the test moves itself."""
+"""Interleaved timings on a clock that the test itself moves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Clock:
 
 
 def test_what_is_kept_is_the_median_without_warmups_and_preparation() -> None:
-    """The warm-up's 99 s and the hours of preparation are in no number."""
+    """The warm-up's 99 s and the hours of preparation enter no figure."""
     clock = Clock()
     samples = measure([clock.probe("a", [99, 1, 2, 4, 3, 50])], 5, clock.now)
     assert samples["a"].median == 3
@@ -44,14 +44,14 @@ def test_what_is_kept_is_the_median_without_warmups_and_preparation() -> None:
 
 
 def test_repeats_inside_a_run_divide_its_time() -> None:
-    """A run of ten calls in one second is 0.1 s a call, and so is its part."""
+    """Ten calls in a run of one second take 0.1 s each, and so does their part."""
     clock = Clock()
     sample = measure([clock.probe("a", [1, 1], times=10)], 1, clock.now)["a"]
     assert (sample.median, sample.part("only")) == pytest.approx((0.1, 0.1))
 
 
 def test_every_round_runs_every_probe_once() -> None:
-    """Interleaved: no probe runs a second time before all have run, and orders differ."""
+    """No probe runs a second time before all have run, and the order differs by round."""
     clock, order = Clock(), []
     probes = [clock.probe(name, [1.0] * 9) for name in "abcd"]
     measure(probes, 8, clock.now, on_step=lambda name, _: order.append(name))
@@ -61,7 +61,7 @@ def test_every_round_runs_every_probe_once() -> None:
 
 
 def test_the_order_repeats_with_the_seed() -> None:
-    """Two measurements with one seed run in one order."""
+    """Two measurements with the same seed run in the same order."""
     orders = []
     for _ in range(2):
         clock, order = Clock(), []
@@ -73,7 +73,7 @@ def test_the_order_repeats_with_the_seed() -> None:
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=5, max_size=30), st.floats(0.01, 100))
 def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scale: float) -> None:
-    """Scaling all times changes nothing; one wild round leaves the median among the others."""
+    """Scaling all times changes nothing, and one wild round does not move the median far."""
     plain = Sample("a", tuple(values), {})
     scaled = Sample("a", tuple(v * scale for v in values), {})
     assert scaled.spread == pytest.approx(plain.spread)
@@ -83,7 +83,8 @@ def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scal
 
 
 def test_noise_is_refused_with_its_name_and_size() -> None:
-    """The sentence names the worst probe, its spread and the limit; below it nothing happens."""
+    """The error names the worst probe, its spread and the limit; below the limit there is no
+    error."""
     calm = Sample("calm", (1.0, 1.01, 1.02, 1.03), {})
     wild = Sample("wild", (1.0, 2.0, 3.0, 4.0), {})
     quiet([calm], 0.25)

@@ -1,4 +1,4 @@
-"""The CPU's probes: the ids they draw, the calls they make, and sentences for what is missing."""
+"""The CPU's probes: the ids they draw, the calls they make, and errors for missing parts."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from milp_planner.features.calibrate import torch_machine  # noqa: E402
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch_machine.TorchMachine]:
-    """Tiers of 64 KB and 4 MB, small batches."""
+    """A machine with tiers of 64 KB and 4 MB and small batches."""
     monkeypatch.setattr(torch_machine, "LAUNCHES", 2)
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # small work on many threads is all waiting
+    torch.set_num_threads(1)  # small work on many threads mostly waits
     yield torch_machine.TorchMachine(2**16, 2**22, Load(32, 4), 0)
     torch.set_num_threads(threads)
 
 
 def test_every_probe_of_the_plan_runs(machine: torch_machine.TorchMachine) -> None:
-    """One round of all of them on the real torch, on a clock that ticks once a reading."""
+    """One round of all probes on the real torch, with a clock that ticks once per reading."""
     ticks = iter(range(10**6))
     plan = measurement_plan(machine, True)
     samples = measure(plan.probes, 1, lambda: float(next(ticks)))
@@ -59,7 +59,8 @@ def test_ids_fall_on_the_near_rows_with_the_stated_share(
 def test_fresh_ids_every_round_and_the_same_every_time(
     machine: torch_machine.TorchMachine,
 ) -> None:
-    """A batch read twice would be found in the cache; a seed repeats all batches."""
+    """Each round has new ids, since repeated ones would be in the cache; a seed repeats all
+    batches."""
     probe = machine.lookup("HOST_ONLY", 0.0, 64)
     (_, first), (_, second), (_, again) = (probe.prepare(n) for n in (0, 1, 0))
     assert not torch.equal(first, second)
@@ -85,7 +86,7 @@ def test_what_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_memory_and_cache_are_plausible() -> None:
-    """Where the system tells: more memory than cache."""
+    """If the system reports both, memory is larger than the cache."""
     cache, free = last_level_cache(), available_memory()
     if cache is None or free is None:
         pytest.skip("this system tells neither")

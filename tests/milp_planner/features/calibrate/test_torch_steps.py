@@ -18,13 +18,13 @@ TABLES = (StepTable(50, 8, 3, 0.0), StepTable(30, 4, 1, 0.9))
 
 
 def storage() -> Any:
-    """Room for two tables and two states of each."""
+    """Memory for two tables with two states each."""
     return torch.full((3 * 1000,), 0.01)
 
 
 @pytest.mark.parametrize("optimizer", list(UPDATES))
 def test_a_step_runs_in_three_parts(optimizer: str) -> None:
-    """Lookup, dense and update are all of it, on a clock that ticks once a reading."""
+    """Lookup, dense and update make up the whole step, on a clock that ticks once per reading."""
     ticks = iter(range(10**6))
     probe = step_probe(StepSpec(TABLES, 6, optimizer), storage(), "cpu", 0)
     sample = measure([probe], 2, lambda: float(next(ticks)))[probe.name]
@@ -48,7 +48,7 @@ def dense_update(optimizer: str, table: Any, gradient: Any, state: Any, rate: fl
 
 @pytest.mark.parametrize("optimizer", list(UPDATES))
 def test_rows_move_as_the_optimizer_says(optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One step against dense formulas: looked-up rows alone move, states 0.01 before."""
+    """With states of 0.01, one step equals the dense formulas, and only looked-up rows move."""
     monkeypatch.setattr(torch_steps, "RATE", 0.1)
     weights = torch.randn(20, 4, dtype=torch.float64)
     states = [torch.full((20, 4), 0.01, dtype=torch.float64) for _ in range(2)]

@@ -1,1 +1,1 @@
-"""Every problem at once."""
+"""Tests of ``check``, which reports every problem at once."""

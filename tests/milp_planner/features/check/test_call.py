@@ -25,13 +25,14 @@ def _found(model: Path, cluster: Path, profile: str | None = None) -> list[tuple
 
 
 def test_none_where_there_is_none(files: tuple[Path, Path]) -> None:
-    """Files, objects of them and shipped names are right as they are."""
+    """Files, objects made from them, and shipped names have no problems."""
     assert check(*files) == ()
     assert check("dlrmv4-yambda5b", "8xh100") == ()
 
 
 def test_every_problem_of_both_files(files: tuple[Path, Path]) -> None:
-    """Two of the model, one of the cluster and the profile asked for: each with file and line."""
+    """Two problems of the model, one of the cluster, and the unknown profile, each with file and
+    line."""
     model, cluster = files
     model.write_text(MODEL.replace("dim: 64", "dim: -1"))
     cluster.write_text(CLUSTER.replace("2GiB", "2Gb"))
@@ -44,7 +45,7 @@ def test_every_problem_of_both_files(files: tuple[Path, Path]) -> None:
 
 
 def test_values_that_cannot_be_read(files: tuple[Path, Path]) -> None:
-    """Traps of YAML do not stop the reading: both lines are told, and the cluster's mistake."""
+    """YAML's traps do not stop the reading: both lines and the cluster's mistake are reported."""
     model, cluster = files
     model.write_text(MODEL.replace("1M", "1e6").replace("2M", "2e6"))
     cluster.write_text("name: pair\nname: again\n")
@@ -56,7 +57,7 @@ def test_values_that_cannot_be_read(files: tuple[Path, Path]) -> None:
 
 
 def test_every_line_of_a_csv(files: tuple[Path, Path]) -> None:
-    """A line too short and a cell that is no number, each with its line."""
+    """A line that is too short and a cell that is no number, each with its line."""
     model, cluster = files
     (model.parent / "t.csv").write_text("name,rows,dim\na,1\nb,1e6,010\nc,5,8\n")
     model.write_text("name: m\nworkload: {batch_per_rank: 8}\ntables: {csv: t.csv}\n")

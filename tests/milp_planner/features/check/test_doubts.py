@@ -1,4 +1,4 @@
-"""Warnings are right where they claim certainty, and shipped inputs get none."""
+"""Warnings that claim certainty are right, and shipped inputs get none."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def _told(model: Model, **changes: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("cluster", [entry.name for entry in catalog.clusters()])
 def test_no_shipped_cluster_is_doubted(cluster: str) -> None:
-    """With a model that fits everywhere."""
+    """With a model that fits everywhere, no shipped cluster gets a warning."""
     assert doubts("criteo-kaggle", cluster) == ()
 
 
 def test_forty_billion_rows_fit_nowhere() -> None:
-    """20 TB of weights against 4 × 68 GiB and less than 2 TB: the table and both figures."""
+    """20 TB of weights against 4 × 68 GiB and less than 2 TB: the warning has the table and both
+    figures."""
     ((field, message),) = _told(_model(1_000_000, 40_000_000_000))
     assert field == "tables[1].rows" and "table t1 fits nowhere: it has 18.6 TiB" in message
     assert "c has 272.0 GiB of HBM and 1." in message and message.endswith("after reservations")
@@ -42,14 +43,14 @@ def test_forty_billion_rows_fit_nowhere() -> None:
 
 @pytest.mark.parametrize("rows", [[1_500_000_000] * 5, [500_000_000, 3_000_000_000]])
 def test_what_is_told_is_so(rows: list[int]) -> None:
-    """Told or not, as the solve finds it infeasible or not (an instance of either)."""
+    """The warning appears exactly if the solve proves infeasibility (one case of either kind)."""
     told = _told(_model(*rows))
     found = plan(_model(*rows), Cluster.from_dict(CLUSTER), time_limit=20)
     assert (found.outcome.status.value == "infeasible") == bool(told), told
 
 
 def test_all_together_fit_nowhere() -> None:
-    """Each alone would fit."""
+    """Each table alone would fit."""
     ((field, message),) = _told(_model(*[1_500_000_000] * 5))
     assert field == "tables" and "together they need 3.5" in message
 
@@ -67,7 +68,7 @@ def test_all_together_fit_nowhere() -> None:
     ],
 )  # fmt: skip
 def test_likely_slips(changes: dict[str, Any]) -> None:
-    """One word about each, and where."""
+    """One sentence about each slip, and where it is."""
     changes = dict(changes)
     field, ending = changes.pop("expected")
     ((found, message),) = _told(_model(1_000_000), **changes)

@@ -1,4 +1,4 @@
-"""``check`` of a cluster whose sharding groups are left open."""
+"""``check`` on a cluster whose sharding groups are left open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.milp_planner.pricing.build import cluster, model
 
 
 def test_an_open_division_is_no_problem() -> None:
-    """Some division can be priced: nothing is wrong, and one group is judged for doubts."""
+    """Some division can be priced, so nothing is wrong; warnings are about a single group."""
     place = cluster(2, 2, two_d={})
     assert check(model({}), place) == ()
     assert doubts(model({}), place) == ()
@@ -18,7 +18,7 @@ def test_an_open_division_is_no_problem() -> None:
 
 
 def test_what_no_division_allows() -> None:
-    """Adam with two groups, a size that does not divide: a sentence each."""
+    """Adam with two groups, and a size that does not divide the ranks: a sentence each."""
 
     def told(**two_d: Any) -> str:
         return str(check(model({"optimizer": "adam"}), cluster(2, 2, two_d=two_d)))

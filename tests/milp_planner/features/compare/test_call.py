@@ -27,7 +27,8 @@ def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -
 
 
 def test_bounds_are_those_of_the_section() -> None:
-    """The best bound of the rows asked for an objective; a plan that breaks refutes nothing."""
+    """Only the requested rows of the objective count; a plan that violates a constraint refutes
+    nothing."""
     rows = [_row("a", 10, 6), _row("b", 9, 8), _row("c", 12, 9, exact=False), _row("d", 9, None)]
     assert _best_bound(rows, "total") == (9, "c", False)
     assert _best_bound(rows[3:], "total") is None
@@ -38,7 +39,7 @@ def test_bounds_are_those_of_the_section() -> None:
 
 
 def test_gaps_are_to_the_best_bound() -> None:
-    """A heuristic's gap uses the bound that another row proved; no plan, no gap."""
+    """A heuristic's gap uses the bound that another row proved; without a plan there is no gap."""
     rows = (_row("exact", 8, 8), _row("heuristic", 10, None), _row("nothing", None, None))
     comparison = Comparison(
         {"total": example("total")}, rows, {"total": LowerBound(8, "exact", True)}, {}
@@ -49,7 +50,7 @@ def test_gaps_are_to_the_best_bound() -> None:
 
 
 def test_settings_reach_their_formulation_only() -> None:
-    """dp.variant goes to dp as variant, and to nobody else."""
+    """dp.variant reaches dp as variant, and no other formulation."""
     settings = Settings(options={"dp.variant": "first", "mip.solver": "cbc"})
     assert settings_for("dp", settings).options == {"variant": "first"}
     assert settings_for("greedy", settings).options == {}
@@ -65,7 +66,7 @@ def test_settings_reach_their_formulation_only() -> None:
     ],
 )
 def test_the_dp_says_which_of_the_published_ones_it_is(options: dict[str, str], said: str) -> None:
-    """100 × 25 bins a device as merged, 100 × 50 as first written, below the table."""
+    """Below the table: 100 × 25 bins per device as merged, 100 × 50 as first written."""
     site = cluster()
     found = compare(
         MODEL, site, formulations=["dp"], objectives=["total"],
@@ -77,7 +78,7 @@ def test_the_dp_says_which_of_the_published_ones_it_is(options: dict[str, str], 
 
 
 def test_nothing_is_priced_with_a_wrong_setting() -> None:
-    """The option is refused before the first formulation is asked."""
+    """The setting is refused before the first formulation is asked."""
     started: list[str] = []
     wrong = Settings(options={"mip.solver": "gurobi"})
     with pytest.raises(InstanceError, match="mip: option 'solver' is 'gurobi'"):
@@ -89,7 +90,7 @@ def test_nothing_is_priced_with_a_wrong_setting() -> None:
 
 
 def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
-    """A tight cluster makes the DP mix ratios in a fusion group, which the runtime undoes."""
+    """On a tight cluster the DP mixes ratios in a fusion group, which the runtime undoes."""
     found = compare(
         MODEL, cluster(hbm="800MiB"), formulations=["dp", "cpsat"], objectives=["total"],
         settings=Settings(time_limit=20),
@@ -109,7 +110,7 @@ def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
 
 
 def test_an_uncovered_instance_is_a_row_with_its_reason() -> None:
-    """A formulation that refuses the shape says so and does not stop the others."""
+    """A formulation that does not cover the instance says so and does not stop the others."""
     from milp_planner.features.compare.call import compare_instances
 
     found = compare_instances({"total": example("total")}, ["dp", "cpsat"], Settings(time_limit=10))

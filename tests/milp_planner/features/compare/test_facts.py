@@ -1,4 +1,4 @@
-"""A comparison's figures, its file, its page."""
+"""A comparison's figures, its file and its page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _row(label: str, status: str, value: int | None, **more: object) -> Comparis
 
 
 def info() -> ComparisonInfo:
-    """An exact row, two of the DP, a plan that breaks, one that finds nothing."""
+    """An exact row, two of the DP, a plan that violates a constraint, and a row without a plan."""
     trace = (
         TracePoint(0.1, 30 * MS, None, "cpsat"),
         TracePoint(0.2, None, 5 * MS, "cpsat"),
@@ -55,7 +55,7 @@ def info() -> ComparisonInfo:
 
 
 def test_verdicts() -> None:
-    """One sentence a formulation, from status, gap and the best plan of the section."""
+    """Each formulation's sentence follows from status, gap and the best plan of the section."""
     found = info()
     assert [found.verdict(row) for row in found.rows] == [
         "nothing certified; proved by itself: no plan is better",
@@ -76,14 +76,15 @@ def test_verdicts() -> None:
     ],
 )  # fmt: skip
 def test_what_is_certified_comes_first(certified: int, told: list[str]) -> None:
-    """In every verdict, and in the box that the page begins with."""
+    """In every verdict, and in the box at the top of the page."""
     found = replace(info(), bounds={"total": BoundInfo(10 * MS, "cpsat", True, certified)})
     assert [found.verdict(row) for row in found.rows[:2]] == told
     assert f"{told[0]}; cpsat" in render_comparison(found)
 
 
 def test_the_status_says_on_whose_word() -> None:
-    """Beside the certified gap; a plan found needs nobody's word, and old files say nothing."""
+    """It stands beside the certified gap; a plan found needs nobody's word, and old files have
+    none."""
     proved = "optimal by cpsat, certified to 0.50%"
     assert _row("cpsat", "optimal", 10 * MS, standing=proved).word == "optimal by cpsat"
     assert (
@@ -109,7 +110,8 @@ def test_the_status_says_on_whose_word() -> None:
     ],
 )  # fmt: skip
 def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
-    """Method, how it counted, and what a certificate re-derives of it; on page and terminal."""
+    """Page and terminal give its method, its arithmetic, and how much of it a certificate
+    re-derives."""
     found = replace(info(), bounds={"total": best})
     assert said in found.origin("total")
     assert said in render_comparison(found)
@@ -117,14 +119,14 @@ def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
 
 
 def test_what_is_known_only_improves() -> None:
-    """A trace of several threads may go back and forth; what is known does not."""
+    """Several threads' trace may go back and forth; the best known values do not."""
     row = info().rows[0]
     assert row.known("objective") == ((0.1, 30 * MS), (1.0, 10 * MS))
     assert row.known("bound") == ((0.2, 5 * MS), (1.0, 10 * MS))
 
 
 def test_the_file_reads_back_as_equal(tmp_path: Path) -> None:
-    """What compare writes is what report reads; anything else is a sentence."""
+    """report reads what compare writes; any other file is refused in a sentence."""
     path = tmp_path / "compare.json"
     document = info().to_dict()
     path.write_text(json.dumps(document))
@@ -137,7 +139,7 @@ def test_the_file_reads_back_as_equal(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_it() -> None:
-    """Gaps, verdicts, curves; text is never markup."""
+    """Gaps, verdicts and curves; text is never markup."""
     text = render_comparison(info())
     verdict = "nothing certified; proved by itself: no plan is better."
     assert f"{verdict}</li>" in text and ">verdict<" not in text  # no column that a window cuts
@@ -148,7 +150,7 @@ def test_the_page_shows_it() -> None:
 
 
 def test_without_any_plan_the_page_says_so() -> None:
-    """A proof that nothing fits, with whose word it is, or nothing at all."""
+    """The page shows a proof that nothing fits, with whose word it is, or that nothing is known."""
     bounds: dict[str, BoundInfo | None] = {"total": BoundInfo(10 * MS, "certificate", True, 9)}
     for told in ("certified infeasible", "infeasible by cpsat"):
         none = (_row("cpsat", "infeasible", None, standing=told),)

@@ -1,4 +1,5 @@
-"""What solves of a comparison share: each formulation's own plans, all bounds, no more."""
+"""What the solves of a comparison share: each formulation its own plans, all formulations the
+bounds."""
 
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ def two_phases() -> Instance:
 
 
 def outcome(instance: Instance, bound: int, exact: bool = True) -> Outcome:
-    """Its one plan with a bound."""
+    """The instance's only plan with a bound."""
     plan = Placement(np.asarray([0]), [[np.asarray([1])]])
     source = BoundSource("cpsat", exact)
     return found(instance, "cpsat", plan, StoppedBy.TIME_LIMIT, bound, source)
 
 
 def test_a_formulation_starts_from_its_own_plans_only() -> None:
-    """cpsat's plan for another objective is its hint, and nobody else's."""
+    """cpsat gets its plan for another objective as a hint; other formulations do not."""
     instance, known = two_phases(), Shared()
     known.take("cpsat", instance, outcome(instance, 5))
     step = replace(instance, objective=Objective.STEP_TIME)
@@ -46,7 +47,8 @@ def test_a_formulation_starts_from_its_own_plans_only() -> None:
 
 
 def test_bounds_are_everybodys_where_they_hold() -> None:
-    """A busiest rank's bound holds for the step time, not for the total; none in floating point."""
+    """busiest_rank's bound also holds for step_time, but not for total; floating-point bounds are
+    not shared."""
     instance, known = two_phases(), Shared()
     known.take("mip", instance, outcome(instance, 7, exact=False))
     assert known.bound("busiest_rank") is None
@@ -56,7 +58,7 @@ def test_bounds_are_everybodys_where_they_hold() -> None:
 
 
 def test_a_plan_that_meets_a_bound_ends_its_solve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before; and after a while in which it may prove the same itself."""
+    """Not earlier, and only after a while in which the solve may prove the same itself."""
     instance, known, told = two_phases(), Shared(), []
     known.take("cpsat", instance, outcome(instance, 6))
     settings = known.settings("scale", instance, Settings(on_progress=told.append))
@@ -74,7 +76,8 @@ def test_a_plan_that_meets_a_bound_ends_its_solve(monkeypatch: pytest.MonkeyPatc
 
 
 def test_auto_is_compared_and_costs_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default auto has a row; scale, the same search here, has the same figures."""
+    """By default auto has a row; scale is the same search here and has the same figures without a
+    solve."""
     asked: list[str] = []
     solve = call.solve
 
@@ -92,7 +95,7 @@ def test_auto_is_compared_and_costs_nothing_twice(monkeypatch: pytest.MonkeyPatc
 
 
 def test_goals_are_not_pursued() -> None:
-    """A comparison is about the objective: nothing of it is given up, no time spent on goals."""
+    """A comparison is about the objective: it gives up none of it and spends no time on goals."""
     instance = two_phases()
     found = compare_instances({"busiest_rank": instance}, ["cpsat"], Settings(workers=1))
     assert found.entries[0].outcome is not None and found.entries[0].outcome.goals == ()

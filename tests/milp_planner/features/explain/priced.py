@@ -1,4 +1,5 @@
-"""A plan whose flip is known by hand: one table, CACHING at x_eff 0.28 or HYBRID at 0.25."""
+"""A plan whose turning point is known by hand: one table, CACHING at x_eff 0.28 or HYBRID at
+0.25."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CACHING, HYBRID = 0.28, 0.25
 
 
 def profile(**changed: Any) -> Profile:
-    """The A10's with level curves."""
+    """The A10's profile with level curves."""
     data = load_profile("a10").to_dict()
     for name, share in (("caching", CACHING), ("hybrid", HYBRID)):
         data[name] |= {"points": [[0.0, share]], "given_statistics": "same_curve"}
@@ -26,7 +27,7 @@ def profile(**changed: Any) -> Profile:
 
 
 def planned(machines: int = 1, ranks: int = 1, *tables: dict[str, Any], **changed: Any) -> Plan:
-    """The proven best plan; ``changed`` are fields of the profile."""
+    """The plan proved best; ``changed`` are fields of the profile."""
     site = cluster(machines, ranks, hbm=VALUES * 6 // 10, ddr=4 * VALUES, profile="a10")
     options = price(model(*(tables or (TABLE,))), site, profile(**changed))
     instance = compile_instance(options)

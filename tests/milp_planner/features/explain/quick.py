@@ -17,7 +17,7 @@ OBJECTIVES = (Objective.STEP_TIME, Objective.BUSIEST_RANK)
 
 
 def quick(seconds: float = 60.0) -> Budget:
-    """Time enough for any instance of these tests, one worker."""
+    """Enough time for any instance of these tests, one worker."""
     return Budget(Settings(time_limit=seconds, workers=1), "cpsat")
 
 
@@ -44,7 +44,7 @@ def in_production(instance: Instance, placement: Placement) -> Instance:
 
 
 def first_of_each(instance: Instance) -> Placement | None:
-    """Some placement, fit or not: every table's last option at its first places."""
+    """A placement that may or may not fit: every table's last option at its first places."""
     from tests.formulations.brute_force import table_placements
 
     options, ranks = [], []

@@ -1,4 +1,4 @@
-"""Answers of ``explain --json``, read back."""
+"""The answers that ``explain --json`` writes are read back."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _written(path: Path, answers: Answers, plan: Plan = PLAN) -> Path:
 
 @pytest.fixture(scope="module")
 def two() -> Two:
-    """Every question that a plan can be asked, in two parts."""
+    """Answers to every question that a plan can be asked, in two parts."""
     return _answers("why", "staircase"), _answers("smallest", "replan")
 
 
 def test_what_is_read_equals_what_was_answered(two: Two, tmp_path: Path) -> None:
-    """Several files add up, value for value."""
+    """Several files together give the same answers, value for value."""
     paths = [_written(tmp_path / f"{i}.json", each) for i, each in enumerate(two)]
     found = read_answers(paths, PLAN)
     assert found == replace(two[0], smallest=two[1].smallest, machines=two[1].machines,
@@ -62,7 +62,7 @@ def _refused(path: Path, document: Any) -> str:
 
 
 def test_other_files_are_refused_in_a_sentence(two: Two, tmp_path: Path) -> None:
-    """No answers, another plan's, a damaged one, the same question twice."""
+    """A file without answers, another plan's, a damaged one, and a question answered twice."""
     path = tmp_path / "a.json"
     good = answers_to_dict(PLAN, two[0])
     assert "holds no answers" in _refused(path, {"why": good["why"]})
@@ -80,7 +80,7 @@ def test_other_files_are_refused_in_a_sentence(two: Two, tmp_path: Path) -> None
 
 
 def test_what_was_answered_before_a_stop_is_kept() -> None:
-    """The question at hand is answered as far as it got; those after it are named, not asked."""
+    """The current question is answered as far as it got; the questions after it are only named."""
     limits = replace(plans.LIMITS, stop=threading.Event())
     told: list[Answers] = []
 
@@ -98,7 +98,7 @@ def test_what_was_answered_before_a_stop_is_kept() -> None:
 
 
 def test_nothing_is_solved_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An alternative as good as a plan that is proved optimal needs no solve of its own."""
+    """An alternative that equals a proved optimum needs no solve of its own."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
     builder.add_table("t")
     for name in ("a", "b"):
@@ -114,7 +114,7 @@ def test_nothing_is_solved_that_is_known(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_least_memory_says_what_the_device_needs() -> None:
-    """As an infeasible plan is answered: after reservations, and what the file must say."""
+    """It is stated as for an infeasible plan: after reservations, and as the value for the file."""
     answers = _answers("smallest")
     assert answers.smallest is not None
     least = next(each for each in answers.smallest if each.tier == "hbm")

@@ -52,8 +52,8 @@ def planned() -> Plan:
 @settings(max_examples=10, deadline=None)
 @given(instance=small(), data=st.data())
 def test_every_point_is_the_optimum_and_certified(instance: Instance, data: st.DataObject) -> None:
-    """Plans are those of enumeration, no certificate claims more, the checker accepts each, and
-    more memory never costs more."""
+    """Every plan is optimal by enumeration, no certificate claims more, the checker accepts each,
+    and more memory never costs more."""
     tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     grid = certified_grid(instance, outcome, tier, EXTRAS, quick().certifying(), 0.0)
@@ -74,8 +74,8 @@ def test_every_point_is_the_optimum_and_certified(instance: Instance, data: st.D
 
 
 def test_a_certificate_goes_to_every_capacity() -> None:
-    """Two tables of 9 or 3: with less memory the certificate of 12 still proves 12, with more its
-    multipliers prove 12 − 6·4/8; no solve is needed, and the checker accepts all three."""
+    """Two tables of 9 or 3: with less memory the certificate of 12 still proves 12; with more, its
+    multipliers prove 12 − 6·4/8. That needs no solve, and the checker accepts all of them."""
     instance = two_modes(hbm=100, ddr=12)
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     assert outcome.certified_bound == 12
@@ -85,7 +85,8 @@ def test_a_certificate_goes_to_every_capacity() -> None:
 
 
 def test_bounds_of_a_point_start_from_its_neighbours() -> None:
-    """With more memory the multipliers prove 9 before anything is solved; without a proof, none."""
+    """With more memory, the multipliers prove 9 before anything is solved; before the proof is
+    known, they prove nothing."""
     instance = two_modes(hbm=100, ddr=12)
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     more = with_more(instance, "ddr", 4)
@@ -98,7 +99,7 @@ def test_bounds_of_a_point_start_from_its_neighbours() -> None:
 
 
 def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
-    """A certificate that says more than its multipliers prove gives way to the next."""
+    """If a certificate claims more than its multipliers prove, the next one is used."""
     instance = two_modes(hbm=100, ddr=12)
     honest = certify(instance, solve(instance, "cpsat", Settings(time_limit=30, workers=1)))
     assert honest.certificate is not None and honest.placement is not None
@@ -113,8 +114,8 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
 
 
 def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
-    """At every size, what is left for tables is what a cluster with such ranks leaves, and options
-    and prices are the same there."""
+    """At every size, tables get what a cluster of such ranks leaves them, and options and prices
+    stay the same."""
     info = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=6)))
     assert info.here == 24 * 2**30 in [p.budget for p in info.points]
     for point in info.points:
@@ -130,8 +131,8 @@ def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
 
 
 def test_twelve_budgets_of_a_shipped_model() -> None:
-    """By default twelve sizes, ascending, with the plan's own; every claim is re-derived; more
-    never costs more; most points need no solve."""
+    """By default there are twelve ascending sizes, one of them the plan's own; every claim is
+    re-derived, more memory never costs more, and most points need no solve."""
     best = plan("kuairand-27k", "8xh100", time_limit=10)
     answers = explain(best, "frontier", time_limit=60, asked=Asked(enough=0.01))
     assert answers.frontier is not None
@@ -147,7 +148,7 @@ def test_twelve_budgets_of_a_shipped_model() -> None:
 
 
 def test_machines_stand_for_themselves(planned: Plan) -> None:
-    """Each number is a cluster of its own, in which its certificate holds."""
+    """Each number of machines is a cluster of its own, in which its certificate holds."""
     info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=6)), 0.05)
     assert [p.budget for p in info.points] == [1, 2, 3] and not info.monotone
     assert all(p.verified for p in info.points)
@@ -160,7 +161,7 @@ def test_machines_stand_for_themselves(planned: Plan) -> None:
 
 
 def test_without_a_plan_it_says_what_would_do() -> None:
-    """An infeasible plan has a frontier, too: from what there is upwards."""
+    """An infeasible plan has a frontier, too, from its own memory upwards."""
     none = plan(model(*TABLES), cluster(1, 2, hbm="8GiB", ddr="2GiB"), time_limit=10)
     assert none.status == "infeasible"
     info = frontier(none, "hbm", 4, Budget(Settings(time_limit=20)))
@@ -169,7 +170,8 @@ def test_without_a_plan_it_says_what_would_do() -> None:
 
 
 def test_what_cannot_be_asked_is_said(planned: Plan) -> None:
-    """An unknown kind is named with those there are; so is a missing link between machines."""
+    """An unknown kind is refused with the known ones; so are more machines if no link between them
+    is stated."""
     with pytest.raises(BadInput, match=r"'hbn'.*hbm"):
         frontier(planned, "hbn", 3, quick())
     links = {**planned.cluster.to_dict(), "interconnect": {"intra_machine": "400GB/s"}}
@@ -192,12 +194,14 @@ INFO = FrontierInfo(
 
 
 def test_bars_are_full_up_to_what_is_certified() -> None:
-    """Of 30 letters for 40: half of them certified, then the rest; none without a plan."""
+    """Of 30 letters for 40, the certified half is full and the rest light; without a plan there is
+    no bar."""
     assert bars(INFO) == ["", "█" * 15 + "░" * 15, "█" * 15]
 
 
 def test_the_band_is_between_plan_and_the_next_bound() -> None:
-    """From (20, 40) to (30, 40) above; below, the bound of 30 holds from 20 on."""
+    """The upper edge goes from (20, 40) to (30, 40); the lower one is the bound of 30, which holds
+    from 20 on."""
     drawing = frontier_svg(INFO)
     assert drawing is not None
     svg = drawing.render()
@@ -209,7 +213,7 @@ def test_the_band_is_between_plan_and_the_next_bound() -> None:
 
 
 def test_csv_has_a_line_a_point() -> None:
-    """Plain integers, and nothing for what is unknown."""
+    """Values are plain integers; unknown ones are empty."""
     rows = list(csv.DictReader(StringIO(to_csv([INFO]))))
     assert [row["budget"] for row in rows] == ["10", "20", "30"]
     assert rows[0]["objective"] == "" and rows[1]["certified_bound"] == "20"
@@ -217,7 +221,7 @@ def test_csv_has_a_line_a_point() -> None:
 
 
 def test_answers_are_read_back_and_drawn_on_the_page(planned: Plan, tmp_path: Path) -> None:
-    """A file of answers gives the same frontier, and the page a section of its own."""
+    """A file of answers gives the same frontier, and the page has a section for it."""
     info = frontier(planned, "hbm", 3, Budget(Settings(time_limit=4)))
     answers = Answers(frontier=(info,))
     path = write_json(tmp_path / "answers.json", answers_to_dict(planned, answers))

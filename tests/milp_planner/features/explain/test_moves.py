@@ -1,4 +1,4 @@
-"""What the first moves from today's plan bring: hand-made plans, and the steps as plans."""
+"""What the first moves from today's plan gain: hand-made plans, and the steps as plans."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from milp_planner.inputs.interconnect import Interconnect
 
 
 def at(*ranks: int) -> Placement:
-    """Every table whole on a rank."""
+    """Every table is whole and on the given rank."""
     return Placement(np.arange(len(ranks)), [[np.asarray([r])] for r in ranks])
 
 
 def test_the_first_moves_bring_most() -> None:
-    """Costs 8, 4 and 1 on one rank: the first of two moves brings 4 of 5, at its bytes."""
+    """Costs 8, 4 and 1 on one rank: the first of two moves gains 4 of 5 and moves its 4 bytes."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     for name, cost in (("large", 8), ("middle", 4), ("small", 1)):
         builder.add_table(name)
@@ -42,7 +42,7 @@ def test_the_first_moves_bring_most() -> None:
 
 
 def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") -> MovesInfo:
-    """Tables that cost 3 ns and move 4,000 bytes each, over a link of 400 GB/s: 10 ns a table."""
+    """Tables that cost 3 ns and move 4,000 bytes each, over a link of 400 GB/s: 10 ns per table."""
     builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
     for table in range(len(before)):
         builder.add_table(f"t{table}")
@@ -56,7 +56,7 @@ def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") ->
     [
         ((0, 0), (0, 1), 10e-9, 4, "at least 10 ns, paid back after 4 steps"),  # 10,000 / 3,000
         ((0,) * 4, (0, 0, 1, 1), 20e-9, 4, "paid back after 4 steps"),  # 20,000 / 6,000
-        ((0, 1), (1, 0), 10e-9, None, "never pays"),  # each rank receives one; nothing gained
+        ((0, 1), (1, 0), 10e-9, None, "never pays"),  # each receives one; nothing is gained
         ((0, 1), (1, 1), 10e-9, None, "never pays"),
         ((0, 1), (0, 1), 0.0, None, ""),
     ],
@@ -64,7 +64,7 @@ def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") ->
 def test_a_move_pays_when_its_time_is_gained_back(
     before: tuple[int, ...], after: tuple[int, ...], seconds: float, steps: int | None, said: str
 ) -> None:
-    """The rank that receives most sets the time, the gain of a step divides it."""
+    """The rank that receives most determines the time, which is divided by the gain per step."""
     info = placed(before, after)
     assert (info.move_seconds, info.pays_after_steps) == (pytest.approx(seconds), steps)
     assert said in " ".join(notes(info)) and bool(said) == bool(info.tables)
@@ -75,7 +75,7 @@ def test_a_move_pays_when_its_time_is_gained_back(
 
 
 def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
-    """Bytes have no time without a link, and steps no time in another unit."""
+    """Without a link, moving bytes has no time; in another unit, a step has none."""
     builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
     for name in "ab":
         builder.add_table(name)
@@ -87,7 +87,7 @@ def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
 
 
 def test_a_rank_receives_nothing_of_what_it_holds() -> None:
-    """Another option on the same rank: the bytes change memory, and cross no link."""
+    """With another option on the same rank, the bytes change memory but cross no link."""
     builder = InstanceBuilder([[0]], ["p"], [], "busiest_rank")
     builder.add_table("a")
     for name, cost in (("slow", 5), ("fast", 1)):
@@ -100,7 +100,7 @@ def test_a_rank_receives_nothing_of_what_it_holds() -> None:
 
 
 def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:
-    """Eleven bytes where ten are: said, with both objectives."""
+    """Today's plan needs 12 of 10 bytes: the answer says so, with both objectives."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
     for name in "ab":
         builder.add_table(name)
@@ -121,7 +121,7 @@ CLUSTER = {
 
 
 def today(folder: Path) -> Path:
-    """Every table on rank 0, as a CSV."""
+    """A CSV with every table on rank 0."""
     lines = [f"t{i},HBM_ONLY,table_wise,0" for i in range(4)]
     path = folder / "today.csv"
     path.write_text("\n".join(["table,mode,sharding_type,ranks", *lines]) + "\n")
@@ -129,7 +129,7 @@ def today(folder: Path) -> Path:
 
 
 def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
-    """Each is checked, says its objective, and the last is the plan asked about."""
+    """Each step is checked and states its objective; the last is the plan asked about."""
     best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
     info, way = moves(best, today(tmp_path))
     steps = list(way)
@@ -143,7 +143,7 @@ def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
 
 
 def test_moves_need_todays_plan() -> None:
-    """One sentence that names the option."""
+    """Without it, one sentence names the option."""
     best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
     with pytest.raises(BadInput, match="--today"):
         explain(best, "moves")

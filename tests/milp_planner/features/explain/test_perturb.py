@@ -25,7 +25,7 @@ HOT = {
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """Two machines of two ranks, and launches that cost something."""
+    """Two machines of two ranks, on which launches take time."""
     kernel = {"launch_seconds": 1e-5, "dynamicemb_divisor": 10.0}
     return planned(2, 2, TABLE, SKEWED, HOT, kernel=kernel, spread={"hbm": 0.05})
 
@@ -35,7 +35,7 @@ def plan() -> Plan:
              "intra_machine", "inter_machine", "skew"]
 )  # fmt: skip
 def test_a_factor_is_the_number_times_it(plan: Plan, name: str) -> None:
-    """The same costs as from files that hold the changed number, and not those of today."""
+    """Costs equal those from files with the changed number, and differ from the plan's own."""
     factor = 0.75
     hardware, site, tables = (x.to_dict() for x in (plan.profile, plan.cluster, plan.model))
     if name in ("hbm", "host_link"):
@@ -61,15 +61,15 @@ def test_a_factor_is_the_number_times_it(plan: Plan, name: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (  # 0.1 of the rows with p, 0.9 with p / 9: to the power 1.5, p / 27
+        (  # rows have p and p / 9; to the power 1.5 these become p and p / 27
             {"kind": "histogram", "bins": [(0.1, 0.5), (0.9, 0.5)]},
             {"kind": "histogram", "bins": [(0.1, 0.75), (0.9, 0.25)]},
         ),
-        (  # the same rows as an ideal cache takes them
+        (  # the same rows in the order of an ideal cache
             {"kind": "miss_rate", "points": [(0.1, 0.5), (1.0, 0.0)]},
             {"kind": "miss_rate", "points": [(0.1, 0.25), (1.0, 0.0)]},
         ),
-        (  # 1000 times as popular as any other of the million
+        (  # 1000 times as popular as any other of the million rows
             {"kind": "top_ids", "ids": [{"share": 1 / 1001, "id": 3}]},
             {"kind": "top_ids", "ids": [{"share": 0.030653, "id": 3}]},
         ),
@@ -77,7 +77,7 @@ def test_a_factor_is_the_number_times_it(plan: Plan, name: str) -> None:
     ids=["histogram", "miss_rate", "top_ids"],
 )
 def test_skew_changes_every_statistic(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """A factor of 1.5 prices like the file that holds what it makes of the statistics, by hand."""
+    """A factor of 1.5 gives the prices of a file with the changed statistics, computed by hand."""
     curve = {"points": [[0.0, 0.0]], "given_statistics": "hit_ratio", "origin": "made up"}
     plan = planned(1, 1, {**TABLE, "access": before}, caching=curve, hybrid=curve)
     assert "skew" in {p.name for p in parameters(plan, 0.2)}
@@ -90,19 +90,19 @@ def test_skew_changes_every_statistic(before: dict[str, Any], after: dict[str, A
 
 
 def test_nothing_changed_is_the_plans_own_instance(plan: Plan) -> None:
-    """Without factors, and where nothing in the cluster reads host memory alone."""
+    """Without factors, and with one for ddr, which no price of this cluster reads."""
     assert repriced(plan, {}).fingerprint == plan.instance.fingerprint
     assert same_prices(repriced(plan, {"ddr": 0.5}), plan.instance)
 
 
 def test_limits_on_moves_stay(plan: Plan) -> None:
-    """A plan made within them is compared with plans within them."""
+    """A plan made under limits on moves is compared with plans under the same limits."""
     limited = replace(plan, instance=replace(plan.instance, max_moved_tables=1))
     assert repriced(limited, {"hbm": 1.1}).max_moved_tables == 1
 
 
 def test_spreads_are_measured_or_assumed(plan: Plan) -> None:
-    """The profile's own for HBM, the given one elsewhere; every name once."""
+    """HBM has the profile's own spread, other parameters the given one; every name occurs once."""
     found = {p.name: p for p in parameters(plan, 0.3)}
     assert (found["hbm"].spread, found["hbm"].measured) == (0.05, True)
     assert (found["skew"].spread, found["skew"].measured) == (0.3, False)
@@ -113,13 +113,13 @@ def test_spreads_are_measured_or_assumed(plan: Plan) -> None:
 
 @pytest.mark.parametrize("wrong", [0.0, 1.0, -0.2, float("nan")])
 def test_a_spread_is_a_share(plan: Plan, wrong: float) -> None:
-    """Outside of 0 to 1 is one sentence."""
+    """A spread outside 0 to 1 is refused in one sentence."""
     with pytest.raises(BadInput, match="above 0 and below 1"):
         parameters(plan, wrong)
 
 
 def test_foreign_options_are_refused(plan: Plan) -> None:
-    """Prices of an imported plan are not made here, so they cannot be changed here."""
+    """An imported plan's prices were not computed here, so they cannot be changed here."""
     names = tuple(f"their {name}" for name in plan.instance.option_names)
     foreign = replace(plan, instance=replace(plan.instance, option_names=names))
     with pytest.raises(BadInput, match="plan again"):

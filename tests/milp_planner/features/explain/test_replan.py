@@ -33,7 +33,7 @@ LIMITS = Settings(time_limit=60, workers=1)
 @settings(max_examples=4, deadline=None)
 @given(instance=small(max_tables=2), by=st.sampled_from(["tables", "bytes"]))
 def test_every_limit_is_the_optimum_within_it(instance: Instance, by: str) -> None:
-    """Objective and infeasibility at k moves, or b bytes, are those of enumeration."""
+    """Objective and infeasibility at k moves or b bytes are those of enumeration."""
     production = first_of_each(instance)
     assume(production is not None)
     assert production is not None
@@ -51,7 +51,7 @@ def production() -> Plan:
 
 
 def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
-    """Today's plan at limit 0; with every table free, the plan given or a better one."""
+    """Limit 0 gives today's plan; with every table free, the given plan or a better one results."""
     today = tmp_path / "today.csv"
     names = [table.name for table in MODEL.tables]
     lines = [f"{name},HBM_ONLY,,row_wise,all" for name in names]
@@ -65,12 +65,12 @@ def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
 
 
 def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None:
-    """On a cluster with less HBM the curve falls, and each plan keeps within its limit."""
+    """On a cluster with less HBM the curve falls, and each plan keeps to its limit."""
     info, best = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
     values = [s.objective for s in info.steps if s.objective is not None]
     assert values == sorted(values, reverse=True)
     equal = [s.moved_tables for s in info.steps if s.objective == values[-1]]
-    assert len(set(equal)) == 1  # the plan that moves least is kept
+    assert len(set(equal)) == 1  # of equal plans, the one that moves least is kept
     for step in info.steps:
         assert step.moved_tables is None or step.moved_tables <= step.limit
     assert best is not None
@@ -80,8 +80,7 @@ def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None
 
 
 def test_what_moves_is_named(production: Plan) -> None:
-    """In every step the tables whose option or ranks are others than today, also on the
-    terminal."""
+    """Every step names the tables whose option or ranks differ from today, also on the terminal."""
     info, after = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
     assert after is not None
     assert all(len(step.moved) == (step.moved_tables or 0) for step in info.steps)
@@ -92,7 +91,7 @@ def test_what_moves_is_named(production: Plan) -> None:
 
 
 def test_an_unchanged_world_keeps_the_optimum(production: Plan) -> None:
-    """With model and cluster as they were, 0 moves are best already."""
+    """With the same model and cluster, 0 moves are already optimal."""
     info, best = replan(production, [0], quick())
     assert info.now == production.outcome.objective == info.steps[0].objective
     assert best is not None
@@ -100,7 +99,7 @@ def test_an_unchanged_world_keeps_the_optimum(production: Plan) -> None:
 
 
 def test_a_new_table_is_free_to_place(production: Plan) -> None:
-    """It is named, and no table moves for it at limit 0."""
+    """The new table is named, and at limit 0 no other table moves for it."""
     extra = MODEL.tables[0].model_copy(update={"name": "fresh"})
     grown = MODEL.model_copy(update={"tables": (*MODEL.tables, extra)})
     info, best = replan(production, [0], quick(), model=grown)
@@ -112,8 +111,9 @@ def test_a_new_table_is_free_to_place(production: Plan) -> None:
 
 
 def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: Path) -> None:
-    """Today's file without one table: it is named and never moves, and nothing else at limit 0;
-    nor does a table that the better plan lacks, too, which starts where greedy puts it."""
+    """A table missing from today's file is named and never counts as moved, and at limit 0 nothing
+    else moves. The same holds for a table that the better plan lacks, too; it starts where greedy
+    puts it."""
     today = tmp_path / "today.csv"
     fresh, *old = [table.name for table in MODEL.tables]
     lines = [f"{name},HBM_ONLY,,row_wise,all" for name in old]
@@ -132,7 +132,7 @@ def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: P
 
 
 def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:
-    """A placement on ranks that are gone is no placement."""
+    """A placement on ranks that no longer exist is not carried over."""
     wide = plan(MODEL, cluster(2), formulation="greedy", settings=LIMITS)
     assert carried(wide, production.instance) is None or all(
         rank < 2 for t in wide.tables for block in t.ranks for rank in block

@@ -1,4 +1,4 @@
-"""Sensitivity where the flip is known by hand: HYBRID wins when its x_eff passes CACHING's."""
+"""Sensitivity with a turning point known by hand: HYBRID wins once its x_eff exceeds CACHING's."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ FLIP = CACHING / HYBRID - 1
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    """CACHING, by a little."""
+    """The plan with CACHING, which is slightly better."""
     return planned()
 
 
 @pytest.fixture(scope="module")
 def info(plan: Plan) -> SensitivityInfo:
-    """±20% everywhere."""
+    """The answer for ±20% on every parameter."""
     return sensitivity(plan, quick(120), draws=12)
 
 
 def test_only_the_two_curves_matter(plan: Plan, info: SensitivityInfo) -> None:
-    """Bandwidths scale both modes; what no option reads changes no price at all."""
+    """Bandwidths scale both modes alike, and a parameter that no option reads changes no price."""
     assert plan.tables[0].mode == "CACHING"
     found = {one.parameter.name: one for one in info.singles}
     flips = {
@@ -47,7 +47,7 @@ def test_only_the_two_curves_matter(plan: Plan, info: SensitivityInfo) -> None:
 
 
 def test_the_flip_is_found_to_a_sixteenth_of_the_spread(info: SensitivityInfo) -> None:
-    """Between *same at* and *changes at* lies the change that makes both modes equal."""
+    """The change that makes both modes equal lies between *same at* and *changes at*."""
     found = {one.parameter.name: one for one in info.singles}
     up, down = found["hybrid"].higher, found["caching"].lower
     assert up is not None
@@ -75,7 +75,7 @@ def test_regret_is_the_ratio_of_the_bandwidths(plan: Plan, info: SensitivityInfo
 
 
 def test_every_draw_changes_where_the_curves_cross(plan: Plan, info: SensitivityInfo) -> None:
-    """The verdict of a draw follows from two of its factors; the seed fixes the draws."""
+    """Two factors of a draw determine its verdict; the seed determines the draws."""
     assert len(info.draws) == info.asked == 12
     for trial in info.draws:
         crosses = trial.factors["hybrid"] * HYBRID > trial.factors["caching"] * CACHING
@@ -87,7 +87,7 @@ def test_every_draw_changes_where_the_curves_cross(plan: Plan, info: Sensitivity
 
 
 def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
-    """HYBRID where CACHING is better: no change, but a better plan turned up."""
+    """A plan with HYBRID, where CACHING is better: no change, but a better plan is found."""
     best = plan.outcome.placement
     assert best is not None
     hybrids = [i for i, name in enumerate(plan.instance.option_names) if "HYBRID" in name]
@@ -101,7 +101,7 @@ def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
 
 
 def test_no_time_leaves_names_not_verdicts(plan: Plan) -> None:
-    """Stopped before it began, nothing is tried and nothing is claimed."""
+    """If it is stopped before it begins, it tries nothing and claims nothing."""
     budget = Budget(Settings(time_limit=60, workers=1), "cpsat")
     budget.settings.stop.set()
     info = sensitivity(plan, budget, draws=3)

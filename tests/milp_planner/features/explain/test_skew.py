@@ -1,4 +1,4 @@
-"""Skew to a power: against the same shares written out row by row."""
+"""Raising skew to a power, against the same shares written out row by row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ masses = st.lists(st.floats(0, 1), min_size=2, max_size=8).filter(lambda m: sum(
 
 
 def zipf_shares(alpha: float) -> np.ndarray:
-    """Share of each of the rows."""
+    """Each row's share under Zipf's law."""
     weights = np.arange(1, ROWS + 1) ** -alpha
     return weights / weights.sum()
 
@@ -32,7 +32,7 @@ def by_row(access: Access) -> np.ndarray:
 
 
 def curve(alpha: float, first: float) -> dict[str, object]:
-    """Miss rates of an ideal cache over Zipf's law, a share ``first`` of them first accesses."""
+    """Miss rates of an ideal cache under Zipf's law, with a share ``first`` of first accesses."""
     hits = np.cumsum(zipf_shares(alpha))
     points = [(k / ROWS, max(1 - (1 - first) * h, first)) for k, h in enumerate(hits, start=1)]
     return {"kind": "miss_rate", "points": points}
@@ -40,7 +40,7 @@ def curve(alpha: float, first: float) -> dict[str, object]:
 
 @given(alpha=st.floats(0.1, 2.0), power=powers)
 def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) -> None:
-    """As a histogram, as top ids and as a curve, Zipf's law to a power is Zipf's law."""
+    """Zipf's law to a power is Zipf's law, also as a histogram, as top ids and as a curve."""
     shares = zipf_shares(alpha).tolist()
     others = [
         {"kind": "zipf", "alpha": alpha},
@@ -61,7 +61,7 @@ def test_zipf_in_other_words_follows_the_exponent(alpha: float, power: float) ->
 def test_bins_and_top_ids_follow_their_rows(
     counts: list[float], mass: list[float], power: float
 ) -> None:
-    """Row by row (p to the power over the sum of such); the changed statistics are valid ones."""
+    """Each row's share becomes p to the power, normalised; the changed statistics are valid."""
     size = min(len(counts), len(mass))
     whole = np.maximum(np.rint(np.array(counts[:size]) * 10), 1)
     share = np.array(mass[:size]) + 1e-3
@@ -101,7 +101,7 @@ def test_a_curve_stays_a_curve(falls: list[float], at_zero: bool, power: float) 
 
 
 def test_a_larger_power_is_more_skew() -> None:
-    """More lookups on the popular rows, fewer misses; 1 is no change at all."""
+    """Popular rows get more lookups and misses fall; a power of 1 changes nothing."""
     for value in (curve(0.8, 0.1), {"kind": "histogram", "bins": [(0.1, 0.6), (0.9, 0.4)]}):
         access = ACCESS.validate_python(value)
         half = [
@@ -113,7 +113,8 @@ def test_a_larger_power_is_more_skew() -> None:
 
 
 def test_a_measured_busiest_rank_goes_along() -> None:
-    """Its excess over the mean is multiplied, whatever else is known; nothing known is no skew."""
+    """Its excess over the mean is scaled, whatever else is known; without statistics there is no
+    skew."""
     hot = {"measured_skew": {"max_over_mean": 1.5, "ranks": 4}}
     for kind in ({"kind": "unknown"}, {"kind": "top_ids", "ids": [{"share": 0.5}]}):
         found = with_skew(ACCESS.validate_python({**kind, **hot}), ROWS, 1.2)

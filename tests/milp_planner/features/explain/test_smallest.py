@@ -27,7 +27,7 @@ from tests.milp_planner.pricing.build import model as many
 @settings(max_examples=6, deadline=None)
 @given(instance=small(max_tables=3), data=st.data())
 def test_the_least_capacity_is_exact(instance: Instance, data: st.DataObject) -> None:
-    """One byte less misses the target, by enumeration; the least itself reaches it."""
+    """By enumeration, the least capacity reaches the target and one byte less does not."""
     tier = instance.resources[0].name
     target = data.draw(st.one_of(st.none(), st.integers(0, 30)))
     info = least_memory(instance, tier, quick(), target)
@@ -47,14 +47,15 @@ def test_the_least_capacity_is_exact(instance: Instance, data: st.DataObject) ->
 
 
 def test_a_target_needs_more_memory_than_a_plan() -> None:
-    """DDR for any plan (hbm 16): 4; for 12: 12; for 6: 20."""
+    """With hbm 16, DDR of 4 allows a plan, 12 one that costs 12, and 20 one that costs 6."""
     instance = two_modes(hbm=16, ddr=20)
     needed = [least_memory(instance, "ddr", quick(), t).least for t in (None, 12, 6)]
     assert needed == [4, 12, 20]
 
 
 def test_a_coarse_grain_says_what_it_left_open() -> None:
-    """With a grain, the least known to do and the most proved too small lie that far apart."""
+    """The least capacity known to be enough is at most a grain above the largest proved too
+    small."""
     info = least_memory(two_modes(16, 20), "ddr", quick(), 12, grain=5)
     assert info.least is not None
     assert info.too_small is not None
@@ -74,7 +75,7 @@ def test_a_coarse_grain_says_what_it_left_open() -> None:
 def test_what_a_solve_shows(
     status: Status, objective: int | None, bound: int | None, answer: bool | None
 ) -> None:
-    """Against a target of 10: reached, refuted, or open."""
+    """A solve shows that a target of 10 is reached, refuted, or open."""
     assert reaches(status, objective, bound, 10) is answer
 
 
@@ -89,7 +90,7 @@ WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
 def test_the_fewest_machines_by_enumeration(
     hbm: int, ddr: int, rows: list[int], share: float
 ) -> None:
-    """Every number of machines up to the first that reaches the target is judged as it is.
+    """Every number of machines up to the first that reaches the target gets the right verdict.
 
     Machines of one rank; tables of 64 kB to 256 kB, whole, in HBM or in DDR; the target is a share
     of what three machines need.
@@ -110,7 +111,8 @@ def test_the_fewest_machines_by_enumeration(
 
 
 def test_the_fewest_machines() -> None:
-    """One machine is too small for the tables, and every smaller number is refuted."""
+    """One machine is too small for the tables, and every smaller number than the answer is
+    refuted."""
     base = cluster(2, hbm="700MiB", ddr="800MiB")
     info = fewest_machines(MODEL, base, "step_time", quick(120), most=4)
     assert info.proved
@@ -121,7 +123,8 @@ def test_the_fewest_machines() -> None:
 
 
 def test_ranks_that_constraints_name_must_be_there() -> None:
-    """A table bound to the last rank of three machines: fewer are not tried, three suffice."""
+    """With a table bound to the last rank of three machines, fewer are not tried and three are
+    enough."""
     base = cluster(3)
     data = MODEL.to_dict()
     data["tables"][0]["constraints"]["ranks"] = [0, base.num_ranks - 1]

@@ -1,4 +1,4 @@
-"""The staircase against enumeration, and its multipliers against the bound they stand for."""
+"""The staircase against enumeration, and its multipliers against the bound that they imply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXTRAS = (-4, -1, 2, 6)
 @settings(max_examples=6, deadline=None)
 @given(instance=small(), data=st.data())
 def test_every_step_is_the_optimum_at_its_capacity(instance: Instance, data: st.DataObject) -> None:
-    """Objective, bound and infeasibility of every step are those of enumeration there."""
+    """Every step's objective, bound and infeasibility are those of enumeration."""
     tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, tier, EXTRAS, quick())
@@ -41,7 +41,7 @@ def test_every_step_is_the_optimum_at_its_capacity(instance: Instance, data: st.
 
 
 def test_the_headline_staircase_by_hand() -> None:
-    """Two tables of HYBRID 9 (hbm 8, ddr 2) or CACHING 3 (hbm 4, ddr 10): 18, 12 and 6."""
+    """Two tables of HYBRID 9 (hbm 8, ddr 2) or CACHING 3 (hbm 4, ddr 10) cost 18, 12 and 6."""
     instance = two_modes(hbm=12, ddr=12)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, "ddr", (-8, -4, 8), quick())
@@ -52,7 +52,7 @@ def test_the_headline_staircase_by_hand() -> None:
 
 
 def test_the_slope_is_the_price_of_a_byte_everywhere() -> None:
-    """CACHING instead of HYBRID takes 8 bytes more of ddr and costs 6 less; hbm is not short."""
+    """CACHING takes 8 bytes more of ddr than HYBRID and costs 6 less; hbm is not short."""
     instance = two_modes()
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     assert plan.certificate is not None
@@ -61,7 +61,7 @@ def test_the_slope_is_the_price_of_a_byte_everywhere() -> None:
 
 
 def test_equal_ends_need_no_solve_between() -> None:
-    """Where both ends have the same proved objective, the middle was not solved."""
+    """If both ends have the same proved objective, no step between them is solved."""
     instance = two_modes(hbm=100, ddr=100)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, "hbm", range(0, 50, 10), quick())
@@ -70,7 +70,7 @@ def test_equal_ends_need_no_solve_between() -> None:
 
 
 def test_an_unknown_tier_is_named() -> None:
-    """The sentence lists the tiers there are."""
+    """The sentence lists the known tiers."""
     instance = two_modes()
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     with pytest.raises(BadInput, match=r"'hbn'.*hbm"):
@@ -78,7 +78,7 @@ def test_an_unknown_tier_is_named() -> None:
 
 
 def test_what_the_plan_proved_is_not_asked_again() -> None:
-    """An optimal plan's own step is optimal without a solve, with no time at all."""
+    """An optimal plan's own step is optimal without a solve, even with no time left."""
     instance = two_modes()
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     assert outcome.status == Status.OPTIMAL
@@ -87,8 +87,8 @@ def test_what_the_plan_proved_is_not_asked_again() -> None:
 
 
 def test_more_memory_is_never_worse() -> None:
-    """A plan that fits with less is one with more, also where no time is left to search; a better
-    one for what there is now comes with the answer."""
+    """A plan that fits less memory also counts for more, even if no time is left to search; a
+    better plan for the present memory is returned with the answer."""
     instance = two_modes(hbm=100, ddr=12)
     poor = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, poor, "ddr", range(-8, 13, 4), quick())
@@ -102,7 +102,8 @@ def test_more_memory_is_never_worse() -> None:
 
 
 def test_steps_are_shown_with_what_is_certified() -> None:
-    """At less memory than now, what is certified of the plan holds; at more, its multipliers."""
+    """With less memory than now, the plan's certified bound holds; with more, the bound of its
+    multipliers."""
     instance = two_modes(hbm=100, ddr=12)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, "ddr", (-2, 8), quick())
@@ -118,7 +119,7 @@ def test_steps_are_shown_with_what_is_certified() -> None:
 
 
 def test_an_open_step_is_told_as_open() -> None:
-    """Where no time is left the table does not say that nothing better exists."""
+    """If no time is left, the table does not claim that nothing better exists."""
     instance = two_modes(hbm=12, ddr=12)
     plan = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     info, _ = staircase(instance, plan, "ddr", (8,), quick(0.0))
@@ -135,7 +136,7 @@ MODELS = (
 
 @pytest.mark.parametrize(("model", "cluster"), MODELS)
 def test_no_step_is_above_what_plan_finds(model: str, cluster: str) -> None:
-    """Three models that ship: with 10 GB less or more, a fresh search of the same time finds no
+    """Three shipped models: with 10 GB less or more, a fresh search of the same time finds no
     better plan than the step."""
     instance = compile_for(find_model(model), find_cluster(cluster), "step_time").instance
     asked = Settings(time_limit=6, workers=2, polish=False)

@@ -15,7 +15,8 @@ from tests.milp_planner.features.explain.quick import first_of_each, quick, smal
 
 
 def _again(instance: Instance, seed: int) -> Instance:
-    """Costs redrawn, and uses of one resource, as a changed skew may change buffers."""
+    """The instance with new costs, and new uses of one resource, as a changed skew may change
+    buffers."""
     rng = np.random.default_rng(seed)
     use = instance.shard_use.copy()
     use[:, 0] = np.maximum(0, use[:, 0] + rng.integers(-1, 2, len(use)))
@@ -27,7 +28,7 @@ def _again(instance: Instance, seed: int) -> Instance:
 @settings(max_examples=25, deadline=None)
 @given(instance=small(max_tables=2), seed=st.integers(0, 999))
 def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: int) -> None:
-    """Same, changed or unfit, and the regret, are those of enumerating both Instances."""
+    """Verdict (same, changes or unfit) and regret are those of enumerating both Instances."""
     plan = truth(instance).placement
     assume(plan is not None)
     assert plan is not None
@@ -49,7 +50,7 @@ def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: i
 @settings(max_examples=25, deadline=None)
 @given(instance=small(max_tables=2), seed=st.integers(0, 999))
 def test_a_poor_plan_is_not_blamed_on_prices(instance: Instance, seed: int) -> None:
-    """At its own prices any plan is *same* or *open*: what beats it there is no change."""
+    """At its own prices any plan is *same* or *open*: a better plan there is not due to prices."""
     plan = first_of_each(instance)
     assume(plan is not None and value_of(instance, plan) is not None)
     assert plan is not None
@@ -62,7 +63,8 @@ def test_a_poor_plan_is_not_blamed_on_prices(instance: Instance, seed: int) -> N
 
 
 def test_regret_without_a_proof_is_an_interval() -> None:
-    """Kept 12, best known 10, bound 8: between 20% and 50%; no bound, no most."""
+    """Kept 12, best known 10, bound 8: between 20% and 50%; without a bound there is no upper
+    end."""
     assert regret_of(12, 10, 8) == (0.2, 0.5)
     assert regret_of(12, 10, None) == (0.2, None)
     assert regret_of(12, 10, 0) == (0.2, None)
@@ -70,7 +72,7 @@ def test_regret_without_a_proof_is_an_interval() -> None:
 
 
 def test_a_summary_counts_and_takes_the_worst() -> None:
-    """Five trials by hand; one unknown most leaves the largest most unknown."""
+    """Five trials by hand; one unknown upper end makes the largest unknown."""
     trials = [
         judged({}, 10, 10, 10, False), judged({}, 12, 10, 10, True), judged({}, 11, 10, 10, True),
         judged({}, None, 10, 10, False), judged({}, 11, 11, 5, False),

@@ -40,7 +40,7 @@ def _pinned(instance: Instance, table: int, name: str) -> int | None:
 
 
 def _forbids(instance: Instance, table: int, other: Alternative) -> None:
-    """The constraints named leave the option no plan, all the others lifted."""
+    """The named constraints alone leave no plan with this option."""
     option = instance.option_index(table, other.option)
     left = replace(instance, pins=(Pin(table, option),))
     for name in constraints_of(left):
@@ -69,7 +69,7 @@ def test_every_alternative_costs_what_enumeration_says(instance: Instance) -> No
 
 
 def test_no_time_leaves_certified_bounds() -> None:
-    """Without time to re-solve there are bounds all the same, and they hold against enumeration."""
+    """Even without time to re-solve there are bounds, and they hold against enumeration."""
     bounds = []
 
     @settings(max_examples=6, deadline=None)
@@ -95,7 +95,8 @@ def test_no_time_leaves_certified_bounds() -> None:
 
 
 def test_the_budget_that_forbids_is_named() -> None:
-    """CACHING for both needs 20 of DDR where 12 are: with b kept CACHING, a lacks 8 of it."""
+    """CACHING for both tables needs 20 of the 12 bytes of DDR: with b kept at CACHING, a lacks
+    8."""
     instance = two_modes()
     plan = solve(instance, "cpsat", LIMITS)
     info, _ = why(instance, plan, quick(), count=1)
@@ -104,11 +105,11 @@ def test_the_budget_that_forbids_is_named() -> None:
     assert other.option == "CACHING"
     assert [(s.resource, s.short_by) for s in other.lacks] == [("ddr", 8)]
     assert other.beside is None
-    assert other.cost == 12  # the other table gives way
+    assert other.cost == 12  # the other table leaves CACHING
 
 
 def test_what_no_plan_can_have_names_its_conflict() -> None:
-    """With hbm 8 only CACHING twice fits, so HYBRID is forbidden by hbm alone."""
+    """With hbm 8 only CACHING for both fits, so hbm alone forbids HYBRID."""
     instance = two_modes(hbm=8, ddr=20)
     plan = solve(instance, "cpsat", LIMITS)
     info, _ = why(instance, plan, quick(), tables=["a"])
@@ -118,7 +119,7 @@ def test_what_no_plan_can_have_names_its_conflict() -> None:
 
 
 def test_what_fits_nowhere_names_its_tier() -> None:
-    """HYBRID needs 8 of HBM where 7 are: no solve is needed to say so."""
+    """HYBRID needs 8 of the 7 bytes of HBM; no solve is needed to see that."""
     instance = two_modes(hbm=8, ddr=20)
     tight = replace(
         instance, resources=(replace(instance.resources[0], capacity=instance.resources[0].capacity
@@ -142,13 +143,13 @@ def test_unknown_tables_and_empty_plans_are_refused() -> None:
 @settings(max_examples=12, deadline=None)
 @given(instance=small())
 def test_a_swap_is_a_real_plan(instance: Instance) -> None:
-    """A swap's objective is the check's; one option of one shard gets the best place there is."""
+    """A swap's objective is the check's; an option with a single shard gets the best place."""
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     assert best is not None
     for option in range(instance.num_options):
         found = swap(instance, best, option)
-        if found is None:  # too few places, so enumeration must have none either
+        if found is None:  # too few places, so enumeration finds none either
             assert not list(table_placements(instance, option))
             continue
         verdict = check(instance, found.placement)
@@ -167,7 +168,8 @@ def test_a_swap_is_a_real_plan(instance: Instance) -> None:
 @settings(max_examples=60, deadline=None)
 @given(instance=small(), data=st.data())
 def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataObject) -> None:
-    """Objective and shortages of a swap, computed from loads taken apart, are the whole check's."""
+    """A swap's objective and shortages, computed from partial loads, are those of the whole
+    check."""
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     option = data.draw(st.integers(0, instance.num_options - 1))
@@ -187,7 +189,8 @@ def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataOb
 
 
 def test_of_many_tables_the_costliest_are_asked_about() -> None:
-    """Above the limit only those with most time on one rank, the costliest first."""
+    """Above the limit, only the tables with most time on one rank are explained, costliest
+    first."""
     builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 10**6)], "busiest_rank")
     for index in range(MOST + 5):
         builder.add_table(f"t{index}")

@@ -1,4 +1,4 @@
-"""Measured peaks: what they leave outside the embeddings, and what is refused."""
+"""Measured peaks: how much they leave outside the embeddings, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,29 +25,31 @@ def plan() -> Plan:
 
 
 def used(plan: Plan, rank: int) -> int:
-    """What the ledger predicts on a rank."""
+    """The bytes that the ledger predicts on a rank."""
     found = ledger_of(plan)
     assert found is not None
     return found.hbm[rank].used
 
 
 def test_a_peak_as_predicted_gives_back_what_was_stated(plan: Plan) -> None:
-    """Measured = predicted on every rank: the stated reservation, without spread."""
+    """If measured equals predicted on every rank, the stated reservation comes back without
+    spread."""
     fit = fit_memory(Reading(plan, "p", rank, used(plan, rank)) for rank in range(8))
     assert (fit.outside, fit.least, fit.spread) == (STATED, STATED, 0)
     assert fit.yaml == "outside_embeddings:\n  measured_peak: 7168MiB\n"
 
 
 def test_the_largest_is_reserved_in_whole_mebibytes(plan: Plan) -> None:
-    """One byte more on a rank: a MiB more to reserve; the spread is that byte."""
+    """One byte more on a rank adds a MiB to the reservation; the spread is that byte."""
     peaks = [used(plan, 0), used(plan, 1) + 1]
     fit = fit_memory(Reading(plan, "p", rank, peak) for rank, peak in enumerate(peaks))
     assert (fit.outside, fit.spread) == (STATED + MIB, 1)
 
 
 def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan) -> None:
-    """At 4,096 samples the stated 7 GiB, at 1,024 a byte less than 3 · 2²⁰ bytes a sample less: in
-    the model's file, these lines reserve at least what was measured at either batch."""
+    """The stated 7 GiB at 4,096 samples, and 3 GiB (and a few bytes) less at 1,024, give 2²⁰
+    bytes a sample: in the model's file, these lines reserve at least what was measured at either
+    batch."""
     small = milp_planner.plan(
         model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
         plan.cluster, formulation="greedy", time_limit=5,
@@ -73,7 +75,7 @@ def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan) -> None:
 
 
 def test_a_peak_that_falls_with_the_batch_is_constant(plan: Plan) -> None:
-    """The larger one is reserved at both."""
+    """The larger peak is reserved at both batches."""
     small = milp_planner.plan(
         model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
         plan.cluster, formulation="greedy", time_limit=5,
@@ -88,12 +90,12 @@ def test_a_peak_that_falls_with_the_batch_is_constant(plan: Plan) -> None:
     [(8, 2**40, "found rank 8; allowed: ranks 0 to 7"), (0, 1, "less than its embeddings")],
 )
 def test_what_is_refused(plan: Plan, rank: int, peak: int, words: str) -> None:
-    """A rank that is not there, and a peak that the embeddings alone exceed."""
+    """An unknown rank, and a peak that the embeddings alone exceed."""
     with pytest.raises(BadInput, match=words):
         fit_memory([Reading(plan, "p", rank, peak)])
 
 
 def test_no_peak() -> None:
-    """Nothing to fit to."""
+    """There is nothing to fit to."""
     with pytest.raises(BadInput, match="one or more"):
         fit_memory([])

@@ -1,4 +1,4 @@
-"""The advice to an infeasible plan: exact to the byte, in the words of the cluster's file."""
+"""The advice for an infeasible plan: exact to the byte, as a value for the cluster's file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMITS = Settings(time_limit=60, workers=1)
 def test_memory_is_the_least_with_that_usable_part(
     tier: str, usable: int, percent: object, dense: int, own: int, further: int
 ) -> None:
-    """A memory of that size has the usable part asked for; one byte less has not."""
+    """This memory leaves the usable part asked for; one byte less does not."""
     held = {"hbm_percent": percent, "ddr_percent": percent, "dense_parameter_bytes": dense,
             "hbm_bytes": further, "ddr_bytes": further}  # fmt: skip
     model = Model.from_dict(builders.model(builders.table()))
@@ -57,7 +57,7 @@ def test_memory_is_the_least_with_that_usable_part(
 
 
 def test_no_memory_is_enough_when_all_is_reserved() -> None:
-    """A percentage of 100 leaves nothing, however much there is."""
+    """If 100% is reserved, nothing is left, however large the memory."""
     model = Model.from_dict(builders.model(builders.table()))
     cluster = Cluster.from_dict(builders.cluster(reservations={"hbm_percent": 100}))
     assert memory_for("hbm", 1, model, cluster) is None
@@ -65,7 +65,7 @@ def test_no_memory_is_enough_when_all_is_reserved() -> None:
 
 @pytest.mark.parametrize("tier", ["hbm", "ddr"])
 def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
-    """DCNv2 on a small A10: the advice makes a plan, one byte less is proved to have none."""
+    """DCNv2 on a small A10: with the advice there is a plan, with one byte less provably none."""
     model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
     found = plan(model, small, settings=LIMITS)
     assert found.outcome.status == Status.INFEASIBLE
@@ -93,7 +93,7 @@ _MACHINE = {**find_cluster("1xa10").to_dict()["machines"][0], "ddr": 8 * 2**30}
 
 
 def test_the_tables_to_drop_are_enough() -> None:
-    """DCNv2 on a small A10 without the tables named has a plan."""
+    """Without the named tables, DCNv2 has a plan on a small A10."""
     model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
     diagnosis: Any = plan(model, small, settings=LIMITS).outcome.detail["diagnosis"]
     assert diagnosis["drop"]["proved"] and diagnosis["drop"]["tables"]
@@ -106,9 +106,10 @@ def test_the_tables_to_drop_are_enough() -> None:
 
 
 def test_what_the_proof_rests_on() -> None:
-    """A certificate where sums or packing refute; otherwise the solver's word, said so."""
+    """A certificate if sums or packing refute; otherwise the solver's word, which is named as
+    such."""
     builder = InstanceBuilder([[0, 1, 2]], ["step"], [("hbm", "rank", 3)], "total")
-    for name in "abc":  # one of size 2 on each rank, if only they might take the third
+    for name in "abc":  # each rank could hold one, but none may go to the third rank
         builder.add_table(name)
         block = Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))], among=(0, 1))
         builder.add_option("any", [block])
@@ -121,7 +122,7 @@ def test_what_the_proof_rests_on() -> None:
 
 
 def test_memories_of_several_collectives_grow_together() -> None:
-    """With ``largest_collective`` there is one HBM answer, and it is exact."""
+    """With ``largest_collective`` there is a single HBM answer, and it is exact."""
     tables = [
         builders.table(name="p", rows=10_000, dim=64),
         builders.table(name="s", rows=10_000, dim=64, output="sequence", sequence_length=3),

@@ -1,4 +1,4 @@
-"""Plans made again in Python: ``Plan.replan`` and its limits."""
+"""Re-planning in Python: ``Plan.replan`` and its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(**more: int) -> Model:
 
 
 def moved(again: Plan) -> tuple[int, int]:
-    """Tables and bytes."""
+    """The tables and bytes that moved."""
     placement = again.outcome.placement
     assert placement is not None
     tables = moved_tables(again.instance, placement)
@@ -50,7 +50,8 @@ def test_the_same_again(before: Plan) -> None:
 
 @pytest.mark.parametrize("most", [0, 1, Moves(bytes=0), Moves(share=0.3)])
 def test_limits_hold(before: Plan, most: Moves | int) -> None:
-    """Tables, bytes, or a share of these; the plan is verified under that question."""
+    """A limit in tables, in bytes, or as a share of these; the plan verifies as the answer to that
+    question."""
     again = before.replan(model=rows(items=4_000_000), max_moved=most, time_limit=10)
     tables, size = moved(again)
     limit = again.instance.max_moved_bytes
@@ -60,13 +61,13 @@ def test_limits_hold(before: Plan, most: Moves | int) -> None:
 
 
 def test_what_may_not_move_enough_is_refused(before: Plan) -> None:
-    """On one rank less something must move: with no move allowed that is infeasible, proved."""
+    """With a rank less something must move; if no move is allowed, that is proved infeasible."""
     again = before.replan(cluster=cluster(1, hbm="1MiB", ddr="4MiB"), max_moved=0, time_limit=10)
     assert again.status == "infeasible"
 
 
 def test_contradictions(before: Plan) -> None:
-    """Two plans to start from, or limits without one."""
+    """Two plans to start from, or limits without a plan."""
     with pytest.raises(BadInput, match="give only one"):
         plan(MODEL, cluster(), before=before, today=before)
     with pytest.raises(BadInput, match="go with before"):
@@ -77,7 +78,7 @@ def test_contradictions(before: Plan) -> None:
 
 @pytest.fixture(scope="module")
 def uneven() -> Plan:
-    """All whole tables on rank 0, so that moving some pays."""
+    """A plan with all whole tables on rank 0, so that moving some pays."""
     data: dict[str, Any] = MODEL.to_dict()
     limits = {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]}
     for table in data["tables"]:
@@ -88,7 +89,7 @@ def uneven() -> Plan:
 
 
 def freed(uneven: Plan) -> Model:
-    """The same tables, which may now sit on either rank."""
+    """The same model, whose tables may now be on either rank."""
     data: dict[str, Any] = uneven.model.to_dict()
     for table in data["tables"]:
         if table["constraints"].get("ranks"):
@@ -97,7 +98,7 @@ def freed(uneven: Plan) -> Model:
 
 
 def test_a_price_on_moves(uneven: Plan) -> None:
-    """Nothing moves at a high price, what pays at a low one; the sum is the best of all plans."""
+    """At a high price nothing moves, at a low one what pays; the sum is the least of all plans."""
     model = freed(uneven)
     free = plan(model, cluster(), time_limit=10)
     assert free.outcome.objective is not None and uneven.outcome.objective is not None
@@ -117,7 +118,8 @@ def test_a_price_on_moves(uneven: Plan) -> None:
 
 
 def test_a_price_on_moves_in_a_file(uneven: Plan, tmp_path: Path) -> None:
-    """It is read back, verified, and refuted where its figures, price or placement were changed."""
+    """The file is read back and verified, and refuted if its figures, price or placement were
+    changed."""
     again = uneven.replan(model=freed(uneven), move_cost="1ns/GB", time_limit=10)
     path = again.save(tmp_path / "plan.json")
     read = read_plan(path)
@@ -132,7 +134,7 @@ def test_a_price_on_moves_in_a_file(uneven: Plan, tmp_path: Path) -> None:
         path.write_text(json.dumps({**document, "moving": {**document["moving"], **change}}))
         try:
             assert not verify(path).ok
-        except (BadInput, InstanceError):  # of another instance, or at odds with itself
+        except (BadInput, InstanceError):  # it belongs to another instance or contradicts itself
             continue
     path.write_text(json.dumps({**document, "moving": {"picoseconds_a_byte": "x", "outcome": {}}}))
     with pytest.raises(BadInput, match="picoseconds_a_byte"):
@@ -141,13 +143,13 @@ def test_a_price_on_moves_in_a_file(uneven: Plan, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["1", "1ms", "ms/GB", "1ms/0GB", "1ms/parsec", "-1ms/GB", "1/GB"])
 def test_prices_that_are_none(text: str) -> None:
-    """One sentence with what is allowed."""
+    """Invalid prices get one sentence with what is allowed."""
     with pytest.raises(BadInput, match="move cost"):
         parse_price(text)
 
 
 def test_prices() -> None:
-    """Times and sizes in any unit."""
+    """Prices may use any unit of time and size."""
     assert parse_price("1ms/GB") == 1
     assert parse_price("0.5us/MiB") == Fraction(500_000, 2**20)
     assert parse_price("3 s / 2 TB") == Fraction(3, 2)

@@ -11,7 +11,8 @@ bounds = st.lists(st.builds(LowerBound, st.integers(0, 9), st.sampled_from("ab")
 
 
 def test_the_largest_counts_whoever_proved_it() -> None:
-    """Floating point above integers; among equals the one in integers; nothing of nothing."""
+    """A larger floating-point bound counts; of equal bounds, the one in integers; without bounds,
+    none."""
     exact, floating = LowerBound(8, "a", True), LowerBound(9, "b", False)
     assert best_bound([exact, floating], None) == floating
     assert best_bound([exact, floating], 9) == floating
@@ -20,7 +21,8 @@ def test_the_largest_counts_whoever_proved_it() -> None:
 
 
 def test_a_plan_refutes_floating_point_alone() -> None:
-    """A bound above a checked plan is wrong: dropped from a float solver, kept where it is ours."""
+    """A checked plan below a bound refutes it: a floating-point bound is dropped, one in integers
+    is kept."""
     assert best_bound([LowerBound(9, "b", False)], 8) is None
     assert best_bound([LowerBound(7, "a", True), LowerBound(9, "b", False)], 8) == LowerBound(
         7, "a", True
@@ -30,7 +32,7 @@ def test_a_plan_refutes_floating_point_alone() -> None:
 
 @given(bounds, st.integers(0, 9))
 def test_no_valid_bound_is_larger(known: list[LowerBound], objective: int) -> None:
-    """Of bounds at most the objective none is above the one chosen."""
+    """No bound that is at most the objective exceeds the chosen one."""
     valid = [c for c in known if c.bound <= objective]
     found = best_bound(known, objective)
     assert all(found is not None and c.bound <= found.bound for c in valid)

@@ -1,4 +1,4 @@
-"""The same question is answered once; anything else is a miss."""
+"""The plan cache answers the same question once; any other question is a miss."""
 
 from __future__ import annotations
 
@@ -46,18 +46,19 @@ def kept(inputs: tuple[Model, Cluster], tmp_path_factory: pytest.TempPathFactory
 
 
 def solved(inputs: tuple[Model, Cluster], cache: PlanCache, gap: float = 0.5) -> Plan:
-    """The question of these tests."""
+    """The plan for the question of these tests."""
     return plan(*inputs, settings=LIMITS, gap=gap, cache=cache)
 
 
 def entry(folder: Path) -> Path:
-    """The only one there is."""
+    """The folder's only entry."""
     (path,) = folder.iterdir()
     return path
 
 
 def test_the_second_answer_is_the_first(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
-    """Equal to the last byte, told as such, verified; without a cache nothing is kept."""
+    """It equals the first to the last byte, is marked as cached, and verifies; no cache keeps
+    nothing."""
     cache = PlanCache(tmp_path)
     first = solved(inputs, cache)
     assert not cache.answered
@@ -71,7 +72,7 @@ def test_the_second_answer_is_the_first(inputs: tuple[Model, Cluster], tmp_path:
 def test_what_is_not_certified_as_near_is_no_answer(
     inputs: tuple[Model, Cluster], kept: Path
 ) -> None:
-    """An outcome certified to x answers x, not less; its own gap is read off it."""
+    """An outcome certified to a gap x answers any gap from x on; x is computed from the outcome."""
     cache = PlanCache(kept)
     solved(inputs, cache)
     found = plan(*inputs, settings=LIMITS, gap=0.5, cache=kept).outcome
@@ -92,7 +93,7 @@ def test_what_is_not_certified_as_near_is_no_answer(
 def test_a_changed_byte_anywhere_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
-    """Of the entry: one bit turned, or its end cut off, is as if there were none."""
+    """An entry with one bit turned, or its end cut off, counts as absent."""
     compiled = compile_for(*inputs, "step_time")
     path = entry(kept)
     good = path.read_bytes()
@@ -109,7 +110,8 @@ def test_a_changed_byte_anywhere_is_a_miss(
 
 
 def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -> None:
-    """A row more, a byte less memory, another objective, profile, goal, seed or formulation."""
+    """One row more, one byte of memory less, another objective, profile, goal, seed or
+    formulation."""
     model, cluster = inputs
     rows = model.to_dict()
     rows["tables"][0]["rows"] += 1
@@ -138,7 +140,7 @@ def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -
 
 
 def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every number, text and truth value of a document: what holds it, and its key."""
+    """Every number, text and boolean of a document: its container and its key."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in list(items):
         if isinstance(item, (dict, list)):
@@ -148,7 +150,7 @@ def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def other(value: Any) -> Any:
-    """A value nearby of the same type."""
+    """A nearby value of the same type."""
     if isinstance(value, bool):
         return not value
     return value + "x" if isinstance(value, str) else value + 1 if value else 1
@@ -159,10 +161,11 @@ def other(value: Any) -> Any:
 def test_a_changed_field_of_the_inputs_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
-    """Any field of model, cluster or constraints: another question, or none that can be asked."""
+    """Changing any field of model, cluster or constraints is another question, or an invalid
+    one."""
     documents = [copy.deepcopy(each.to_dict()) for each in inputs]
     of = data.draw(st.integers(0, 2))
-    if of == 2:  # a constraint that was not there
+    if of == 2:  # a new constraint
         table = data.draw(st.sampled_from(documents[0]["tables"]))
         table["constraints"] = {
             "sharding_types": [data.draw(st.sampled_from(["table_wise", "row_wise"]))]
@@ -180,7 +183,7 @@ def test_a_changed_field_of_the_inputs_is_a_miss(
 
 
 def changed_field(value: Any) -> Any:
-    """The value of an Instance's field, changed as little as can be."""
+    """The value of an Instance's field, changed as little as possible."""
     if isinstance(value, np.ndarray):
         later = value.copy()
         later.flat[-1] = not later.flat[-1] if value.dtype == np.bool_ else later.flat[-1] + 1
@@ -200,7 +203,7 @@ def changed_field(value: Any) -> Any:
 def test_every_field_of_the_instance_is_part_of_the_question(
     inputs: tuple[Model, Cluster],
 ) -> None:
-    """A change to any array, name, capacity or constraint gives the question another name."""
+    """A change to any array, name, capacity or constraint changes the question's name."""
     compiled, asked = compile_for(*inputs, "step_time"), Settings()
     instance = compiled.instance
     name = question_of(compiled, "auto", asked).name
@@ -215,7 +218,7 @@ def test_every_field_of_the_instance_is_part_of_the_question(
 def test_another_version_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of this project or of a solver, and prices that a user changed."""
+    """Another version of this project or of a solver, and prices that a user changed."""
     asked = Settings(workers=1, polish=False, gap=0.5)
     compiled = compile_for(*inputs, "step_time")
     assert PlanCache(kept).get(question_of(compiled, "auto", asked)) is not None
@@ -231,7 +234,8 @@ def test_another_version_is_a_miss(
 
 
 def test_a_forged_entry_is_refused(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
-    """An outcome that claims more than it proves, under a digest of its own, is verified first."""
+    """Even if the digest is right, an outcome that claims more than it proves fails
+    verification."""
     compiled, asked = compile_for(*inputs, "step_time"), Settings(workers=1, polish=False, gap=0.5)
     true = solved(inputs, PlanCache(tmp_path)).outcome
     entry(tmp_path).unlink()
@@ -241,7 +245,7 @@ def test_a_forged_entry_is_refused(inputs: tuple[Model, Cluster], tmp_path: Path
 
 
 def test_the_folder_stays_small(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
-    """With room for two of three entries, the one not used for longest goes."""
+    """With room for two of three entries, the least recently used one is deleted."""
     compiled = compile_for(*inputs, "step_time")
     asked = [Settings(workers=1, polish=False, gap=0.5, seed=seed) for seed in range(3)]
     outcome = solved(inputs, PlanCache(tmp_path / "other")).outcome
@@ -251,7 +255,7 @@ def test_the_folder_stays_small(inputs: tuple[Model, Cluster], tmp_path: Path) -
         cache.put(question_of(compiled, "auto", asked[seed]), outcome)
         newest = max((tmp_path / "small").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (moment, moment))
-    # used now, so that the other is older
+    # used now, which makes the other one older
     assert cache.get(question_of(compiled, "auto", asked[0])) is not None
     cache.put(question_of(compiled, "auto", asked[2]), outcome)
     there = [cache.get(question_of(compiled, "auto", each)) is not None for each in asked]
@@ -267,7 +271,7 @@ def _put_and_get(folder: Path) -> bool:
 
 
 def test_processes_share_it(tmp_path: Path) -> None:
-    """Three at once: each ends with an answer from the folder, and one entry is left."""
+    """Three processes at once each get an answer from the folder, and one entry is left."""
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         assert pool.map(_put_and_get, [tmp_path] * 3) == [True] * 3
     assert entry(tmp_path).suffix == ".outcome"

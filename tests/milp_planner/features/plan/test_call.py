@@ -22,7 +22,7 @@ def test_an_exact_plan_is_proved_and_checked() -> None:
 
 
 def test_fused_tables_share_their_ratio() -> None:
-    """Two dynamicemb tables of one group are planned as the runtime runs them."""
+    """Two dynamicemb tables of one group get one ratio, as in the runtime."""
     found = plan(MODEL, cluster(hbm="2GiB"), formulation="cpsat", time_limit=30)
     groups: dict[str, set[object]] = {}
     for table in found.tables:
@@ -32,7 +32,7 @@ def test_fused_tables_share_their_ratio() -> None:
 
 
 def test_names_are_checked_before_any_work() -> None:
-    """Unknown formulation and objective name the nearest valid one."""
+    """An unknown formulation or objective is refused with the nearest valid name."""
     with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
         plan(MODEL, cluster(), formulation="cpstat")
     with pytest.raises(BadInput, match="did you mean step_time"):
@@ -40,7 +40,7 @@ def test_names_are_checked_before_any_work() -> None:
 
 
 def test_infeasible_carries_its_diagnosis() -> None:
-    """The outcome proves it and says what lacks; a stopped search asks nothing more."""
+    """The outcome proves it and says what is lacking; a stopped search asks nothing more."""
     tiny = cluster(hbm="64MiB", ddr="64MiB")
     found = plan(MODEL, tiny, formulation="cpsat", time_limit=20)
     assert found.outcome.status == Status.INFEASIBLE and found.tables == ()
@@ -52,7 +52,7 @@ def test_infeasible_carries_its_diagnosis() -> None:
 
 
 def test_public_names_are_lazy_and_complete() -> None:
-    """Everything in __all__ can be reached, anything else is an AttributeError."""
+    """Every name in __all__ can be imported; any other is an AttributeError."""
     assert all(getattr(milp_planner, name) is not None for name in milp_planner.__all__)
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
         _ = milp_planner.plam  # type: ignore[attr-defined]

@@ -1,4 +1,5 @@
-"""The division into sharding groups chosen with the plan, and the claims about the others."""
+"""The division into sharding groups that is chosen with the plan, and the claims about the
+others."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ def tables(**more: Any) -> Model:
 
 
 def place(sync: Any = 1, hbm: str = "80GiB", **two_d: Any) -> Cluster:
-    """2 machines of 2 ranks, a slow network between them."""
+    """2 machines of 2 ranks with a slow network between them."""
     links = {"intra_machine": "400GB/s", "inter_machine": "2GB/s"}
     return cluster(2, 2, hbm=hbm, interconnect=links, two_d={"sync_interval": sync, **two_d})
 
 
 def every_division(given: Model, whole: Cluster) -> dict[tuple[int, str, str], int]:
-    """Optimum of each size, layout and strategy that has one, by brute force."""
+    """By brute force, the optimum of each size, layout and strategy that has one."""
     found = {}
     strategies = ("default", "fully_sharded")
     for size, layout, how in product((1, 2, 4), ("strided", "contiguous"), strategies):
@@ -61,8 +62,8 @@ def every_division(given: Model, whole: Cluster) -> dict[tuple[int, str, str], i
 def test_brute_force_over_all_divisions(
     sync: int, hbm: str, ranks: int | None, formulation: str
 ) -> None:
-    """One group where averaging is dear, a group a rank where it is rare, a group a machine where
-    that does not fit, and no plan: the best of all divisions, proved for each."""
+    """One group if averaging is expensive, a group per rank if it is rare, a group per machine if
+    that does not fit, or no plan: each is proved the best of all divisions."""
     given, whole = tables(), place(sync, hbm)
     truth = every_division(given, whole)
     found = plan(given, whole, formulation=formulation, settings=QUICK)
@@ -80,7 +81,7 @@ def test_brute_force_over_all_divisions(
 
 
 def test_every_division_is_there_once() -> None:
-    """One group, then layouts that differ; on one machine they do not."""
+    """One group, then all sizes and layouts; on one machine layouts do not differ."""
     sizes = [(g.num_ranks, g.two_d.layout, g.two_d.strategy) for g in groups_of(place()) if g.two_d]
     assert [s for s, _, _ in sizes] == [4, 2, 2, 2, 2, 1, 1]
     assert len({*sizes}) == 7
@@ -92,12 +93,14 @@ def test_every_division_is_there_once() -> None:
 
 @pytest.fixture(scope="module")
 def chosen() -> Plan:
-    """Two contiguous groups, the best of seven divisions; rows of all tables fit no rank."""
+    """Two contiguous groups, the best of seven divisions; no rank has room for the rows of all
+    tables."""
     return plan(tables(), place(100, "300KiB"), formulation="cpsat", settings=QUICK)
 
 
 def test_the_table(chosen: Plan) -> None:
-    """A row for each, bytes of all groups, one chosen; the page and the terminal show the same."""
+    """It has one row per division with the bytes of all groups, one of them chosen; page and
+    terminal agree."""
     info = divisions_of(chosen)
     assert info is not None
     assert [row.chosen for row in info.rows].count(True) == 1
@@ -113,7 +116,7 @@ def test_the_table(chosen: Plan) -> None:
 
 
 def _entries(found: Plan) -> list[tuple[int, int]]:
-    """Shard entries of the placed options with how many shards lie there: rows divide evenly."""
+    """The placed options' shard entries, each with its number of shards; rows divide evenly."""
     options = found.outcome.placement.options if found.outcome.placement else []
     instance, counts = found.instance, []
     for table, option in zip(found.tables, options, strict=True):
@@ -125,7 +128,7 @@ def _entries(found: Plan) -> list[tuple[int, int]]:
 
 
 def test_a_file_of_it(chosen: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Read back and verified; the checker says the same with the standard library alone."""
+    """The file is read back and verified; the checker agrees with the standard library alone."""
     path = chosen.save(tmp_path / "plan.json")
     again = read_plan(path)
     assert again.divisions is not None
@@ -137,7 +140,7 @@ def test_a_file_of_it(chosen: Plan, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def forged(chosen: Plan, path: Path, change: Any) -> tuple[int, list[str]]:
-    """Exit code of the checker on a changed file, and what verify refutes of divisions."""
+    """The checker's exit code for a changed file, and what verify refutes about it."""
     document = json.loads(chosen.save(path).read_text())
     change(document["divisions"]["others"])
     path.write_text(json.dumps(document))
@@ -146,7 +149,7 @@ def forged(chosen: Plan, path: Path, change: Any) -> tuple[int, list[str]]:
 
 
 def test_a_bound_that_no_certificate_proves(chosen: Plan, tmp_path: Path) -> None:
-    """Raised with its certificate's target: both refuse it."""
+    """Raised with its certificate's target, it is refused by both."""
 
     def raise_it(others: list[dict[str, Any]]) -> None:
         for outcome in (each["outcome"] for each in others if each["outcome"]["bound"]):
@@ -164,14 +167,14 @@ def test_a_bound_that_no_certificate_proves(chosen: Plan, tmp_path: Path) -> Non
 
 
 def test_a_division_left_out(chosen: Plan, tmp_path: Path) -> None:
-    """The checker knows no clusters; verify counts."""
+    """The checker knows no clusters and accepts the file; verify misses the division."""
     code, refuted = forged(chosen, tmp_path / "p.json", lambda others: others.pop())
     assert code == 0
     assert refuted == ["some divisions asked for are missing"]
 
 
 def test_another_instance(chosen: Plan, tmp_path: Path) -> None:
-    """An easier question under a division's name is not what model and cluster give."""
+    """An easier instance under a division's name is not the one that model and cluster give."""
 
     def swap(others: list[dict[str, Any]]) -> None:
         others[0].update({key: others[-1][key] for key in ("instance", "outcome")})
@@ -181,7 +184,7 @@ def test_another_instance(chosen: Plan, tmp_path: Path) -> None:
 
 
 def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
-    """A plan of one group with the best division among its others is refuted by both."""
+    """Both refute a plan of one group if another division in its file has a better plan."""
     worse = plan(tables(), place(100, "300KiB", sharding_group_size=4), formulation="cpsat")
     assert chosen.divisions is not None
     path = tmp_path / "p.json"
@@ -195,7 +198,8 @@ def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
-    """Adam: only one group is left, the sentence is told, and verify refuses others again."""
+    """With Adam only one group can be priced; the rows say why, and verify refuses the others
+    again."""
     found = plan(tables(optimizer="adam"), place(), formulation="cpsat", settings=QUICK)
     info = divisions_of(found)
     assert found.cluster.replicas == 1
@@ -213,19 +217,19 @@ def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(asked: dict[str, Any], why: str) -> None:
-    """What needs one Instance, in a sentence."""
+    """Arguments that need a single Instance are refused in a sentence."""
     with pytest.raises(BadInput, match=why):
         plan(tables(), place(), **asked)
 
 
 def test_nothing_can_be_priced() -> None:
-    """The sentence of the first division."""
+    """The error is that of the first division."""
     with pytest.raises(BadInput, match="whose state DMPCollection cannot average"):
         plan(tables(optimizer="adam"), place(sharding_group_size=2))
 
 
 def test_a_division_left_open_is_told(chosen: Plan) -> None:
-    """Where another one is certified from below the plan's cost on, or not at all."""
+    """The note says if another division's certified bound is below the plan's cost, or missing."""
     best, told = chosen.outcome.objective, chosen.divisions
     assert best is not None and told is not None
     assert not chosen.outcome.note

@@ -1,4 +1,4 @@
-"""Goals after the objective in words: what is reached, what is least, what was given up."""
+"""The words for goals after the objective: what is reached, what is least, what was given up."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ GOALS = (
 
 
 def test_every_goal_says_whether_it_could_be_less() -> None:
-    """Least where the bound is met, open with or without a bound, even enough; nothing of 0."""
+    """Least if the bound is met, open with or without a bound, even enough; goals at 0 are not
+    shown."""
     assert goals_told(GOALS, "ps") == [
         "fullest rank 49.5% (even enough)", "32 shards (open, at least 25)",
         "total 294.7 ms (least)", "3 tables moved (open)",
@@ -32,7 +33,8 @@ def test_every_goal_says_whether_it_could_be_less() -> None:
 
 
 def test_what_was_given_up_is_told_beside_the_best_plan() -> None:
-    """One in a hundred thousand of a best plan that is proved, or only found."""
+    """A hundred-thousandth of the best plan's cost is given up; that plan is proved, or only
+    found."""
     assert given_up(100_001, None, True, "ps") == []
     assert given_up(100_001, 100_000, True, "") == ["the best plan costs 100,000 (proved)"]
     assert given_up(100_001, 100_000, False, "") == [
@@ -41,8 +43,9 @@ def test_what_was_given_up_is_told_beside_the_best_plan() -> None:
 
 
 def test_a_plan_that_gave_something_up_is_optimal_but_for_that() -> None:
-    """The strip and the page say so, in the colour of optimal, with the gap and what the best plan
-    costs; not that the search was exhausted. Of a best plan that is only found nothing is said."""
+    """If the best plan is proved, strip and page call this one optimal but for what it gave up, in
+    the colour of optimal, with the gap and the best plan's cost; they do not say that the search
+    was exhausted. If the best plan is only found, they say nothing of the kind."""
     outcome = found(
         example(), "cpsat", placement(), StoppedBy.EXHAUSTED, 27, BoundSource("cpsat", True)
     )

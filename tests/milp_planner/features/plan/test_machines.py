@@ -1,4 +1,4 @@
-"""How many machines would be enough where nothing fits, against enumeration."""
+"""How many machines would be enough if nothing fits, against enumeration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.milp_planner.features.explain.quick import truth
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.pricing.build import cluster, model
 
-#: So small a batch that what is exchanged fits beside the tables.
+#: A batch so small that the exchange's buffers fit beside the tables.
 SMALL: dict[str, Any] = {"mode": "inference", "batch_per_rank": 1}
 LIMITS = Settings(time_limit=20, workers=1)
 WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
@@ -34,8 +34,8 @@ WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}
     rows=st.lists(st.integers(1, 5), min_size=2, max_size=3),
 )  # fmt: skip
 def test_the_number_is_the_least_with_a_plan(hbm: int, ddr: int, rows: list[int]) -> None:
-    """Machines of one rank; tables of 64 kB to 320 kB, whole, in HBM or in DDR. Three machines do
-    whatever any number does."""
+    """Machines of one rank; tables of 64 kB to 320 kB, whole, in HBM or in DDR. If three machines
+    are not enough, no number is."""
     read = model(*({"rows": 250 * n, "constraints": WHOLE} for n in rows), **SMALL)
     site = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB", interconnect=None)
     linked = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB")
@@ -53,8 +53,8 @@ def test_the_number_is_the_least_with_a_plan(hbm: int, ddr: int, rows: list[int]
 
 
 def test_plan_says_how_many_machines_would_do() -> None:
-    """Five tables, each of which fills a rank: five machines of one rank have a plan, four have
-    none, and the sentence says so."""
+    """Five tables fill a rank each: five machines of one rank have a plan, four have none, and the
+    sentence says so."""
     read = model(*[{"rows": 1000, "constraints": WHOLE}] * 5, **SMALL)
     site = cluster(1, 1, hbm="300kB", ddr="0B")
     none = plan(read, site, formulation="cpsat", settings=LIMITS)
@@ -69,7 +69,7 @@ def test_plan_says_how_many_machines_would_do() -> None:
 
 
 def test_machines_of_several_kinds_have_no_kind() -> None:
-    """Nothing is asked about more of them."""
+    """If machines differ, no number of them is tried."""
     data = cluster(2, 1, hbm="300kB", ddr="0B").to_dict()
     data["machines"][1]["ddr"] = 2048
     read = model(*[{"rows": 1000, "constraints": WHOLE}] * 5, **SMALL)

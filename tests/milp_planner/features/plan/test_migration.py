@@ -13,7 +13,7 @@ from milp_planner.features.plan.migration import migration
 
 
 def pieces(capacity: int, sizes: list[int]) -> Instance:
-    """Tables of one shard each on two ranks; the cost is the size."""
+    """Tables of one shard each on two ranks; a shard costs its size."""
     builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", capacity)], "busiest_rank")
     for index, size in enumerate(sizes):
         shard = Shard(use={"hbm": size}, cost=(size,), move_bytes=size)
@@ -29,7 +29,7 @@ def on(ranks: list[int], instance: Instance) -> Placement:
 
 
 def test_the_first_move_brings_most() -> None:
-    """The largest table goes first; every step says what the plan then costs."""
+    """The largest table moves first; every step states the plan's cost after it."""
     instance = pieces(100, [2, 9, 4])
     found, placements = migration(instance, on([0, 0, 0], instance), on([1, 1, 0], instance))
     assert [move.tables for move in found.moves] == [("t1",), ("t0",)]
@@ -39,7 +39,7 @@ def test_the_first_move_brings_most() -> None:
 
 
 def test_a_table_on_its_way_counts_twice() -> None:
-    """Two tables that fill a rank each cannot change places; with room for one more they can."""
+    """Two tables that fill a rank each cannot swap places; with room for one more they can."""
     for capacity, stuck in ((6, ("t0", "t1")), (12, ())):
         instance = pieces(capacity, [6, 6])
         found, _ = migration(instance, on([0, 1], instance), on([1, 0], instance))
@@ -49,7 +49,7 @@ def test_a_table_on_its_way_counts_twice() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_capacity_is_exceeded_on_the_way(data: st.DataObject) -> None:
-    """Before, during (old and new at once) and after each step everything fits."""
+    """Everything fits before, during (old and new place at once) and after each step."""
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
     ranks = st.lists(st.integers(0, 1), min_size=len(sizes), max_size=len(sizes))
     before, after = data.draw(ranks), data.draw(ranks)
@@ -60,7 +60,7 @@ def test_no_capacity_is_exceeded_on_the_way(data: st.DataObject) -> None:
     ends = on(before, instance), on(after, instance)
     found, placements = migration(instance, *ends)
     with patch("milp_planner.features.plan.migration.CHECKED", 0.3):
-        assert migration(instance, *ends)[0] == found  # the sums agree with the check
+        assert migration(instance, *ends)[0] == found  # the search's own sums agree with the check
     now = list(before)
     for move, placement in zip(found.moves, placements, strict=True):
         (table,) = (int(name[1:]) for name in move.tables)

@@ -24,7 +24,8 @@ def test_of_one_memory_the_fullest_resource_is_shown() -> None:
 
 
 def test_the_busiest_ranks_include_who_sets_a_barrier() -> None:
-    """One rank asked for: the busiest, and beside it one for each barrier that it does not set."""
+    """Besides the busiest rank, there is one for each barrier that the busiest rank does not
+    set."""
     info = ranks_of(example(), placement())
     rows = list(info.rows)
     rows[1] = replace(rows[1], critical=(False, True))
@@ -34,7 +35,7 @@ def test_the_busiest_ranks_include_who_sets_a_barrier() -> None:
 
 
 def test_figures_stand_right_of_the_bars() -> None:
-    """Long amounts take their room from the bars, not from the limit's line."""
+    """Room for long amounts is taken from the bars and not from the limit's line."""
     tier = TierMemory("ddr", "machine", ("CACHING",), ((5294 * 2**30 // 10,),), (543 * 2**30,))
     svg = memory_svg(MemoryInfo((tier,), ((0,),)), tier, "ps").render()
     limit = re.search(r'<polyline points="([\d.]+),[^"]+" class="limit"', svg)
@@ -44,5 +45,5 @@ def test_figures_stand_right_of_the_bars() -> None:
 
 
 def test_every_entry_of_the_embeddings_has_a_colour() -> None:
-    """None of what shards or the exchange hold is drawn as being outside the embeddings."""
+    """No entry of shards or the exchange is drawn as being outside the embeddings."""
     assert {entry.name for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} <= set(KINDS)

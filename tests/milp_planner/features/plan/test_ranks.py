@@ -14,14 +14,14 @@ from tests.milp_planner.features.example import example, placement
 
 
 def drawn(renderable: object, width: int = 100) -> str:
-    """What a terminal of so many columns shows."""
+    """The text on a terminal with so many columns."""
     console = Console(width=width, file=io.StringIO(), highlight=False)
     console.print(renderable)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_every_rank_by_hand() -> None:
-    """Rank 2 carries b beside its share of a and is critical in the first phase only."""
+    """Rank 2 carries b beside its share of a and is critical only in the first phase."""
     info = ranks_of(example(), placement())
     assert [row.cost for row in info.rows] == [7, 7, 28, 7]
     two = info.rows[2]
@@ -32,7 +32,7 @@ def test_every_rank_by_hand() -> None:
 
 
 def test_machines_have_their_own_resources_and_their_fullest_rank() -> None:
-    """DDR adds up over a machine's ranks; HBM shows the fullest rank."""
+    """DDR is summed over a machine's ranks; HBM is that of the fullest rank."""
     first, second = ranks_of(example(), placement()).machines
     assert first.usage == (Usage("ddr", 10, 50),) and second.usage == (Usage("ddr", 10, 60),)
     assert first.fullest == (Usage("hbm", 10, 100),) and second.fullest == (Usage("hbm", 80, 100),)
@@ -40,7 +40,7 @@ def test_machines_have_their_own_resources_and_their_fullest_rank() -> None:
 
 
 def test_barriers_add_up_to_step_time() -> None:
-    """The slowest rank of each phase is what the objective sums."""
+    """The times of each phase's slowest rank sum to the objective."""
     info = ranks_of(example(), placement())
     assert sum(info.barriers) == check(example(), placement()).objectives["step_time"]
 
@@ -76,7 +76,7 @@ def test_sixty_four_ranks_fit_unfolded() -> None:
 
 
 def test_more_ranks_fold_to_machines() -> None:
-    """Above 64 ranks a row stands for a machine, above 40 machines the rest is counted."""
+    """Above 64 ranks there is a row per machine; above 40 machines the rest is counted."""
     text, everything = _wide(512)
     assert "512 ranks folded" in text and "… and 24 less busy machines" in text
     assert max(len(line) for line in text.splitlines()) <= 100

@@ -1,4 +1,4 @@
-"""Changes of the model where nothing fits: every reported one works when it is made."""
+"""Changes of the model if nothing fits: every reported one works when it is made."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ROWS: dict[str, Any] = {
     "constraints": {"sharding_types": "row_wise"},
 }  # fmt: skip
 LIMITS = Settings(time_limit=20, workers=1)
-#: 5,120 ids a rank: the hot rank returns 40,960 rows of 256 bytes (10 MiB), 35 MiB at the stock
+#: 5,120 ids per rank: the hot rank returns 40,960 rows of 256 bytes (10 MiB), 35 MiB at the stock
 #: codec's peak of 3.5; the low-memory codec needs 25, columns on eight ranks 4.4 (and of ids 1.2).
 FP16: dict[str, Any] = {"exchange_dtype": "fp16"}
 
 
 def remedies(read: Model, site: Cluster) -> tuple[Remedy, ...]:
-    """Of a plan that is infeasible; each is what a plan of the changed model says."""
+    """The remedies of an infeasible plan; each says whether the changed model has a plan."""
     found = plan(read, site, settings=LIMITS)
     assert found.outcome.status.value == "infeasible"
     info = shortage_of(found.outcome.detail)
@@ -46,7 +46,7 @@ def _changed(read: Model, remedy: Remedy) -> Model:
 
 
 def test_every_remedy_of_a_burst() -> None:
-    """Columns, a codec that needs no copy, and distinct ids each do where one table bursts."""
+    """If one table bursts, column-wise, a codec without a copy, and distinct ids each help."""
     assert remedies(model(ROWS, **FP16), cluster(hbm="34MiB", ddr="0B")) == (
         Remedy("sharding", "column_wise", True, ("t0",)),
         Remedy("codec", "low_memory", True),
@@ -55,19 +55,19 @@ def test_every_remedy_of_a_burst() -> None:
 
 
 def test_as_many_tables_as_it_takes() -> None:
-    """Two bursting tables: one by columns is not enough, two are; the codec is not."""
+    """Two bursting tables: one column-wise is not enough, two are; the codec is not."""
     found = remedies(model(ROWS, ROWS, **FP16), cluster(hbm="24MiB", ddr="0B"))
     assert found[0] == Remedy("sharding", "column_wise", True, ("t0", "t1"))
     assert found[1] == Remedy("codec", "low_memory", False)
 
 
 def test_nothing_is_tried_that_changes_nothing() -> None:
-    """Pooled rows in fp32, by columns already if wished: no change could help."""
+    """Pooled fp32 rows that may already be column-wise: no change could help."""
     assert remedies(model({"rows": 10_000_000}), cluster(hbm="20MiB", ddr="0B")) == ()
 
 
 def test_dynamicemb_tables_are_not_cut_by_columns() -> None:
-    """They are row-wise; the codec alone is asked about."""
+    """They are row-wise, so only codec and dedup are tried."""
     table = {**ROWS, "kind": "dynamicemb", "constraints": {}}
     kinds = [each.kind for each in remedies(model(table, **FP16), cluster(hbm="12MiB", ddr="0B"))]
     assert kinds == ["codec", "dedup"]

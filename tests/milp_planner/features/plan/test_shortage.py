@@ -1,4 +1,4 @@
-"""Why nothing fits: figures from a diagnosis, words on a terminal."""
+"""Why nothing fits: figures from a diagnosis, and the words on a terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.milp_planner.features.plan.test_ranks import drawn
 
 
 def test_figures_by_hand() -> None:
-    """b needs 70 of HBM on some rank, 80 with a's share; here are 65; dropping b is enough."""
+    """b needs 70 of HBM on some rank, 80 beside a's share, and has 65; dropping b is enough."""
     instance = example(hbm=65)
     settings = Settings(time_limit=10)
     outcome = with_diagnosis(instance, solve(instance, "cpsat", settings), settings)
     info = shortage_of(outcome.detail)
     assert info is not None
     hbm = next(tier for tier in info.tiers if tier.resource == "hbm")
-    # a table-wise (60) elsewhere leaves b's 70 alone on its rank
+    # with a table-wise (60) on another rank, b's 70 are alone on theirs
     assert hbm == TierShortage("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True, at_least=70)
     ddr = next(tier for tier in info.tiers if tier.resource == "ddr")
     assert not ddr.helps and ddr.needed is None
@@ -57,7 +57,7 @@ def test_what_is_unknown_is_not_claimed() -> None:
 
 
 def test_what_to_write_into_the_file() -> None:
-    """The memory to the byte, reservations included; what is known from below is said too."""
+    """The memory to the byte with reservations, and the bound below which no plan exists."""
     known = {"least": 3 * 2**30, "bound": 2 * 2**30, "impossible": False, "proved": False}
     entry = {"resource": "hbm", "scope": "rank", "capacity": [2**30], "short_by": 2**31, **known}
     drop = {"tables": None, "bound": 1, "impossible": False, "proved": False}
@@ -77,7 +77,7 @@ def test_what_to_write_into_the_file() -> None:
 
 
 def test_a_feasible_outcome_has_none() -> None:
-    """No diagnosis where there is a plan."""
+    """If there is a plan, there is no diagnosis."""
     settings = Settings(time_limit=10)
     outcome = with_diagnosis(example(), solve(example(), "cpsat", settings), settings)
     assert shortage_of(outcome.detail) is None

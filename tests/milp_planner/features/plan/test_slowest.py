@@ -29,7 +29,8 @@ CLUSTER = {
 
 
 def test_bytes_by_hand() -> None:
-    """256 samples: 3 ids of 8 bytes a table in, dim values of 4 bytes out; the first is slowest."""
+    """256 samples: 3 ids of 8 bytes per table in, dim values of 4 bytes out; the first rank is
+    slowest."""
     info = slowest_of(plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5))
     assert [(r.rank, r.incoming, r.outgoing) for r in info.rows] == [
         (0, 2 * 256 * 3 * 8, 256 * (64 + 16) * 4), (1, 256 * 3 * 8, 256 * 32 * 4)
@@ -42,7 +43,7 @@ def test_bytes_by_hand() -> None:
 
 
 def test_imbalance_by_hand() -> None:
-    """Shares of 3/4 and 1/4; all alike; all on one."""
+    """Shares of 3/4 and 1/4, equal shares, and everything on one rank."""
     found = imbalance_of(np.asarray([3, 1]))
     assert (found.variation, found.distance, found.chi) == (0.25, 0.5, 0.25)
     assert found.kl == pytest.approx(1 - (2 - 0.75 * np.log2(3)))
@@ -52,7 +53,7 @@ def test_imbalance_by_hand() -> None:
 
 
 def test_megabytes_are_those_that_torchrec_printed(shared_data: Path) -> None:
-    """Rank 28 of its published plan is the slowest, at 840.93 MB in and 15,279.23 out."""
+    """Rank 28 of TorchRec's published plan is the slowest, with 840.93 MB in and 15,279.23 out."""
     folder = shared_data / "torchrec-production"
     compiled, today = compile_today(
         folder / "sharding_stats_example.txt.gz", folder / "model.yaml", folder / "cluster.yaml",

@@ -13,7 +13,8 @@ from tests.milp_planner.features.small import MODEL, cluster
 
 
 def test_every_table_by_hand() -> None:
-    """Use adds up over shards, most is one rank's, cost is the slowest rank's."""
+    """Use is summed over shards, its maximum is on one rank, and the cost is that of the slowest
+    rank."""
     a, b, c = tables_of(example(), placement()).rows
     assert a.used == {"hbm": 40, "ddr": 20, "pool": 0} and a.most["hbm"] == 10 and a.cost == 7
     assert b.used["hbm"] == 70 and b.ranks == ((2,),) and b.cost == 21
@@ -30,7 +31,7 @@ def test_two_shards_on_one_rank_add_up() -> None:
 
 
 def test_drawing_folds_long_lists_to_the_costliest() -> None:
-    """Of 60 tables the 40 costliest are shown, in their order, and the rest is counted."""
+    """Of 60 tables the 40 costliest are shown in their order; the rest is counted."""
     builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 10**6)])
     for i in range(60):
         builder.add_table(f"table_{i}_with_a_name_far_longer_than_its_column")
@@ -57,12 +58,12 @@ def test_drawing_folds_long_lists_to_the_costliest() -> None:
     ],
 )  # fmt: skip
 def test_facets(option: str, facets: Facets | None) -> None:
-    """Names of priced options come apart; names of other origin stay whole."""
+    """Names of priced options are taken apart; other names stay whole."""
     assert facets_of(option) == facets
 
 
 def test_every_priced_name_comes_apart() -> None:
-    """All option names that pricing enumerates are understood, and put together again."""
+    """Every option name that pricing enumerates is taken apart and put together again."""
     from milp_planner.pricing import price
 
     options = price(MODEL, cluster(machines=2))
@@ -74,7 +75,7 @@ def test_every_priced_name_comes_apart() -> None:
 
 
 def test_large_plans_still_fit() -> None:
-    """Long names, two tiers and all parts: within 100 columns."""
+    """Long names, two tiers and all parts fit 100 columns."""
     builder = InstanceBuilder(
         [range(8)], ["p"], [("hbm", "rank", 2**40), ("ddr", "machine", 2**50)]
     )

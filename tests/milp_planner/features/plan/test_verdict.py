@@ -26,7 +26,8 @@ def test_tightest_places_by_hand() -> None:
 
 
 def test_a_plan_beside_the_one_of_today() -> None:
-    """What today's plan costs and what moves from there; nothing is said where none is known."""
+    """It shows what today's plan costs and what moves; without today's plan it says nothing of
+    it."""
     plan, bare = placement(), example()
     current = tuple(
         Current(t, int(option), tuple(map(tuple, plan.to_lists(t))))
@@ -40,7 +41,7 @@ def test_a_plan_beside_the_one_of_today() -> None:
 
 
 def test_restrictions_come_first() -> None:
-    """A limit on moves stands above the status; a long list of tables is cut there only."""
+    """A limit on moves stands above the status; a long list of tables is shortened only there."""
     bare = example()
     outcome = found(bare, "cpsat", placement(), StoppedBy.TIME_LIMIT)
     current = as_current(placement())
@@ -54,7 +55,7 @@ def test_restrictions_come_first() -> None:
 
 
 def test_a_proved_plan_says_who_proved_it() -> None:
-    """Proved speaks of the bound, with its method and arithmetic."""
+    """*Proved* describes the bound, with its method and arithmetic."""
     outcome = found(
         example(), "cpsat", placement(), StoppedBy.PROOF, 28, BoundSource("cpsat", True)
     )
@@ -65,7 +66,7 @@ def test_a_proved_plan_says_who_proved_it() -> None:
 
 
 def test_a_float_bound_is_called_float() -> None:
-    """A bound from floating-point arithmetic is never passed off as exact."""
+    """A floating-point bound never passes for an exact one."""
     outcome = found(
         example(), "mip", placement(), StoppedBy.TIME_LIMIT, 20, BoundSource("highs", False)
     )
@@ -75,7 +76,8 @@ def test_a_float_bound_is_called_float() -> None:
 
 
 def test_certified_speaks_of_the_certified_bound() -> None:
-    """The certified bound stands first, with its gap; where it meets the plan, it alone."""
+    """The certified bound comes first, with its gap; if it equals the plan's cost, it stands
+    alone."""
     outcome = found(
         example(), "cpsat", placement(), StoppedBy.PROOF, 28, BoundSource("cpsat", True)
     ).with_(certified_bound=14)
@@ -100,7 +102,7 @@ def test_certified_speaks_of_the_certified_bound() -> None:
     ],
 )
 def test_without_a_plan_nothing_is_invented(outcome: object, words: list[str]) -> None:
-    """No plan: no objective, no tightest place, and the reason in words."""
+    """Without a plan there is no objective and no tightest place, but the reason in words."""
     info = verdict_of(example(), outcome)  # type: ignore[arg-type]
     assert info.objective is None and info.gap is None and info.tightest == ()
     text = drawn(draw_verdict(info))

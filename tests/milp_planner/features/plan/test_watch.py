@@ -1,4 +1,4 @@
-"""What a caller learns while a plan is made, and how it ends the search."""
+"""What a caller learns while a plan is made, and how the caller ends the search."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def inputs() -> tuple[Model, Cluster]:
 
 
 def test_plans_are_checked_and_the_gap_ends_it(inputs: tuple[Model, Cluster]) -> None:
-    """Every plan told has passed the check, costs less than those before or has a better bound, and
-    comes in the caller's own thread; the search ends at the gap."""
+    """Every reported plan passed the check and costs no more than the one before; reports come in
+    the caller's own thread, and the search ends at the gap."""
     seen: list[tuple[Plan, int | None]] = []
     threads = set()
 
@@ -46,7 +46,8 @@ def test_plans_are_checked_and_the_gap_ends_it(inputs: tuple[Model, Cluster]) ->
 
 @pytest.mark.parametrize("how", ["False", "KeyboardInterrupt"])
 def test_a_caller_ends_it_and_keeps_the_plan(inputs: tuple[Model, Cluster], how: str) -> None:
-    """False and KeyboardInterrupt are Ctrl-C: it is told nothing more, the settings serve again."""
+    """False and KeyboardInterrupt act like Ctrl-C: no more reports come, and the settings can be
+    used again."""
     seen: list[Plan] = []
 
     def told(found: Plan, bound: int | None) -> bool:
@@ -63,7 +64,7 @@ def test_a_caller_ends_it_and_keeps_the_plan(inputs: tuple[Model, Cluster], how:
 
 
 def test_its_errors_are_raised(inputs: tuple[Model, Cluster]) -> None:
-    """Also where plan() is called outside the main thread; the solve does not go on without it."""
+    """The callback's error reaches the caller, also outside the main thread, and the solve ends."""
     errors: list[BaseException] = []
 
     def told(found: Plan, bound: int | None) -> None:
@@ -83,14 +84,14 @@ def test_its_errors_are_raised(inputs: tuple[Model, Cluster]) -> None:
 
 @pytest.mark.parametrize("gap", [-0.1, 1.0, float("nan")])
 def test_a_gap_is_a_share(inputs: tuple[Model, Cluster], gap: float) -> None:
-    """Anything else is refused before anything is priced."""
+    """Any other value is refused before anything is priced."""
     with pytest.raises(BadInput, match="a share from 0 to 1"):
         plan(*inputs, gap=gap)
 
 
 def test_the_line_keeps_what_is_known_of_the_other_side() -> None:
-    """A plan of 2 ms, then a bound of 1.5 ms, then 1 ms of it certified; shorter text leaves no
-    rest of longer text behind."""
+    """A plan of 2 ms, then a bound of 1.5 ms, then 1 ms of it certified; a shorter line erases the
+    longer one before it."""
     newest, stream = Newest(), io.StringIO()
     newest(News(0.1, 2_000_000_000, None, "hint"))
     newest(News(0.2, None, 1_500_000_000, "bound"))

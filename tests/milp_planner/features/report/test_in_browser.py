@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    """The explained page, open."""
+    """The explained page, open in the browser."""
     path: Path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(plans.explained()), "utf-8")
     with browser.browser() as session:
@@ -29,7 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
 
 
 def test_no_console_message_and_no_request_leaves(page: browser.Browser) -> None:
-    """Nothing is logged, and the only thing requested is the file itself."""
+    """Nothing is logged, and the only request is for the file itself."""
     assert [entry["message"] for entry in page.log("browser")] == []
     asked = []
     for entry in page.log("performance"):
@@ -45,7 +45,7 @@ def test_no_console_message_and_no_request_leaves(page: browser.Browser) -> None
 
 
 def test_a_click_sorts_and_another_turns_it_round(page: browser.Browser) -> None:
-    """Numbers by value, with the direction told to screen readers."""
+    """Numbers sort by value, and screen readers are told the direction."""
     script = """
       const table = document.getElementById("ranks");
       const at = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent.startsWith("sum"));
@@ -61,7 +61,7 @@ def test_a_click_sorts_and_another_turns_it_round(page: browser.Browser) -> None
 
 
 def test_typing_filters(page: browser.Browser) -> None:
-    """Only rows with all the words stay, and their number is announced."""
+    """A row stays if it has all the words, and the number of rows is announced."""
     script = """
       const input = document.querySelector("input[data-filter=why-rows]");
       input.value = "USERS"; input.dispatchEvent(new Event("input"));
@@ -108,7 +108,7 @@ def test_the_keyboard_reaches_everything(page: browser.Browser) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_in_both_themes(page: browser.Browser, scheme: str) -> None:
-    """Contrast of text and of soft text to the background is at least 4.5 (WCAG 2.2 AA)."""
+    """Text and soft text contrast with the background by at least 4.5 (WCAG 2.2 AA)."""
     page.devtools(
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
     )
@@ -122,7 +122,7 @@ def test_text_stands_out_in_both_themes(page: browser.Browser, scheme: str) -> N
 
 
 def test_figures_on_the_heat_map_stand_out(page: browser.Browser) -> None:
-    """Every share is written in a colour that contrasts with its cell, whatever the theme."""
+    """Every share's colour contrasts with its cell, in either theme."""
     script = """
       const svg = document.querySelector("svg[role=img]");
       const back = getComputedStyle(document.body).backgroundColor;
@@ -145,7 +145,7 @@ def test_figures_on_the_heat_map_stand_out(page: browser.Browser) -> None:
 
 
 def test_on_paper_nothing_is_cut_or_dark(page: browser.Browser) -> None:
-    """A4 in a dark theme: white ground, nothing scrolls, heads are text, no controls."""
+    """A4 from a dark theme: white ground, nothing scrolls, headings are text, no controls."""
     page.devtools("Emulation.setDeviceMetricsOverride", width=703, height=1000,
                   deviceScaleFactor=1, mobile=False)  # fmt: skip
     page.devtools(
@@ -172,7 +172,7 @@ def test_on_paper_nothing_is_cut_or_dark(page: browser.Browser) -> None:
 
 
 def _blend(back: str, fill: str, opacity: float) -> str:
-    """What a half-transparent cell looks like."""
+    """The colour of a half-transparent cell."""
     parts = ([float(v) for v in c.removeprefix("rgb(").removesuffix(")").split(",")]
              for c in (back, fill))  # fmt: skip
     mixed = [b + (f - b) * opacity for b, f in zip(*parts, strict=True)]

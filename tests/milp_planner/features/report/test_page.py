@@ -22,7 +22,7 @@ from tests.milp_planner.features.example import example, placement
 
 
 class _Tags(HTMLParser):
-    """Counts tags, checks that they close, and collects what refers to somewhere."""
+    """Counts tags, checks that they close, and collects references."""
 
     VOID = frozenset({"meta", "link", "input", "rect", "circle", "polyline", "br"})
 
@@ -68,7 +68,7 @@ def test_the_page_is_well_formed_and_refers_only_to_itself(info: ReportInfo) -> 
 
 
 def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
-    """Verdict, every table, every section asked for."""
+    """The verdict, every table, every section asked for."""
     text = render(info)
     assert show_cost(info.verdict.objective, "ps") in text
     for table in ("users", "items", "clicks", "views"):
@@ -79,13 +79,13 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
 
 
 def _proof(info: VerdictInfo) -> list[tuple[str, str]]:
-    """What the strip says between objective and memory."""
+    """The strip's facts about certificates and proofs."""
     names = ("certified", "certified gap", "certified bound", "gap", "proved", "proved bound")
     return [(fact.label, fact.value) for fact in strip(info) if fact.label in names]
 
 
 def test_what_is_certified_comes_first(info: ReportInfo) -> None:
-    """Gap and bound that anyone can check, then a solver's word where it says more."""
+    """The certified gap and bound come first, then a solver's word if it says more."""
     proved = replace(info.verdict, objective=10**9, bound=10**9, gap=0.0, time_unit="ps")
     half = replace(proved, certified_bound=5 * 10**8, certified_gap=0.5)
     assert _proof(half) == [
@@ -102,7 +102,7 @@ def test_what_is_certified_comes_first(info: ReportInfo) -> None:
 
 
 def test_two_gaps_have_two_captions(info: ReportInfo) -> None:
-    """Who says the one and who the other; with 1.3% beside 0.67% one caption fits neither."""
+    """Each gap's caption says on whose word it is, since one caption would not fit both."""
     open_ = replace(
         info.verdict, objective=10**9, time_unit="ps", status="feasible", bound=9 * 10**8, gap=0.1,
         bound_method="cpsat pooled", certified_bound=8 * 10**8, certified_gap=0.2,
@@ -113,7 +113,7 @@ def test_two_gaps_have_two_captions(info: ReportInfo) -> None:
 
 
 def test_names_are_escaped() -> None:
-    """A table called like a tag is text on the page."""
+    """A model named like a tag is text on the page."""
     base = plans.small()
     named = base.model.model_copy(update={"name": "<script>alert(1)</script>"})
     text = render(report_of(type(base)(named, base.cluster, base.profile, base.instance,
@@ -123,7 +123,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_an_infeasible_plan_has_a_page() -> None:
-    """Why nothing fits comes first; nothing that needs a placement is drawn."""
+    """The reason comes first; nothing that needs a placement is drawn."""
     found = plans.infeasible()
     text = render(found)
     assert '<h2 id="why-not">' in text
@@ -133,7 +133,7 @@ def test_an_infeasible_plan_has_a_page() -> None:
 
 
 def test_the_largest_page_stays_under_a_megabyte() -> None:
-    """128 ranks × 1,000 tables, five alternatives each; HBM is then a heat map."""
+    """128 ranks × 1,000 tables with five alternatives each; HBM is then a heat map."""
     found = plans.large()
     assert found.tables is not None
     other = Alternative("table_row_wise/CACHING/0.3", 10**11, "certificate", None, "unknown", None,
@@ -149,7 +149,7 @@ def test_the_largest_page_stays_under_a_megabyte() -> None:
 
 
 def test_the_stacks_add_up() -> None:
-    """By hand: ``a`` 10 of HBM on every rank and 5 of DDR each, ``b`` 70 on rank 2."""
+    """By hand: ``a`` takes 10 of HBM on every rank and 5 of DDR each, ``b`` 70 on rank 2."""
     info = memory_of(example(), placement())
     hbm, ddr = info.tiers
     assert hbm.parts == ("other",)
@@ -159,7 +159,7 @@ def test_the_stacks_add_up() -> None:
 
 
 def test_modes_group_the_tables(info: ReportInfo) -> None:
-    """Every table is in exactly one cell, and bytes add up to those of the tables."""
+    """Every table is in exactly one cell, and bytes sum to those of the tables."""
     assert info.modes is not None
     assert info.tables is not None
     names = [name for cell in info.modes.cells for name in cell.tables]
@@ -169,7 +169,7 @@ def test_modes_group_the_tables(info: ReportInfo) -> None:
 
 
 def test_the_search_never_forgets(info: ReportInfo) -> None:
-    """Bound and objective only improve, and end at what the verdict says."""
+    """Bound and objective only improve and end at the verdict's values."""
     objectives = [p.objective for p in info.trace if p.objective is not None]
     bounds = [p.bound for p in info.trace if p.bound is not None]
     assert objectives == sorted(objectives, reverse=True)
@@ -178,7 +178,7 @@ def test_the_search_never_forgets(info: ReportInfo) -> None:
 
 
 def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
-    """25 s, then 28 ms above a bound of 25 ms: the picture shows the latter, and says so."""
+    """25 s, then 28 ms, above a bound of 25 ms: the picture shows only the latter, and says so."""
     trace = [TracePoint(0.1, 25 * 10**12, 0, "greedy"), TracePoint(1, 28 * 10**9, 25 * 10**9, "x")]
     drawing = draw_trace(trace, 2, "ps")
     assert drawing is not None
@@ -188,7 +188,7 @@ def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
 
 
 def test_values_that_are_almost_equal_have_ticks_that_differ(info: ReportInfo) -> None:
-    """Two plans a millionth apart: no two labels of the axis read the same."""
+    """Two plans a millionth apart: all labels of the axis differ."""
     assert info.answers.staircase is not None
     stairs = info.answers.staircase[0]
     close = [replace(stairs.steps[i], objective=33_892_000_000 + 33_000 * i, bound=None,

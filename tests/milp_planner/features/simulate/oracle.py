@@ -1,4 +1,4 @@
-"""The tiers in plain dictionaries and loops, which the compiled simulator must equal."""
+"""The tiers in plain dictionaries and loops, whose results the compiled simulator must equal."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ class Tier:
         self.buckets, self.capacity = buckets, capacity
 
     def home(self, key: int) -> int:
-        """Bucket of a key."""
+        """The bucket of a key."""
         hashed = fmix64(key) & (MASK >> 1)
         return hashed % (self.buckets * self.capacity) // self.capacity
 
     def keys(self) -> set[int]:
-        """Everything it holds."""
+        """Every key that it holds."""
         return {key for bucket in self.slots for key in bucket if key is not None}
 
     def insert(self, key: int, score: dict[int, int], protected: set[int]) -> int | None:
-        """Store a key; the key that makes room, the key itself where nothing may, or None."""
+        """Store a key; return the key that it evicts, the key itself if none may be evicted, or
+        None."""
         bucket = self.slots[self.home(key)]
         if None in bucket:
             bucket[bucket.index(None)] = key
@@ -57,7 +58,8 @@ class Oracle:
         self.seen: set[int] = set()
 
     def step(self, batch: list[int]) -> dict[str, int]:
-        """One batch; the counts that :class:`milp_planner.features.simulate.tiers.Step` has."""
+        """Look up one batch; return the counts of
+        :class:`milp_planner.features.simulate.tiers.Step`."""
         self.now += 1
         times = Counter(batch)
         hbm = self.hbm.keys() if self.shape.hbm_slots else set()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 def test_the_lowest_scores_go_first(
     size: int, need: int, seed: int, cached: bool, frequency: bool, top: int
 ) -> None:
-    """The lowest score, then the lowest slot, never a protected row, whose score is kept."""
+    """The lowest score, then the lowest slot, and never a protected row, which keeps its score."""
     from milp_planner.features.simulate.loops import COUNT, NEVER, STAMP, choose
 
     generator = np.random.default_rng(seed)

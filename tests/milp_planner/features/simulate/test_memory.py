@@ -31,7 +31,7 @@ TABLES = [
 def planned(
     tables: list[dict[str, Any]], hbm: str = "80GiB", machines: int = 2, **workload: Any
 ) -> Plan:
-    """Two ranks a machine."""
+    """A plan for machines of two ranks."""
     work = {"batch_per_rank": 64, "fusion": "free", **workload}
     model = Model.from_dict({"name": "m", "workload": work, "tables": tables})
     links = {"intra_machine": "450GB/s", "inter_machine": "50GB/s"}
@@ -47,7 +47,7 @@ def memory(found: Plan, **traces: np.ndarray) -> tuple[MemoryInfo, MemoryInfo]:
 
 
 def test_a_trace_of_known_rows_fills_what_they_take() -> None:
-    """100 ids over and over: rows with Adam's state, 21 bytes a slot, 4 a bucket, ids, lengths and
+    """100 ids repeated: rows with Adam's state, 21 bytes per slot, 4 per bucket, ids, lengths and
     offsets of the bags, outputs."""
     table = {"name": "t", "rows": 4096, **DYNAMIC, "access": "unknown",
              "constraints": {"modes": "HYBRID", "cache_ratios": [0.5]}}  # fmt: skip
@@ -56,13 +56,13 @@ def test_a_trace_of_known_rows_fills_what_they_take() -> None:
     rows, slots = 50 * 3 * 16 * 4, 2048 * 21 + 4 * (1 + 1024 // 128)
     buffers = 2 * 64 * 8 * 8 + 2 * 2 * 64 * 16 + 2 * 64 * 16 * 4
     assert hbm.simulated == (rows + slots + buffers,) * 2
-    worst = 2 * 8 * round(6 * 8**0.5 * 512**0.5)  # ids of six deviations, in two batches
+    worst = 2 * 8 * round(6 * 8**0.5 * 512**0.5)  # ids of six standard deviations, in two batches
     assert hbm.predicted == pytest.approx((1024 * 3 * 16 * 4 + slots + buffers + worst,) * 2, abs=9)
     assert (ddr.simulated, ddr.predicted) == ((0,), (2 * 1024 * 3 * 16 * 4,))
 
 
 def test_arrays_are_filled_as_reserved() -> None:
-    """A TorchRec table is allocated whole: equal but for the ids of the fullest step."""
+    """A TorchRec table is allocated whole: both agree except for the ids of the fullest step."""
     found = planned(TABLES[3:])
     hbm, ddr = memory(found)
     assert hbm.simulated == pytest.approx(hbm.predicted, rel=0.01)
@@ -71,7 +71,7 @@ def test_arrays_are_filled_as_reserved() -> None:
 
 @pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
 def test_nothing_overflows_what_the_plan_reserves(buffers: str) -> None:
-    """Every mode together: rows held fit the reserved slots at every rank and machine."""
+    """With all modes together, every rank and machine holds its rows within the reserved bytes."""
     found = planned(TABLES, buffers=buffers)
     assert found.verdict is not None
     for info in memory(found):
@@ -81,14 +81,15 @@ def test_nothing_overflows_what_the_plan_reserves(buffers: str) -> None:
 
 
 def test_what_a_storage_model_leaves_out_shows() -> None:
-    """TorchEasyRec counts no keys of host rows: the simulated HBM exceeds its prediction."""
+    """TorchEasyRec does not count keys of host rows, so the simulated HBM exceeds its
+    prediction."""
     found = planned(TABLES[:3], storage_model="torcheasyrec")
     hbm, _ = memory(found)
     assert all(s > p for s, p in zip(hbm.simulated, hbm.predicted, strict=True))
 
 
 def test_without_hbm_everything_is_in_ddr() -> None:
-    """A cluster of processors."""
+    """On a cluster of processors, all bytes are in DDR."""
     hbm, ddr = memory(planned(TABLES[2:4], hbm="0GiB"))
     assert set(hbm.simulated) == set(hbm.predicted) == {0}
     assert ddr.simulated == pytest.approx(ddr.predicted, rel=0.1)

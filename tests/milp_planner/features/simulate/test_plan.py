@@ -1,4 +1,4 @@
-"""A whole plan: predicted against simulated."""
+"""A whole plan: predicted and simulated figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES = [
 
 @pytest.fixture(scope="module")
 def placed() -> Plan:
-    """Five tables on two ranks, every mode among them, ids exchanged once a batch."""
+    """Five tables on two ranks that cover every mode; ids are exchanged once per batch."""
     model = Model.from_dict(
         {
             "name": "m",
@@ -48,14 +48,14 @@ def placed() -> Plan:
 
 @pytest.fixture(scope="module")
 def info(placed: Plan) -> SimulationInfo:
-    """Ten steps; the largest table on a sample of 10,240 rows."""
+    """Ten steps; the largest table is simulated on a sample of 10,240 rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "MAX_ROWS", 10_240)
         return simulate_plan(placed, 10, 3)
 
 
 def test_hit_ratios_are_those_predicted(info: SimulationInfo) -> None:
-    """Both tiered modes, and a table of 10⁸ rows on a sample, within 0.05."""
+    """Both tiered modes, and a table of 10⁸ rows on a sample, agree within 0.05."""
     for name in ("hybrid", "cache", "large"):
         row = next(t for t in info.tables if t.name == name)
         assert row.hit == pytest.approx(row.predicted_hit, abs=0.05)
@@ -64,7 +64,7 @@ def test_hit_ratios_are_those_predicted(info: SimulationInfo) -> None:
 
 
 def test_hot_ids_load_the_rank_that_owns_them(info: SimulationInfo) -> None:
-    """Id 4 with 40% of the lookups on rank 0: 1.4 times the mean."""
+    """Id 4 puts 40% of the lookups on rank 0: 1.4 times the mean."""
     row = next(t for t in info.tables if t.name == "hot")
     assert row.predicted_hot == pytest.approx(1.4)
     assert row.hot == pytest.approx(1.4, abs=0.05)
@@ -72,7 +72,7 @@ def test_hot_ids_load_the_rank_that_owns_them(info: SimulationInfo) -> None:
 
 
 def test_deduplicated_exchange_is_the_one_predicted(info: SimulationInfo) -> None:
-    """Ids of the busiest rank after de-duplication within 5%, and all bytes within 5%."""
+    """Ids of the busiest rank after de-duplication, and all bytes, agree within 5%."""
     row = next(t for t in info.tables if t.name == "items")
     assert row.ids == pytest.approx(row.predicted_ids, rel=0.05)
     assert row.ids < 256 * 20
@@ -80,7 +80,7 @@ def test_deduplicated_exchange_is_the_one_predicted(info: SimulationInfo) -> Non
 
 
 def test_unique_fraction_is_the_one_predicted(info: SimulationInfo) -> None:
-    """Different rows of a global batch, where all rows were simulated, within 3%."""
+    """Distinct rows of a global batch agree within 3% where all rows were simulated."""
     whole = [row for row in info.tables if row.sampled == 1]
     assert whole
     for row in whole:
@@ -88,14 +88,14 @@ def test_unique_fraction_is_the_one_predicted(info: SimulationInfo) -> None:
 
 
 def test_rows_held_stay_within_the_plan(info: SimulationInfo) -> None:
-    """No rank holds more rows than its slots; growth is listed batch by batch."""
+    """No rank holds more rows than its slots; growth is listed for each batch."""
     for row in info.tables:
         assert row.held <= row.predicted_slots * 1.01 or row.mode == "HOST_ONLY"
         assert len(row.growth) == len(row.hot_over_time) == 10
 
 
 def test_arrays_lose_no_row(info: SimulationInfo) -> None:
-    """A TorchRec table in HBM has a place for each of its rows, hash tables do not."""
+    """A TorchRec table in HBM has a slot for each of its rows; hash tables do not."""
     row = next(t for t in info.tables if t.name == "items")
     assert (row.mode, row.lost, row.evicted) == ("HBM_ONLY", 0, 0)
     assert 2000 < row.held <= row.predicted_slots == 2500
@@ -104,7 +104,7 @@ def test_arrays_lose_no_row(info: SimulationInfo) -> None:
 def test_the_same_seed_gives_the_same(
     placed: Plan, info: SimulationInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs are reproducible, and the seed matters."""
+    """Runs with one seed are equal, and another seed gives others."""
     monkeypatch.setattr(table, "MAX_ROWS", 10_240)
     assert simulate_plan(placed, 10, 3).to_dict() == info.to_dict()
     monkeypatch.setattr(table, "MAX_ROWS", 1024)
@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same(
 
 
 def test_a_trace_is_replayed(placed: Plan) -> None:
-    """One key over and over: always a hit once seen, all on the rank that owns it."""
+    """One key repeated: a hit whenever it was seen before, all on the rank that owns it."""
     keys = np.full(20 * 2 * 256 * 8, 7)
     row = next(t for t in simulate_plan(placed, 4, 0, {"cache": keys}).tables if t.name == "cache")
     assert (row.hit, row.hot, len(row.growth)) == (1.0, 2.0, 4)
@@ -141,7 +141,7 @@ def test_series_add_up_to_the_means(info: SimulationInfo) -> None:
 
 
 def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
-    """A step of new keys pushes the known ones out: these miss once, then hit again."""
+    """New keys push the known ones out in one step; these miss once, then hit again."""
     batch = 2 * 256 * 8
     known = np.arange(batch) % 64
     keys = np.concatenate([np.tile(known, 5), np.arange(batch) + 10**6, np.tile(known, 2)])
@@ -153,7 +153,7 @@ def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
 
 
 def test_a_time_limit_keeps_what_is_done(placed: Plan) -> None:
-    """No further table is begun: those with tiers come first, the rest is counted."""
+    """After the limit no further table begins; those with tiers come first, the rest is counted."""
     told: list[str] = []
     part = simulate_plan(placed, 1, 3, on_table=told.append, time_limit=1e-9)
     assert part.left == 4 and len(part.tables) == 1

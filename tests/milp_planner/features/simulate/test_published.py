@@ -1,4 +1,4 @@
-"""Published skew against its source's own summary figures."""
+"""Published skew against the summary figures of its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from milp_planner.inputs.access import Histogram, Zipf
 
 @pytest.mark.parametrize(("name", "reuse"), [("dlrm-2021", 7.6), ("dlrm-2022", 12.7)])
 def test_mean_reuse_is_the_published_one(name: str, reuse: float) -> None:
-    """The classes' mean lookups a row are within 2% of the source's average."""
+    """Mean lookups per row over the classes are within 2% of the source's average."""
     bins = published(name).bins
     assert sum(r * m for (r, _), m in zip(bins, REUSE, strict=True)) == pytest.approx(
         reuse, rel=0.02
@@ -19,13 +19,13 @@ def test_mean_reuse_is_the_published_one(name: str, reuse: float) -> None:
 
 
 def test_share_of_rows_is_the_published_one() -> None:
-    """Rows looked up once, twice, 3–4 times in a batch of 2022: 34.2%, 14.4%, 14.9%."""
+    """Of a 2022 batch's rows, 34.2%, 14.4% and 14.9% are looked up once, twice, 3–4 times."""
     rows = [r for r, _ in published("dlrm-2022").bins]
     assert rows[:3] == pytest.approx([0.342, 0.144, 0.149], abs=0.01)
 
 
 def test_only_tables_without_statistics_take_it() -> None:
-    """What a table has is kept."""
+    """A table's own statistics are kept."""
     tables = [
         {"name": "a", "rows": 100, "dim": 8, "access": {"kind": "unknown", "unique_fraction": 0.5}},
         {"name": "b", "rows": 100, "dim": 8, "access": {"kind": "zipf", "alpha": 1.0}},

@@ -18,7 +18,7 @@ ITEMS = {"rows": 5_000, "dim": 16, "kind": "dynamicemb", "output": "sequence",
 
 
 def planned(*tables: dict[str, Any], hbm: str = "80GiB", ranks: int = 2, **workload: Any) -> Plan:
-    """Two ranks, or more, of 256 samples each."""
+    """A plan for two or more ranks of 256 samples each."""
     work = {"batch_per_rank": 256, "fusion": "free", **workload}
     links = {"intra_machine": "450GB/s"}
     cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": ranks,
@@ -28,7 +28,7 @@ def planned(*tables: dict[str, Any], hbm: str = "80GiB", ranks: int = 2, **workl
 
 
 def top(name: str, owner: int) -> dict[str, Any]:
-    """Items of which one id, on a known rank, has 80% of the lookups."""
+    """Items with one id that has 80% of the lookups and whose rank is known."""
     return {
         "name": name,
         **ITEMS,
@@ -38,7 +38,8 @@ def top(name: str, owner: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("second", "hot"), [(1, 1.0), (2, 1.8)])
 def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
-    """On different ranks they cancel out; on the same they add up: as predicted within 1%."""
+    """Two hot ids balance on different ranks and add up on the same one, within 1% of the
+    prediction."""
     info = simulate_plan(planned(top("a", 0), top("b", second)), 10)
     ids = 2 * 256 * 20 * hot
     assert info.predicted_exchange == pytest.approx(ids * (8 + 16 * 4))
@@ -49,7 +50,8 @@ def test_known_hot_ids_load_their_own_rank(second: int, hot: float) -> None:
 
 @pytest.mark.parametrize(("index_type", "bits"), [("int32", 32), ("int64", 64)])
 def test_hot_int32_ids_sit_where_the_runtime_hashes_them(index_type: str, bits: int) -> None:
-    """On three ranks: two ids that meet under one hash part under the other, replayed as priced."""
+    """On three ranks, two ids that share a rank under one hash width do not under the other; the
+    replay agrees with the price."""
 
     def rank(key: int, width: int) -> int:
         return (plain_fmix64(key) & ((1 << width) - 1)) % 3
@@ -65,7 +67,8 @@ def test_hot_int32_ids_sit_where_the_runtime_hashes_them(index_type: str, bits: 
 
 
 def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:
-    """Any rank may own the row with 80% of the lookups; every rank is predicted to, as priced."""
+    """Any rank may own the row with 80% of the lookups, so every rank is predicted and priced as if
+    it did."""
     access = {"kind": "top_ids", "ids": [{"share": 0.8}]}
     tables = [{"name": name, **ITEMS, "access": access} for name in "ab"]
     info = simulate_plan(planned(*tables), 4)
@@ -75,7 +78,7 @@ def test_unknown_hot_ids_are_predicted_at_their_worst() -> None:
 
 
 def test_columns_are_exchanged_as_they_are_cut() -> None:
-    """Two shards of 64 columns move what one of 128 does, and each receives every id."""
+    """Two shards of 64 columns move what one of 128 would, and each receives every id."""
     table = {"name": "a", "rows": 5_000, "dim": 128, "pooling_factor": 3}
     cut = {**table, "constraints": {"sharding_types": "column_wise", "column_widths": [64]}}
     info = simulate_plan(planned(cut), 2)
@@ -89,12 +92,12 @@ LOOKUPS = 2 * 256 * 8
 
 
 def constrained(mode: str, **constraints: Any) -> dict[str, Any]:
-    """The array in one mode."""
+    """The array in a single mode."""
     return {**ARRAY, "constraints": {"modes": mode, **constraints}}
 
 
 def test_arrays_are_fetched_from_the_first_lookup_on() -> None:
-    """8,192 rows never seen before fetch all of them, and write back what left the cache."""
+    """All 8,192 new rows are fetched, and rows that leave the cache are written back."""
     found = planned(constrained("CACHING", cache_ratios=[0.2], sharding_types="row_wise"))
     row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
     assert row.hit == 0
@@ -102,7 +105,7 @@ def test_arrays_are_fetched_from_the_first_lookup_on() -> None:
 
 
 def test_hash_tables_make_new_rows_in_hbm() -> None:
-    """A dynamicemb cache fetches no row that it never saw."""
+    """A dynamicemb cache does not fetch a row that it sees for the first time."""
     table = {**constrained("CACHING", cache_ratios=[0.2]), "kind": "dynamicemb"}
     found = planned(table)
     row = simulate_plan(found, 4, 0, {"t": np.arange(2 * LOOKUPS)}).tables[0]
@@ -111,7 +114,7 @@ def test_hash_tables_make_new_rows_in_hbm() -> None:
 
 @pytest.mark.parametrize(("mode", "ways"), [("training", 2), ("inference", 1)])
 def test_arrays_on_the_host_are_read_for_every_id(mode: str, ways: int) -> None:
-    """One row over and over is read each time, as pricing charges it, and written in training."""
+    """A repeated row is read each time, as it is priced, and in training also written."""
     found = planned(constrained("HOST_ONLY"), mode=mode)
     info = simulate_plan(found, 4, 0, {"t": np.full(8 * LOOKUPS, 7)})
     assert info.tables[0].pcie_bytes == ways * LOOKUPS * 64 * 4

@@ -26,7 +26,7 @@ def test_drawn_lookups_follow_the_law(alpha: float) -> None:
 
 
 def test_a_thinned_stream_keeps_its_shape() -> None:
-    """A tenth of the rows: the same share of lookups on the same share of the rows."""
+    """With a tenth of the rows, the same share of rows gets the same share of lookups."""
     whole = drawn(zipf(100_000, 0.9))
     thin = whole.thinned(0.1)
     assert thin.rows == 10_000
@@ -39,7 +39,7 @@ def test_a_thinned_stream_keeps_its_shape() -> None:
 @given(st.integers(1, 600), st.integers(0, 50), st.data())
 @settings(max_examples=60)
 def test_scattered_ids_are_a_permutation(rows: int, seed: int, data: st.DataObject) -> None:
-    """Every id once, and the known ids where they belong."""
+    """Every id occurs once, and known ids keep their places."""
     first = data.draw(st.lists(st.integers(0, rows - 1), max_size=min(rows, 6), unique=True))
     ids = scattered(np.arange(rows), rows, seed, first)
     assert sorted(ids.tolist()) == list(range(rows))
@@ -47,7 +47,7 @@ def test_scattered_ids_are_a_permutation(rows: int, seed: int, data: st.DataObje
 
 
 def test_keys_come_from_files(tmp_path: Path) -> None:
-    """Several files, one after the other; none at all is refused."""
+    """Several files are read one after another; a file without a key is refused."""
     np.save(tmp_path / "a.npy", np.array([3, 1]))
     (tmp_path / "b.txt").write_text("7\n-2\n")
     assert read_keys([tmp_path / "a.npy", tmp_path / "b.txt"]).tolist() == [3, 1, 7, -2]

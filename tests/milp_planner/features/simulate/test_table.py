@@ -16,7 +16,7 @@ HASH = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "kind": "dy
 
 @pytest.mark.parametrize("key", [60_000, 10**12, -5])
 def test_arrays_have_their_rows_only(key: int) -> None:
-    """The sentence says which key, and what is allowed; the last row is."""
+    """The sentence names the key and what is allowed; the last row is allowed."""
     keys = np.full(2 * LOOKUPS, 59_999)
     found = planned(ARRAY)
     assert simulate_plan(found, 1, 0, {"t": keys}).tables[0].held == 1
@@ -29,13 +29,13 @@ def test_arrays_have_their_rows_only(key: int) -> None:
 
 
 def test_hash_tables_may_have_any_id() -> None:
-    """Ids beyond the capacity and below zero are keys like any other."""
+    """Ids beyond the capacity, and negative ones, are keys like any other."""
     keys = np.resize([10**12, -5], 2 * LOOKUPS)
     assert simulate_plan(planned(HASH), 1, 0, {"t": keys}).tables[0].held == 1
 
 
 def test_int32_keys_have_32_bits() -> None:
-    """A key that the runtime could not hold is refused, the widest that it can is not."""
+    """A key that the runtime cannot hold is refused; the widest that it can hold is not."""
     table = {**HASH, "index_type": "int32"}
     keys = np.resize([2**32 - 1, -(2**31)], 2 * LOOKUPS)
     assert simulate_plan(planned(table), 1, 0, {"t": keys}).tables[0].held == 1
@@ -46,7 +46,7 @@ def test_int32_keys_have_32_bits() -> None:
 
 @pytest.mark.parametrize("mode", ["HBM_ONLY", "CACHING", "HYBRID"])
 def test_tables_too_large_to_replay_are_refused(mode: str) -> None:
-    """More slots than memory (and 32-bit numbers) should hold: a sentence, with the way out."""
+    """More slots than memory and 32-bit numbers allow: a sentence with the remedy."""
     constraints: dict[str, Any] = {"modes": mode}
     if mode != "HBM_ONLY":
         constraints["cache_ratios"] = [0.2]
@@ -56,7 +56,7 @@ def test_tables_too_large_to_replay_are_refused(mode: str) -> None:
 
 
 def test_a_bad_trace_is_found_before_anything_is_simulated() -> None:
-    """The last table's trace is checked before the first table is replayed."""
+    """Even the last table's trace is checked before the first table is replayed."""
     done: list[str] = []
     found = planned({**ARRAY, "name": "first"}, {**ARRAY, "name": "last"})
     with pytest.raises(BadInput, match="'last'"):

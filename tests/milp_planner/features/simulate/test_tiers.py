@@ -1,4 +1,4 @@
-"""The compiled tiers against the plain ones, and the facts behind them."""
+"""The compiled tiers against the plain ones, and facts about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDS = st.lists(st.integers(0, 2**40), min_size=40, max_size=40, unique=True)
 
 
 def as_counts(step: Step) -> dict[str, int]:
-    """The counts the oracle gives, of a table on one rank."""
+    """The oracle's counts for a table on one rank."""
     names = ("lookups", "unique", "hits", "unique_hits", "host_hits", "new")
     names += ("evicted", "dropped", "bypassed")
     return {name: int(getattr(step, name).sum()) for name in names}
@@ -50,14 +50,14 @@ def check(shape: Shape, batches: list[list[int]], ids: list[int]) -> None:
 def test_every_batch_equals_the_oracle(
     shape: Shape, batches: list[list[int]], ids: list[int]
 ) -> None:
-    """Same hits, evictions, write-backs, losses and contents after every batch."""
+    """Hits, evictions, write-backs, losses and contents agree after every batch."""
     check(shape, batches, ids)
 
 
 @given(SHAPES, st.integers(0, 2**32), st.floats(0.3, 2))
 @settings(max_examples=40)
 def test_long_runs_equal_the_oracle(shape: Shape, seed: int, skew: float) -> None:
-    """A hundred skewed batches, so that scores grow old."""
+    """A hundred skewed batches, in which scores grow old."""
     generator = np.random.default_rng(seed)
     weights = np.arange(1, 41) ** -skew
     batches = [
@@ -70,7 +70,7 @@ def test_long_runs_equal_the_oracle(shape: Shape, seed: int, skew: float) -> Non
 @given(st.integers(40, 150), st.integers(0, 2**32), st.booleans())
 @settings(max_examples=20)
 def test_batches_that_replace_many_equal_the_oracle(slots: int, seed: int, frequency: bool) -> None:
-    """Large buckets of a cache that give up tens of rows at a time, then one by one."""
+    """Large buckets of a cache lose tens of rows at a time, then one by one."""
     generator = np.random.default_rng(seed)
     weights = np.arange(1, 401) ** -0.6
     batches = [
@@ -83,7 +83,7 @@ def test_batches_that_replace_many_equal_the_oracle(slots: int, seed: int, frequ
 @given(SHAPES, BATCHES, st.integers(2, 4))
 @settings(max_examples=40)
 def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], ranks: int) -> None:
-    """A table split over ranks does what its ranks would do alone."""
+    """A table split over ranks behaves like one table per rank."""
     keys = np.arange(40)
     together = Tiers(shape, keys, keys % ranks, ranks)
     alone = [Tiers(shape, keys) for _ in range(ranks)]
@@ -96,7 +96,7 @@ def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], r
 
 
 def test_hybrid_never_promotes() -> None:
-    """A row on the host stays there, however often it is asked for."""
+    """A row on the host stays there, however often it is looked up."""
     tiers = Tiers(Shape("HYBRID", 2, 128, hbm_bucket=2), np.arange(10))
     for row in range(4):
         tiers.step(np.array([row]))
@@ -107,7 +107,8 @@ def test_hybrid_never_promotes() -> None:
 
 
 def test_a_cache_protects_the_rows_of_its_batch() -> None:
-    """Three rows of one batch in a bucket of two: one is bypassed, nothing of it evicted."""
+    """Three rows of one batch in a bucket of two: one is bypassed, and none of the batch is
+    evicted."""
     tiers = Tiers(Shape("CACHING", 2, hbm_bucket=2), np.arange(10))
     step = tiers.step(np.array([1, 2, 3]))
     assert (int(step.bypassed[0]), int(step.evicted[0])) == (1, 0)
@@ -115,7 +116,7 @@ def test_a_cache_protects_the_rows_of_its_batch() -> None:
 
 
 def test_steps_add_up() -> None:
-    """Counts add, rows held are those at the end, ratios come from the sums."""
+    """Counts are summed, rows held are the last step's, and ratios come from the sums."""
     tiers = Tiers(Shape("CACHING", 4, hbm_bucket=4), np.arange(10))
     both = tiers.step(np.array([1, 1, 2])) + tiers.step(np.array([1, 2, 3, 3]))
     assert (both.hit_ratio, both.unique_hit_ratio) == (2 / 7, 2 / 5)

@@ -1,4 +1,4 @@
-"""Plans for the export tests: any fusion-consistent placement of a mixed model."""
+"""Plans for the export tests: any placement of a mixed model that respects fusion groups."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MIXED = (
 
 
 def random_plan(seed: int, *tables: dict[str, Any], on: Cluster | None = None) -> Plan:
-    """A plan that a formulation could have returned, memory left aside."""
+    """A plan that a formulation could have returned, except that it ignores memory."""
     draw = random.Random(seed)
     options = price(model(*(tables or MIXED)), on or cluster())
     instance = compile_instance(options)
@@ -71,14 +71,14 @@ def random_plan(seed: int, *tables: dict[str, Any], on: Cluster | None = None) -
 
 
 def chosen_plan(choose: dict[str, str], *tables: dict[str, Any], on: Cluster | None = None) -> Plan:
-    """A plan with the options of the given names (the first option where none is given)."""
+    """A plan with the named options (the first option if no name is given)."""
     return plan_of(model(*tables), choose, on)
 
 
 def plan_of(
     planned: Model, choose: dict[str, str] | None = None, on: Cluster | None = None, seed: int = 0
 ) -> Plan:
-    """The same for a model."""
+    """A plan with these options for a model."""
     choose = choose or {}
     options: Options = price(planned, on or cluster())
     instance = compile_instance(options)
@@ -90,7 +90,7 @@ def plan_of(
 
 
 def _choose(instance: Instance, draw: random.Random) -> list[int]:
-    """Random options, each fusion group kept at the level its first table brought."""
+    """Random options; each fusion group keeps the level of its first table."""
     levels: dict[int, int] = {}
     picked = []
     for table in range(instance.num_tables):
@@ -129,7 +129,7 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
 
 
 def pin_of(placed: PlacedTable) -> PinSpec:
-    """Everything a plan decided for a table, as a pin that fixes it."""
+    """Everything that a plan decided for a table, as a pin."""
     ranks = [rank for block in placed.ranks for rank in block]
     split = placed.column_shards > 1
     return PinSpec(
@@ -143,10 +143,10 @@ def pin_of(placed: PlacedTable) -> PinSpec:
 
 
 def pins_of(plan: Plan) -> dict[str, PinSpec]:
-    """The pins that fix a whole plan."""
+    """Pins that fix a whole plan."""
     return {placed.name: pin_of(placed) for placed in plan.tables}
 
 
 def third() -> Fraction:
-    """A ratio that no float holds."""
+    """A ratio that no float represents."""
     return Fraction(1, 3)

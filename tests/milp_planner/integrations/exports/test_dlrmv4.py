@@ -19,7 +19,7 @@ SMALL = plans.model(*TABLES)
 
 
 def test_written_by_hand() -> None:
-    """The commonest placement becomes the default, the others are overrides."""
+    """The most common placement becomes the default; the others are overrides."""
     plan = plans.chosen_plan(
         {
             "item_id": "table_wise/HBM_ONLY",
@@ -58,7 +58,7 @@ def test_read_with_aliases_and_defaults() -> None:
 
 
 def test_auto_leaves_the_sharding_free() -> None:
-    """``auto`` is a value of the sharding overrides too; it fixes nothing."""
+    """``auto`` is also allowed in the sharding overrides; it fixes nothing."""
     found = dlrmv4.read("EMB_SHARDING_OVERRIDES=uid=auto,item_id=rw", plans.model(*TABLES))
     assert found["uid"] == PinSpec()
     assert found["item_id"] == PinSpec(sharding_type="row_wise")
@@ -81,20 +81,20 @@ def test_nothing_set_fixes_nothing() -> None:
     ],
 )
 def test_illegal_values(variables: dict[str, str], sentence: str) -> None:
-    """Unknown tables and values are errors here, although the trainer only warns of tables."""
+    """Unknown tables and values are errors here, although the trainer only warns about tables."""
     with pytest.raises(BadInput, match=sentence):
         dlrmv4.read_environment(variables, plans.model(*TABLES))
 
 
 @pytest.mark.parametrize("text", ["export EMB_PLACEMNT=hbm", "hbm", "EMB_PLACEMENT='hbm"])
 def test_illegal_files(text: str) -> None:
-    """Misspelt variables and lines that are no assignments are errors."""
+    """Misspelt variables and lines that are not assignments are errors."""
     with pytest.raises(BadInput, match="line 1"):
         dlrmv4.read(text, plans.model(*TABLES))
 
 
 def test_tables_it_cannot_place() -> None:
-    """dynamicemb tables are not DLRMv4's."""
+    """DLRMv4 has no dynamicemb tables."""
     plan = plans.chosen_plan({}, plans.dynamic("d"))
     with pytest.raises(BadInput, match="'d' is of dynamicemb"):
         dlrmv4.write(plan)
@@ -131,7 +131,7 @@ def test_tables_it_cannot_place() -> None:
     ],
 )  # fmt: skip
 def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
-    """Precision, codec (none where nothing is encoded), batch and deduplication are read."""
+    """Precision, codec (none if nothing is encoded), batch and deduplication are read."""
     text = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     assert dlrmv4.workload(text, SMALL) == changes
     workload = with_workload(SMALL, changes).workload
@@ -150,13 +150,13 @@ def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
     ],
 )
 def test_illegal_workloads(name: str, value: str, sentence: str) -> None:
-    """What the trainer would not take is refused with what it would."""
+    """Values that the trainer would refuse are refused, with the allowed ones."""
     with pytest.raises(BadInput, match=f"{name}.*{sentence}"):
         dlrmv4.workload(f"{name}={value}", SMALL)
 
 
 def test_a_recipe_as_people_write_it() -> None:
-    """Defaults of the shell, continued lines, several assignments a line, comments."""
+    """Shell defaults, continued lines, several assignments in a line, comments."""
     text = """
 # recipe
     export EMB_SHARDING_OVERRIDES="${EMB_SHARDING_OVERRIDES:-item_id=row_wise,\\
@@ -172,7 +172,7 @@ uid=column_wise}"
 
 
 def test_what_is_not_read_is_said() -> None:
-    """HBM_CAP_GB belongs to the cluster; names that mean nothing here are listed."""
+    """HBM_CAP_GB belongs to the cluster; names without a meaning here are listed."""
     cap, others = dlrmv4.unread("HBM_CAP_GB=90 EMB_PLACEMENT=hbm MAX_SEQ_LEN=4096 SEED=1")
     assert "hbm: 90GiB" in cap
     assert others == "not read: MAX_SEQ_LEN, SEED"
@@ -190,7 +190,7 @@ def test_what_is_not_read_is_said() -> None:
     ],
 )
 def test_written_and_read_back(changes: dict[str, Any]) -> None:
-    """A model whose workload is read back from its own plan's environment is the same."""
+    """Reading a plan's environment gives the same workload."""
     model = with_workload(SMALL, changes)
     plan = plans.plan_of(model)
     back = with_workload(model, exports.workload(dlrmv4.write(plan), "dlrmv4", model)).workload
@@ -209,7 +209,8 @@ def test_what_cannot_be_written_is_said() -> None:
 
 
 def test_memory_is_written_as_the_cluster_has_it() -> None:
-    """Whole GiB of a rank before reservations: what a plan on such a cluster is read back for."""
+    """HBM_CAP_GB is a rank's whole GiB before reservations; read back, it names the ``hbm`` to plan
+    with."""
     plan = plans.plan_of(SMALL, on=plans.cluster(hbm="3900MiB"))
     assert "export HBM_CAP_GB=3\n" in dlrmv4.write(plan)
     assert any(

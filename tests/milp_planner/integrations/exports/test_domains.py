@@ -1,4 +1,4 @@
-"""Plans over a domain on their way to TorchRec and back."""
+"""Plans over a domain, exported to TorchRec and read back."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def place() -> Cluster:
 
 
 def planned(kind: str) -> Plan:
-    """One table of a single sharding type."""
+    """A plan of one table with a single sharding type."""
     limits = {"sharding_types": [kind], "modes": ["HBM_ONLY"]}
     return plan(model(static("a", 1003, constraints=limits)), place(), formulation="cpsat")
 
 
 def test_the_export_says_the_span() -> None:
-    """``pod_size``, and what to set at run time; absent where rows are not split over machines."""
+    """It has ``pod_size`` and what to set at run time, unless no rows are split over machines."""
     wide, whole = planned("table_row_wise"), planned("table_wise")
     document = torchrec.document(wide)
     assert (document["pod_size"], document["local_world_size"]) == (2, 2)
@@ -44,7 +44,7 @@ def test_a_grid_over_machines_is_warned_of() -> None:
 
 @pytest.mark.parametrize("kind", ["table_row_wise", "grid_shard"])
 def test_a_plan_over_a_domain_is_known_as_todays(kind: str) -> None:
-    """The plan itself, taken as what runs today, is the same placement of the same option."""
+    """Given as today's plan, it is the same placement of the same option."""
     found = planned(kind)
     _, known = compile_grown(found, found.model, found.cluster, "step_time")
     assert found.outcome.placement is not None

@@ -1,4 +1,4 @@
-"""dynamicemb's table options: how the runtime would read them."""
+"""dynamicemb's table options, and how the runtime would read them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PAIR = (plans.dynamic("d", 5000, optimizer="adam"), plans.dynamic("e", 70_001, o
 
 @pytest.mark.parametrize("seed", range(25))
 def test_runtime_layout_is_the_plans(seed: int) -> None:
-    """Put through the runtime's rule for fused groups, the options give the plan's modes back.
+    """By the runtime's rule for fused groups, the options give the plan's modes.
 
-    The rule: s = Σ local_hbm / Σ value bytes over a group; s ≥ 1 is HBM_ONLY, else caching makes
-    CACHING, and without it s > 0 is HYBRID and s = 0 HOST_ONLY.
+    The rule: s = Σ local_hbm / Σ value bytes over a group; s ≥ 1 is HBM_ONLY; otherwise, with
+    caching it is CACHING, and without it s > 0 is HYBRID and s = 0 HOST_ONLY.
     """
     plan = plans.random_plan(seed)
     document = dynamicemb.document(plan)
@@ -38,7 +38,7 @@ def test_runtime_layout_is_the_plans(seed: int) -> None:
             assert entry["max_capacity"] % table.bucket_capacity == 0
         mode = _layout(total, hbm, group["caching"])
         assert {plan.table(name).mode for name in group["tables"]} == {mode}
-        # Each table's bytes are rounded up to a whole one.
+        # Each table's bytes are rounded up to a whole byte.
         assert 0 <= hbm - Fraction(group["cache_ratio"]) * total < len(group["tables"])
 
 
@@ -52,9 +52,10 @@ def _layout(total: int, hbm: int, caching: bool) -> str:
 
 
 def test_by_hand() -> None:
-    """5,000 rows of 64 floats with Adam on 4 ranks, cached to 3/10.
+    """5,000 rows of 64 floats with Adam on 4 ranks, 3/10 cached.
 
-    1,250 rows a rank, up to 10 buckets of 128: 1,280 rows of 768 bytes; 3/10 of 983,040 bytes.
+    1,250 rows per rank, rounded up to 10 buckets of 128, are 1,280 rows of 768 bytes; 3/10 of
+    983,040 bytes.
     """
     plan = plans.chosen_plan(
         {"d": "row_wise/CACHING/0.3/roundrobin", "e": "row_wise/CACHING/0.3/roundrobin"}, *PAIR
@@ -96,7 +97,7 @@ def test_options_the_runtime_would_not_honour(changes: dict[str, Any], sentence:
 
 
 def test_share_finer_than_the_grid() -> None:
-    """A share that is no hundredth-or-coarser ratio is an error, not rounded."""
+    """A share that is no ratio with a denominator up to 100 is an error and is not rounded."""
     model = plans.model(PAIR[0])
     document = json.loads(_changed(local_hbm_for_values=300_000))
     del document["tables"]["e"]
@@ -105,20 +106,20 @@ def test_share_finer_than_the_grid() -> None:
 
 
 def test_another_routing_rule_unfuses() -> None:
-    """Tables of different grouped keys may differ in their share."""
+    """Tables with different grouped keys may have different shares."""
     text = _changed(local_hbm_for_values=98_304, dist_type="continuous")
     assert dynamicemb.read(text, plans.model(*PAIR))["d"].cache_ratio == Fraction(1, 10)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": "x"}'])
 def test_no_such_document(text: str) -> None:
-    """Other files are refused."""
+    """Files of other kinds are refused."""
     with pytest.raises(BadInput):
         dynamicemb.read(text, plans.model(*PAIR))
 
 
 def test_foreign_tables() -> None:
-    """Tables the model does not have, or holds in TorchRec, are errors."""
+    """Tables that the model lacks, or that it holds in TorchRec, are errors."""
     with pytest.raises(BadInput, match="unknown table 'd'"):
         dynamicemb.read(_changed(), plans.model(plans.dynamic("x")))
     with pytest.raises(BadInput, match="TorchRec table"):
@@ -126,7 +127,7 @@ def test_foreign_tables() -> None:
 
 
 def test_rule_that_dynamicemb_lacks() -> None:
-    """A plan with this project's own routing rule cannot be told to dynamicemb."""
+    """A plan with this project's own routing rule cannot be expressed for dynamicemb."""
     plan = plans.chosen_plan({}, plans.dynamic("d", dist_types=["hash_independent"]))
     with pytest.raises(BadInput, match="hash_independent, which dynamicemb does not have"):
         dynamicemb.write(plan)

@@ -1,4 +1,4 @@
-"""HugeCTR's plans: by hand, there and back, and as the plan that runs today."""
+"""HugeCTR's plans: by hand, there and back, and as today's plan."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = ((1000, 128), (20, 16), (999, 64), (5000, 40))
 
 
 def model(cost_model: str = "embark", small: int = 0, sizes: Any = SIZES) -> Model:
-    """Tables a, b, c, …, of which so many are data-parallel."""
+    """Tables a, b, c, …, some of them data-parallel."""
     tables = [
         {"name": chr(97 + i), "rows": rows, "dim": dim, "kind": "hugectr", "optimizer": "sgd"}
         for i, (rows, dim) in enumerate(sizes)
@@ -40,7 +40,7 @@ def model(cost_model: str = "embark", small: int = 0, sizes: Any = SIZES) -> Mod
 
 
 def random_plan(seed: int, planned: Model, on: Cluster) -> Plan:
-    """A plan that takes random options and ranks."""
+    """A plan with random options and ranks."""
     draw, options = random.Random(seed), price(planned, on)
     first = options.first
     names = [options.names[draw.randrange(int(a), int(b))] for a, b in pairwise(first)]
@@ -49,7 +49,7 @@ def random_plan(seed: int, planned: Model, on: Cluster) -> Plan:
 
 
 def test_by_hand() -> None:
-    """Data-parallel a, b on rank 0, c in two row parts, d in two column parts: NVIDIA's example."""
+    """NVIDIA's example: a data-parallel, b on rank 0, c in two row parts, d in two column parts."""
     sizes = ((1, 1), (100, 64), (100, 64), (100, 64))
     names = {"b": "table_wise", "c": "row_wise", "d": "column_wise:2"}
     chosen = {table: f"{name}/HBM_ONLY" for table, name in names.items()}
@@ -73,7 +73,7 @@ def test_by_hand() -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10_000))
 def test_there_and_back(cost_model: str, seed: int) -> None:
-    """Read back, a plan is the same placement on the same Instance, at the same cost."""
+    """A plan that is read back has the same placement on the same Instance at the same cost."""
     planned, on = model(cost_model, seed % 3), cluster(3, 2)
     plan = random_plan(seed, planned, on)
     pins = exports.read(exports.write(plan, "hugectr"), "hugectr", planned)
@@ -87,7 +87,7 @@ def test_there_and_back(cost_model: str, seed: int) -> None:
 
 
 def test_tables_by_their_place_and_unique_ones() -> None:
-    """HugeCTR's own scripts name tables 0, 1, …; what is made unique is told, not pinned."""
+    """HugeCTR's own scripts name tables 0, 1, …; `Unique` tables are reported and not pinned."""
     document = {
         "shard_matrix": [["0", "1"], ["0"], ["2", "3"], ["2"]],
         "shard_strategy": [["mp", ["1", ["0", 2], "2", ["3", 1]]]],
@@ -103,7 +103,7 @@ def test_tables_by_their_place_and_unique_ones() -> None:
 
 
 def test_today_may_be_data_parallel_without_a_threshold() -> None:
-    """A table that a plan replicates is offered that, and priced at nothing, as there."""
+    """A table that today's plan replicates gets that option, at no cost, as in HugeCTR."""
     held = [["a", "b"], ["b"]]
     document = {"shard_matrix": held, "shard_strategy": [["dp", ["b"]], ["mp", [["a", 1]]]]}
     planned = model(sizes=SIZES[:2])
@@ -140,13 +140,13 @@ def text(**changes: Any) -> str:
     ],
 )
 def test_what_hugectr_refuses(given: str, sentence: str) -> None:
-    """One sentence: where, what was found, what is allowed."""
+    """One sentence says where, what was found and what is allowed."""
     with pytest.raises(BadInput, match=sentence):
         exports.read(given, "hugectr", model(sizes=SIZES[:2]))
 
 
 def test_formats_and_tables_go_together() -> None:
-    """HugeCTR's tables go to no other format, no others to HugeCTR's."""
+    """HugeCTR's tables have no other export, and its export takes no other tables."""
     with pytest.raises(BadInput, match="of hugectr: the format torchrec"):
         exports.write(random_plan(1, model(), plans.cluster()), "torchrec")
     with pytest.raises(BadInput, match="of torchrec: the format hugectr"):
@@ -157,7 +157,7 @@ def test_formats_and_tables_go_together() -> None:
                                   "510table_110B_hotness5_2x8", "7table_470B_hotness20_8x8",
                                   "dcnv2_8x8"])  # fmt: skip
 def test_nvidias_plans_cost_what_nvidia_says(shared_data: Path, name: str) -> None:
-    """Its five plans, read as HugeCTR's values, cost to the unit what its planner printed.
+    """Its five plans, read as HugeCTR's values, cost exactly what its planner printed.
 
     The Instance priced from the table list is the published one: every option, cost and place.
     """

@@ -15,7 +15,7 @@ from . import plans
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pinned_model_leaves_only_the_plan(seed: int) -> None:
-    """A model pinned to a plan has exactly the plan's option left for every table."""
+    """A model pinned to a plan leaves every table only the plan's option."""
     plan = plans.random_plan(seed)
     pinned = with_pins(plan.model, plans.pins_of(plan))
     options = price(pinned, plan.cluster)
@@ -41,14 +41,14 @@ def test_unknown_table_has_a_nearest_name() -> None:
 
 
 def test_unknown_table_of_a_large_model() -> None:
-    """A model of many tables is not listed in full."""
+    """If a model has many tables, the error does not list them all."""
     model = plans.model(*(plans.static(f"t{i}") for i in range(50)))
     with pytest.raises(BadInput, match=r"the model has 50 tables\); did you mean t1"):
         known(model, "tt1", "here")
 
 
 def test_values_outside_a_list() -> None:
-    """A word that is not allowed is an error with the nearest one."""
+    """A word that is not allowed is refused with the nearest one."""
     with pytest.raises(BadInput, match="did you mean uvm"):
         one_of("uvn", ("hbm", "uvm"), "x")
     with pytest.raises(BadInput, match="found 3"):

@@ -48,7 +48,7 @@ def _judge(text: str, to: str) -> None:
 
 @pytest.mark.parametrize("to", TEXTS)
 def test_the_originals_are_read(to: str) -> None:
-    """Unchanged, every text is read without an error."""
+    """Unchanged texts are read without an error."""
     assert exports.read(TEXTS[to], to, MODELS[to])
 
 
@@ -56,7 +56,7 @@ def test_the_originals_are_read(to: str) -> None:
 @_QUICK
 @given(data=st.data())
 def test_damaged_text(to: str, data: st.DataObject) -> None:
-    """Cut, doubled and overwritten characters."""
+    """Characters are cut, doubled and overwritten."""
     text = TEXTS[to]
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text)))
@@ -73,7 +73,7 @@ def test_damaged_text(to: str, data: st.DataObject) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10**6), value=_VALUES)
 def test_other_values(to: str, seed: int, value: Any) -> None:
-    """Any value in any place of a JSON document, or a place left out."""
+    """A JSON document with any value at any place, or with a place left out."""
     document = json.loads(TEXTS[to])
     draw = random.Random(seed)
     place: Any = document

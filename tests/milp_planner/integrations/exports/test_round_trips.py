@@ -1,4 +1,4 @@
-"""Every export, written and read back: nothing it holds is lost, nothing else is invented."""
+"""Every export, written and read back: nothing is lost and nothing is invented."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(Hea
 
 
 def _only(pins: dict[str, PinSpec], fields: set[str]) -> dict[str, PinSpec]:
-    """Pins with every field but the given ones dropped."""
+    """Pins without all fields except the given ones."""
     return {name: PinSpec(**pin.model_dump(include=fields)) for name, pin in pins.items()}
 
 
@@ -37,7 +37,7 @@ def _of_kind(plan: Plan, kind: str) -> dict[str, PinSpec]:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_torchrec(seed: int) -> None:
-    """TorchRec's JSON holds type, mode, load factor, width and ranks of TorchRec tables."""
+    """TorchRec's JSON keeps type, mode, load factor, width and ranks of TorchRec tables."""
     plan = plans.random_plan(seed, on=plans.cluster(2, 4))
     back = exports.read(exports.write(plan, "torchrec"), "torchrec", plan.model)
     assert back == _of_kind(plan, "torchrec")
@@ -46,7 +46,7 @@ def test_torchrec(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_dynamicemb(seed: int) -> None:
-    """The table options hold mode, exact ratio and routing rule of dynamicemb tables."""
+    """The table options keep mode, exact ratio and routing rule of dynamicemb tables."""
     plan = plans.random_plan(seed)
     back = exports.read(exports.write(plan, "dynamicemb"), "dynamicemb", plan.model)
     assert back == _of_kind(plan, "dynamicemb")
@@ -55,7 +55,7 @@ def test_dynamicemb(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_tzrec(seed: int) -> None:
-    """The fragment holds type and mode of TorchRec tables, ratio of dynamicemb tables."""
+    """The fragment keeps type and mode of TorchRec tables, and the ratio of dynamicemb tables."""
     plan = plans.random_plan(seed)
     dynamic = _of_kind(plan, "dynamicemb")
     if any(pin.mode == "HOST_ONLY" for pin in dynamic.values()):
@@ -73,7 +73,7 @@ def test_tzrec(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_dlrmv4(seed: int) -> None:
-    """The environment holds mode and sharding type of every table."""
+    """The environment keeps mode and sharding type of every table."""
     plan = plans.random_plan(seed, *STATIC)
     if any(t.sharding_type == "grid_shard" for t in plan.tables):
         with pytest.raises(BadInput, match="grid_shard"):
@@ -84,7 +84,8 @@ def test_dlrmv4(seed: int) -> None:
 
 
 def test_joint_plan_is_covered_by_two_files() -> None:
-    """TorchRec and dynamicemb tables planned jointly: the two files hold every table once."""
+    """If TorchRec and dynamicemb tables are planned jointly, the two files hold every table
+    once."""
     plan = plans.random_plan(1)
     both = [
         exports.read(exports.write(plan, to), to, plan.model) for to in ("torchrec", "dynamicemb")
@@ -93,14 +94,14 @@ def test_joint_plan_is_covered_by_two_files() -> None:
 
 
 def test_unknown_format() -> None:
-    """A format that does not exist is an error with the nearest name."""
+    """An unknown format is refused with the nearest name."""
     with pytest.raises(BadInput, match="did you mean torchrec"):
         exports.get("torchrek")
 
 
 @pytest.mark.parametrize("to", exports.FORMATS)
 def test_plan_without_a_placement(to: str) -> None:
-    """Where no plan was found there is nothing to export."""
+    """If no plan was found, there is nothing to export."""
     plan = plans.random_plan(0)
     with pytest.raises(BadInput, match="nothing to export"):
         exports.write(replace(plan, tables=()), to)
@@ -108,7 +109,7 @@ def test_plan_without_a_placement(to: str) -> None:
 
 @pytest.mark.parametrize("ranks", [[99], [0, 1], []])
 def test_a_refuted_placement_is_not_exported(ranks: list[int]) -> None:
-    """A rank that is not there, one too many, none: a sentence, for every format."""
+    """An unknown rank, one too many, or none: every format refuses it in a sentence."""
     plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
     assert plan.outcome.placement is not None
     moved = replace(plan.outcome.placement, ranks=[[np.array(ranks, dtype=np.int64)]])
@@ -119,7 +120,7 @@ def test_a_refuted_placement_is_not_exported(ranks: list[int]) -> None:
 
 
 def test_a_cost_that_is_not_the_placements_is_not_exported() -> None:
-    """What the plan claims to cost is recomputed first."""
+    """The cost that the plan claims is recomputed first."""
     plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
     assert plan.verdict is not None
     objective = plan.verdict.objectives[plan.instance.objective.value]
@@ -129,7 +130,7 @@ def test_a_cost_that_is_not_the_placements_is_not_exported() -> None:
 
 
 def test_forged_plans_are_not_exported(shared_data: Path, tmp_path: Path) -> None:
-    """Placements that somebody moved, in files that name their instance as today."""
+    """Placements that somebody changed, in files with today's form of fingerprints."""
     for name in ("r3_f16", "r3_f17", "r3_f18"):
         document = json.loads((shared_data / "forged" / f"{name}.json").read_text())
         part = {key: unpacked(document[key], key) for key in ("instance", "outcome")}

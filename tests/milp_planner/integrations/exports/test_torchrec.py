@@ -43,7 +43,7 @@ def test_by_hand() -> None:
 
 
 def test_a_module_for_each_table() -> None:
-    """Tables may sit in different modules."""
+    """Tables may belong to different modules."""
     found = torchrec.document(_plan(), {"a": "left", "b": "right"})
     assert {path: list(tables) for path, tables in found["plan"].items()} == {
         "left": ["a"],
@@ -83,26 +83,26 @@ def _changed(table: str = "b", drop: str | None = None, **changes: Any) -> str:
     ],
 )
 def test_illegal_documents(text: str, sentence: str) -> None:
-    """Everything that is no plan of the model's tables is an error."""
+    """Any document that is not a plan of the model's tables is an error."""
     with pytest.raises(BadInput, match=sentence):
         torchrec.read(text, plans.model(*PAIR))
 
 
 def test_unknown_table() -> None:
-    """A table the model does not have is an error with the nearest name."""
+    """A table that the model lacks is refused with the nearest name."""
     with pytest.raises(BadInput, match="unknown table 'b'"):
         torchrec.read(_changed(), plans.model(plans.static("a", 10, 8)))
 
 
 def test_table_written_twice() -> None:
-    """A key that occurs twice is an error, not the last one's victory."""
+    """A repeated key is an error; the last one does not win."""
     text = torchrec.write(_plan()).replace('"b": {', '"a": {')
     with pytest.raises(BadInput, match="'a'"):
         torchrec.read(text, plans.model(*PAIR))
 
 
 def test_table_in_two_modules() -> None:
-    """A table may be placed once."""
+    """A table may be placed only once."""
     document = torchrec.document(_plan())
     document["plan"]["other"] = {"a": document["plan"][""]["a"]}
     with pytest.raises(BadInput, match="two modules"):
@@ -110,8 +110,8 @@ def test_table_in_two_modules() -> None:
 
 
 def test_shards_are_torchrecs() -> None:
-    """Sizes and offsets of random plans equal TorchRec's own ``calculate_shard_sizes_and_offsets``,
-    for every sharding type that cuts."""
+    """Sizes and offsets of random plans equal those of TorchRec's
+    ``calculate_shard_sizes_and_offsets``, for every sharding type that cuts a table."""
     pytest.importorskip("torchrec")
     import torch
     from torchrec.distributed.sharding_plan import calculate_shard_sizes_and_offsets

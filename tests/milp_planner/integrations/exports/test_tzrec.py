@@ -14,7 +14,8 @@ CHOICE = {"a": "row_wise/HBM_ONLY", "d": "row_wise/CACHING/0.3/roundrobin"}
 
 
 def test_by_hand() -> None:
-    """Each feature of a shared table gets the table's constraints; dynamicemb gets its ratio."""
+    """Each feature of a shared table gets the table's constraints; dynamicemb tables get their
+    ratio."""
     text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
     assert text.count("feature_configs {") == 3
     assert text.count('embedding_name: "a"') == 2
@@ -56,14 +57,14 @@ def test_illegal_values(old: str, new: str, sentence: str) -> None:
 
 
 def test_features_of_a_table_must_agree() -> None:
-    """Two features that place their shared table differently are an error."""
+    """Two features with different placements for their shared table are an error."""
     text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
     with pytest.raises(BadInput, match="'a': its features disagree"):
         tzrec.read(text.replace('"row_wise"', '"table_wise"', 1), plans.model(*TABLES))
 
 
 def test_own_fields_of_a_config_are_left_alone() -> None:
-    """A full config has other fields; they are read past."""
+    """The other fields of a full config are skipped."""
     text = """
     # comment
     train_input_path: "x"
@@ -75,7 +76,7 @@ def test_own_fields_of_a_config_are_left_alone() -> None:
 
 
 def test_what_it_cannot_say() -> None:
-    """Routing rules and eviction scores without a word in the config are errors."""
+    """Routing rules and eviction scores that the config has no word for are errors."""
     for field, value in (("dist_types", ["continuous"]), ("score_strategy", "no_eviction")):
         plan = plans.chosen_plan({}, plans.dynamic("d", **{field: value}))
         with pytest.raises(BadInput, match="TorchEasyRec"):
@@ -84,6 +85,6 @@ def test_what_it_cannot_say() -> None:
 
 @pytest.mark.parametrize("text", ["a {" * 3000, "feature_configs { x: " + "[" * 3000])
 def test_deep_text_is_refused(text: str) -> None:
-    """A sentence, not the interpreter's limit."""
+    """The error is a sentence and not the interpreter's recursion limit."""
     with pytest.raises(BadInput, match="not a text-format config"):
         tzrec.read(text, plans.model(plans.static("a")))

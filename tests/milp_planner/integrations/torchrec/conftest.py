@@ -5,4 +5,4 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 if find_spec("torchrec") is None:
-    collect_ignore_glob = ["*test_*.py"]  # in its folders too
+    collect_ignore_glob = ["*test_*.py"]  # in its subfolders, too

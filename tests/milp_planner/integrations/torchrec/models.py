@@ -79,7 +79,7 @@ def sequences(shapes: Sequence[tuple[int, int]], prefix: str = "s") -> Embedding
 
 @dataclass
 class Case:
-    """One model with everything TorchRec's planner takes."""
+    """One model with all inputs of TorchRec's planner."""
 
     module: nn.Module
     topology: Topology
@@ -137,7 +137,7 @@ _POOLED_TYPES = (
 
 
 def random_case(seed: int) -> Case:
-    """A production-like model in miniature: sharders, constraints, splits, several modules."""
+    """A small production-like model: sharders, constraints, splits, several modules."""
     draw = random.Random(seed)
     hosts, per_host = draw.choice([(1, 2), (1, 4), (2, 2), (2, 4), (4, 2)])
     parts: dict[str, nn.Module] = {}
@@ -218,7 +218,7 @@ def bare_option(
     perf: float = 1.0,
     dependency: str | None = None,
 ) -> ShardingOption:
-    """A sharding option with HBM of the given bytes a shard and equal times, made by hand."""
+    """A handmade sharding option with this HBM per shard and equal times."""
     return ShardingOption(
         name=name,
         tensor=torch.empty(len(sizes), 4, device=META),

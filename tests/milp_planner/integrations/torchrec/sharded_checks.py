@@ -1,4 +1,4 @@
-"""What two processes saw of a sharded training step, against the unsharded module."""
+"""Two processes' results of a sharded training step, against the unsharded module."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from . import two_processes
 
 
 def saved(folder: Path) -> list[dict[str, Any]]:
-    """What each process wrote."""
+    """The results that each process wrote."""
     return [torch.load(folder / str(r), weights_only=False) for r in range(two_processes.WORLD)]
 
 
 def assert_trained_alike(seen: list[dict[str, Any]]) -> None:
-    """One plan; each rank's output, and every shard after one SGD step, agree to 1e-5."""
+    """There is one plan, and each rank's output and every shard after one SGD step agree to
+    1e-5."""
     assert seen[0]["plan"] == seen[1]["plan"]
     covered = 0
     for rank in seen:

@@ -29,7 +29,8 @@ def _run(code: str, names: dict[str, Any], where: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Names after all Python blocks of the page ran, one after another, as a reader would."""
+    """Names defined after all Python blocks of the page ran in order, as a reader would run
+    them."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))

@@ -15,7 +15,7 @@ from scenarios.catalog import find_cluster
 
 
 def cluster(count: int, ranks: int, sizes: list[int]) -> Cluster:
-    """Equal machines in domains of so many."""
+    """Equal machines in domains of a given size."""
     return Cluster.from_dict(
         {
             "name": "c", "machines": count, "ranks_per_machine": ranks, "hbm": "80GiB",
@@ -27,7 +27,7 @@ def cluster(count: int, ranks: int, sizes: list[int]) -> Cluster:
 
 
 def test_two_racks() -> None:
-    """144 ranks, groups of 72; NVLink up to a rack, the network beyond and between racks."""
+    """144 ranks, groups of 72: NVLink within a rack, the network between racks."""
     found = topology_of(find_cluster("2xgb200-nvl72"))
     assert (found.world_size, found.local_world_size, found.intra_group_size) == (144, 4, 72)
     speed = found.comms_bandwidths.get_bw
@@ -38,7 +38,7 @@ def test_two_racks() -> None:
 
 
 def test_one_rack_is_all_nvlink() -> None:
-    """Between groups of the only domain, NVLink too."""
+    """Groups in the only domain are connected by NVLink, too."""
     found = topology_of(find_cluster("gb200-nvl72"))
     assert found.intra_group_size == 4
     assert found.comms_bandwidths.get_bw(1, 18, CollectiveType.ALL_TO_ALL) == 900e6
@@ -53,6 +53,6 @@ def test_one_rack_is_all_nvlink() -> None:
     ],
 )
 def test_what_torchrec_cannot_say(place: Cluster, sentence: str) -> None:
-    """Refused in a sentence."""
+    """A cluster that TorchRec cannot express is refused in a sentence."""
     with pytest.raises(BadInput, match=sentence):
         topology_of(place)

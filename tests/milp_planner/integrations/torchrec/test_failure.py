@@ -12,7 +12,7 @@ QUICK = Settings(time_limit=10.0, workers=2)
 
 
 def test_packing_fails_although_the_sum_suffices() -> None:
-    """Three shards of 6 on two ranks of 10: 18 of 20 in total, but two must share a rank."""
+    """Three shards of 6 on two ranks of 10 take 18 of 20 in total, but two must share a rank."""
     options = [bare_option(f"t{i}", [6]) for i in range(3)]
     hbm, ddr = shortfalls(compile_problem(options, topology(2, hbm=10)).instance, QUICK)
     assert (hbm.capacity, hbm.needed, hbm.short_by, hbm.short_per_place) == (20, 18, 0, 2)
@@ -23,7 +23,7 @@ def test_packing_fails_although_the_sum_suffices() -> None:
 
 
 def test_the_sum_is_short() -> None:
-    """Without a solve, the sum over the leanest options already says what is missing."""
+    """Even without a solve, the sum of the smallest options shows what is missing."""
     options = [
         bare_option("a", [6]),
         bare_option("a", [5, 5], "column_wise"),
@@ -35,7 +35,7 @@ def test_the_sum_is_short() -> None:
 
 
 def test_one_tier_can_stand_in_for_the_other() -> None:
-    """A table in HBM or in DDR: more of either tier would do, and both are named."""
+    """For a table in HBM or in DDR, more of either tier is enough, and both are named."""
     fast, slow = bare_option("a", [6]), bare_option("a", [0])
     slow.compute_kernel = "fused_uvm"
     slow.shards[0].storage.ddr = 9  # type: ignore[union-attr]
@@ -46,7 +46,7 @@ def test_one_tier_can_stand_in_for_the_other() -> None:
 
 
 def test_more_of_one_tier_alone_may_not_help() -> None:
-    """Where DDR is short too, more HBM is said not to help."""
+    """If DDR is short, too, the error says that more HBM does not help."""
     option = bare_option("a", [6])
     option.shards[0].storage.ddr = 9  # type: ignore[union-attr]
     found = shortfalls(compile_problem([option], topology(1, hbm=4, ddr=5)).instance, QUICK)

@@ -1,4 +1,4 @@
-"""Kernels whose rows lie beyond host memory, and plans for one sharding group of 2D parallelism."""
+"""Kernels with rows beyond host memory, and plans for one sharding group of 2D parallelism."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _table(name: str, rows: int, **more: Any) -> EmbeddingConfig:
     "kernel", ["key_value", "ssd_virtual_table", "dram_virtual_table", "dram_ssd_virtual_table"]
 )
 def test_kernels_beyond_host_memory(kernel: str) -> None:
-    """Key-value and virtual tables are planned beside ordinary ones, their parameters kept."""
+    """Key-value and virtual tables are planned beside ordinary ones and keep their parameters."""
     virtual = {"use_virtual_table": True, "total_num_buckets": 40} if "virtual" in kernel else {}
     tables = [
         _table("kept", 4000, **virtual),
@@ -58,7 +58,8 @@ def test_kernels_beyond_host_memory(kernel: str) -> None:
 
 
 def test_ssd_is_a_limit() -> None:
-    """A key-value table that no rank's SSD holds has no plan, and SSD is named as what lacks."""
+    """If no rank's SSD holds a key-value table, there is no plan, and SSD is named as the
+    shortage."""
     from milp_planner.integrations.torchrec import NoPlan
 
     tables = [_table("big", 40_000)]
@@ -75,7 +76,7 @@ def test_ssd_is_a_limit() -> None:
 
 
 def test_a_cap_on_a_key_value_cache_is_read() -> None:
-    """``max_l1_cache_size`` (MiB) caps the cache on every rank; 16 bytes a slot beside."""
+    """``max_l1_cache_size`` (MiB) caps the cache on every rank, plus 16 bytes per slot."""
     used = []
     for megabytes in (0, 1):
         limit = ParameterConstraints(
@@ -99,7 +100,7 @@ def test_a_cap_on_a_key_value_cache_is_read() -> None:
 
 @pytest.fixture
 def four_ranks() -> Iterator[None]:
-    """A process group of four in name only: TorchRec asks it where its ranks are."""
+    """A process group of four that only tells TorchRec where its ranks are."""
     dist.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
     yield
     dist.destroy_process_group()
@@ -107,9 +108,9 @@ def four_ranks() -> Iterator[None]:
 
 @pytest.mark.parametrize("rank", range(4))
 def test_plan_of_a_sharding_group_becomes_every_groups(rank: int, four_ranks: None) -> None:
-    """2D: a plan for the ranks of one group, mapped by TorchRec onto each group of the world.
+    """2D: TorchRec maps the plan of one group's ranks onto each group of the world.
 
-    Two hosts of two ranks, groups of two: {0, 2} and {1, 3}, one rank of each on a host.
+    Two hosts of two ranks, groups of two: {0, 2} and {1, 3}, each with one rank on either host.
     """
     case = Case(bags([(40_000, 64), (50_000, 64), (90_000, 64)]), topology(2, 1), batch_size=64)
     plan = planner_for(case).plan(case.module, case.sharders)

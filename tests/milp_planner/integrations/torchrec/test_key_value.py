@@ -18,7 +18,7 @@ GIB = 2**30
 
 
 def stored(kernel: str, key_value: Any = "runtime", **params: Any) -> dict[str, int]:
-    """HBM, DDR and SSD of the one shard of a table-wise table, in the compiled instance."""
+    """HBM, DDR and SSD of a table-wise table's one shard, in the compiled instance."""
     limits = {
         "t0": ParameterConstraints(
             sharding_types=["table_wise"],
@@ -42,7 +42,8 @@ def stored(kernel: str, key_value: Any = "runtime", **params: Any) -> dict[str, 
 
 @pytest.mark.parametrize("cap", [None, 50])
 def test_a_cache_without_a_cap_is_charged(cap: int | None) -> None:
-    """TorchRec counts 0 bytes without L1 and the cap with it; the kernel takes a fifth, or less."""
+    """TorchRec counts 0 bytes without L1, and the cap with it; the kernel takes a fifth of the
+    rows, or less."""
     kernel, slots = "key_value", 200_000 if cap is None else 50 * 2**20 // (32 * 512) * 32
     ours = stored(kernel, max_l1_cache_size=cap, l2_cache_size=3)
     theirs = stored(kernel, "torchrec", max_l1_cache_size=cap, l2_cache_size=3)
@@ -54,7 +55,7 @@ def test_a_cache_without_a_cap_is_charged(cap: int | None) -> None:
 
 @pytest.mark.parametrize("kernel", ["ssd_virtual_table", "dram_virtual_table"])
 def test_virtual_tables_are_charged_for_their_rows(kernel: str) -> None:
-    """TorchRec charges them nowhere; here rows are on SSD, or in host memory with 32 bytes each."""
+    """TorchRec charges them nothing; here rows are on SSD, or in host memory with 32 bytes each."""
     ours, theirs = stored(kernel), stored(kernel, "torchrec")
     assert theirs["ddr"] == theirs["ssd"] == 0
     evicted = 2 * 200_000 * (512 + 12)
@@ -64,6 +65,6 @@ def test_virtual_tables_are_charged_for_their_rows(kernel: str) -> None:
 
 
 def test_only_two_counts_are_known() -> None:
-    """Another name is refused with the nearest."""
+    """Another name is refused with the nearest one."""
     with pytest.raises(BadInput, match="key_value"):
         stored("key_value", "runtimes")

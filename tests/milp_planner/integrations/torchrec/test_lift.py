@@ -26,7 +26,7 @@ def _case(**constraint: object) -> Case:
 
 
 def test_widths_that_divide() -> None:
-    """Widths are divisors in multiples of 4; the whole dim is table-wise and left out."""
+    """Widths are divisors in multiples of 4; the whole dim is table-wise and not among them."""
     assert Lift("all").widths(256) == [32, 64, 128]
     assert Lift("all").widths(192) == [32, 48, 64, 96]
     assert Lift([64, 128, 100]).widths(256, least=100) == [128]
@@ -34,7 +34,7 @@ def test_widths_that_divide() -> None:
 
 
 def test_every_width_becomes_an_option() -> None:
-    """With all widths, column-wise comes with 2, 4 and 8 shards, each of them priced."""
+    """With all widths, column-wise has 2, 4 and 8 shards, each with its price."""
     names = _names(_case(sharding_types=["column_wise"], compute_kernels=["fused"]), Lift("all"))
     assert names == ["column_wise:2/fused", "column_wise:4/fused", "column_wise:8/fused"]
 
@@ -46,7 +46,7 @@ def test_min_partition_bounds_the_width() -> None:
 
 
 def test_every_load_factor_becomes_an_option() -> None:
-    """Load factors multiply the caching options only; TorchRec's own stays among them."""
+    """Load factors multiply only the caching options; TorchRec's own stays among them."""
     case = _case(sharding_types=["row_wise"], compute_kernels=["fused", "fused_uvm_caching"])
     assert _names(case, Lift(load_factors=[0.1, 0.4])) == [
         "row_wise/fused",
@@ -57,7 +57,7 @@ def test_every_load_factor_becomes_an_option() -> None:
 
 
 def test_extra_options_are_priced_by_the_enumerator() -> None:
-    """A lifted option costs what TorchRec says of the same width set by a constraint."""
+    """An added option costs what TorchRec charges for that width if a constraint sets it."""
     kind = {"sharding_types": ["column_wise"], "compute_kernels": ["fused"]}
     lifted = _case(**kind)
     enumerator = lifted.enumerator()
@@ -86,7 +86,7 @@ def test_illegal_limits(widths: object, factors: list[float]) -> None:
 
 
 def test_a_cap_in_bytes_is_a_load_factor() -> None:
-    """Bytes over the table's bytes; caps no smaller than the table, and caps below 1, are none."""
+    """Bytes over the table's bytes; caps not below the table, or below 1, are no load factors."""
     limits = Lift(load_factors=[0.5], cache_bytes=[2**20, 2**30])
     assert limits.factors(2**22) == [0.5, 0.25]
     assert limits.factors(2**32) == [0.5, 2**-12, 0.25]

@@ -24,7 +24,7 @@ def batch(lengths: dict[str, list[int]]) -> KeyedJaggedTensor:
 
 
 def test_means_over_all_samples() -> None:
-    """Ids over samples, batch after batch; a larger batch counts for more."""
+    """Ids divided by samples over all batches, so that a larger batch counts for more."""
     batches = [
         batch({"tf0": [3, 1, 2], "sf0": [0, 0, 9]}),
         batch({"tf0": [4], "sf0": [1]}),
@@ -36,7 +36,7 @@ def test_means_over_all_samples() -> None:
 
 
 def test_one_factor_a_feature_and_the_rest_is_kept() -> None:
-    """Factors come in the order of the table's features; given constraints are copied."""
+    """Factors follow the order of the table's features; given constraints are copied."""
     [table] = bags([(10, 4)]).embedding_bag_configs()
     table.feature_names = ["b", "a"]
     given = {"t0": ParameterConstraints(sharding_types=["row_wise"]), "x": ParameterConstraints()}
@@ -48,7 +48,7 @@ def test_one_factor_a_feature_and_the_rest_is_kept() -> None:
 
 
 def test_a_feature_without_samples_is_a_sentence() -> None:
-    """A table whose feature no batch has cannot be measured."""
+    """A table cannot be measured if no batch has its feature."""
     tables = bags([(10, 4)]).embedding_bag_configs()
     with pytest.raises(BadInput, match=r"'t0': no batch has a sample of feature 'tf0'; found: g"):
         measured_pooling([batch({"g": [1]})], tables)

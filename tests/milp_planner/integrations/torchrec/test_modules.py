@@ -39,7 +39,7 @@ def _towers() -> tuple[nn.Module, list[Any]]:
 
 
 def _feature_processed() -> tuple[nn.Module, list[Any]]:
-    """A collection behind position weights; row-wise kinds are offered only on request."""
+    """A collection behind position weights; row-wise sharding is offered only on request."""
     inner = bags([(200_000, 64), (90_000, 32)], "p", weighted=True)
     weights = PositionWeightedModuleCollection({"pf0": 10, "pf1": 10}, device=META)
     module = FeatureProcessedEmbeddingBagCollection(inner, weights)
@@ -47,7 +47,7 @@ def _feature_processed() -> tuple[nn.Module, list[Any]]:
 
 
 def _managed_collision() -> tuple[nn.Module, list[Any]]:
-    """A collection whose ids are remapped by managed collision."""
+    """A collection whose ids managed collision remaps."""
     inner = bags([(10_240, 64)], "z")
     managed = {"z0": HashZchManagedCollisionModule(10_240, META, total_num_buckets=8)}
     collection = ManagedCollisionCollection(managed, inner.embedding_bag_configs())
@@ -57,7 +57,7 @@ def _managed_collision() -> tuple[nn.Module, list[Any]]:
 
 @pytest.mark.parametrize("build", [_towers, _feature_processed, _managed_collision])
 def test_planned_and_accepted(build: Any) -> None:
-    """Each is planned to proved optimality, accepted and rated alike by TorchRec."""
+    """Each is proved optimal, and TorchRec accepts the plan and rates it alike."""
     module, sharders = build()
     case = Case(module, topology(8, 2, hbm=200 * 2**20))
     planner = planner_for(case)
@@ -73,7 +73,7 @@ def test_planned_and_accepted(build: Any) -> None:
 
 
 def test_tables_of_a_tower_share_a_host() -> None:
-    """Every tower's tables sit on the two ranks of one host."""
+    """All tables of a tower are on the two ranks of one host."""
     module, sharders = _towers()
     planner = planner_for(Case(module, topology(8, 2, hbm=200 * 2**20)))
     planner.plan(module, sharders)

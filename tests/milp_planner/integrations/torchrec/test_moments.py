@@ -1,4 +1,4 @@
-"""The ledger of a TorchRec plan, against TorchRec's estimate."""
+"""The ledger of a TorchRec plan, compared with TorchRec's estimate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def planned(case: Case) -> list[ShardingOption]:
 def ours(
     output: str, sharding: str, wire: str = "fp32", width: int = COLUMNS
 ) -> list[tuple[str, int]]:
-    """Fullest moment and its bytes on both ranks, of the same two tables planned by us."""
+    """The fullest moment and its bytes on both ranks, for the same two tables planned by us."""
     from milp_planner import plan
 
     use: dict[str, object] = {"pooling_factor": IDS}
@@ -72,7 +72,7 @@ def ours(
 @pytest.mark.parametrize("sharding", ["table_wise", "row_wise", "column_wise"])
 @pytest.mark.parametrize("output", ["pooled", "sequence"])
 def test_it_is_the_ledger_of_the_same_plan(output: str, sharding: str) -> None:
-    """Moment and bytes on each rank are those of the same tables, planned from a model file."""
+    """Moment and bytes of each rank are those of the same tables planned from a model file."""
     shapes = [(1000, COLUMNS)] * 2
     case = case_of(bags(shapes) if output == "pooled" else sequences(shapes), sharding)
     best = planned(case)
@@ -100,8 +100,8 @@ def test_the_sharders_codec_is_seen() -> None:
 
 
 def test_ranks_far_above_the_estimate_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    """The log has the rank, the moment, both figures and the largest entries; large tables with
-    few ids are within 10%."""
+    """The log has the rank, the moment, both figures and the largest entries; for large tables with
+    few ids both are within 10%."""
     case = case_of(sequences([(1000, COLUMNS)] * 2), "table_wise")
     with caplog.at_level(logging.WARNING):
         best = planned(case)
@@ -116,7 +116,7 @@ def test_ranks_far_above_the_estimate_are_told(caplog: pytest.LogCaptureFixture)
 
 
 def test_other_kernels_count_as_estimated() -> None:
-    """A kernel that the ledger does not know has TorchRec's own bytes, and what it receives."""
+    """A kernel that the ledger does not know counts TorchRec's own bytes and what it receives."""
     case = case_of(bags([(1000, COLUMNS)] * 2), "table_wise", [EmbeddingBagCollectionSharder()])
     best = planned(case)
     for option in best:
@@ -129,8 +129,8 @@ def test_other_kernels_count_as_estimated() -> None:
 
 
 def test_a_cache_holds_its_share_of_the_rows() -> None:
-    """A load factor of 0.1, which no binary fraction is: a tenth of 1,024,000 bytes;
-    where the option says nothing the sharder's, else TorchRec's fifth."""
+    """A load factor of 0.1, which no binary fraction equals, is a tenth of 1,024,000 bytes; if the
+    option has none, the sharder's counts, else TorchRec's fifth."""
     case = case_of(bags([(1000, COLUMNS)]), "table_wise")
     [option] = planned(case)
     option.compute_kernel = "fused_uvm_caching"

@@ -1,4 +1,4 @@
-"""Estimating every distinct shard once changes only the time it takes."""
+"""Estimating each distinct shard only once changes nothing but the time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _estimates(case: Case, fast: bool) -> list[object]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_same_estimates(seed: int) -> None:
-    """On random models every shard's storage and perf are exactly TorchRec's."""
+    """On random models every shard's storage and perf equal TorchRec's exactly."""
     assert _estimates(random_case(seed), True) == _estimates(random_case(seed), False)
 
 
@@ -51,7 +51,7 @@ def test_same_estimates_on_uneven_ranks() -> None:
 
 
 def test_equal_shards_are_estimated_once() -> None:
-    """65 rows on 64 ranks come in three sizes: 2, the odd one, and none."""
+    """65 rows on 64 ranks come in three sizes: 2, 1 and none."""
     case = Case(bags([(65, 64)]), topology(64, 8))
     enumerator = case.enumerator()
     counting = Counting(enumerator._estimators[0])
@@ -62,7 +62,7 @@ def test_equal_shards_are_estimated_once() -> None:
 
 
 def test_shards_do_not_share_their_estimate() -> None:
-    """Changing one shard's perf leaves the others."""
+    """Changing one shard's perf does not change the others."""
     case = Case(bags([(64, 64)]), topology(4))
     enumerator = case.enumerator()
     speed_up(enumerator)
@@ -73,7 +73,7 @@ def test_shards_do_not_share_their_estimate() -> None:
 
 
 def test_only_the_default_enumerator_is_touched() -> None:
-    """A user's enumerator, even TorchRec's own class, is used as it was given."""
+    """A user's enumerator is used as given, even if it is TorchRec's own class."""
     board = topology(2)
     given = EmbeddingEnumerator(board, batch_size=8)
     before = list(given._estimators)
@@ -82,7 +82,7 @@ def test_only_the_default_enumerator_is_touched() -> None:
     assert isinstance(made._estimators[0], OncePerSize)
 
     class Own(EmbeddingEnumerator):
-        """A subclass may count on its estimators."""
+        """A subclass that may depend on its estimators."""
 
     own = Own(board, batch_size=8)
     speed_up(own)

@@ -20,7 +20,7 @@ def test_hosts_are_machines() -> None:
 
 
 def test_ddr_pooled_by_machine() -> None:
-    """Per machine, DDR is the sum over the host's ranks."""
+    """Pooled by machine, DDR is the sum over the host's ranks."""
     found = places(topology(4, 2, hbm=100, ddr=7), ddr="machine")
     assert found.resources[1] == ("ddr", Scope.MACHINE, [14, 14])
 
@@ -35,7 +35,7 @@ def test_pods_hold_machine_bound_shards() -> None:
 
 
 def test_remainder_of_ranks_takes_no_machine_bound_shards() -> None:
-    """TorchRec rounds the number of hosts down; the ranks left over are still ranks."""
+    """TorchRec rounds the number of hosts down; the ranks left over remain ranks."""
     found = places(topology(5, 2))
     assert found.machines == ((0, 1), (2, 3), (4,))
     assert found.groups == ((0, 1), (2, 3))
@@ -51,7 +51,7 @@ def test_capacities_differ_by_rank() -> None:
 
 @pytest.mark.parametrize("ddr", ["rank", "machine"])
 def test_overbooked_rank_is_closed(ddr: str) -> None:
-    """A rank whose reservations exceed its memory takes nothing, not even an empty shard."""
+    """A rank whose reservations exceed its memory takes no shard, not even an empty one."""
     reserved = topology(2, 2, hbm=10)
     reserved.devices[1].storage.hbm = -1
     found = places(reserved, ddr)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def test_overbooked_rank_is_closed(ddr: str) -> None:
 
 
 def test_ssd_only_where_used() -> None:
-    """SSD is a resource only where some shard uses it."""
+    """SSD is a resource only if some shard uses it."""
     assert [name for name, _, _ in places(topology(2), with_ssd=True).resources] == [
         "hbm",
         "ddr",

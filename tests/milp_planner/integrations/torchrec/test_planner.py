@@ -1,4 +1,4 @@
-"""MilpShardingPlanner: plans that TorchRec accepts, rated as it rates them, with a bound."""
+"""MilpShardingPlanner: TorchRec accepts its plans and rates them alike; they have a bound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = Settings(time_limit=5.0, workers=2, polish=False)
 
 
 def planner_for(case: Case, **more: object) -> MilpShardingPlanner:
-    """Our planner on a test case, quiet and quick unless told otherwise."""
+    """Our planner on a test case, quiet and quick by default."""
     given: dict[str, object] = {"stats": [], "settings": QUICK, **more}
     return MilpShardingPlanner(
         topology=case.topology,
@@ -45,7 +45,7 @@ FUZZ = range(100, 116)
 
 
 class FixedEnumerator:
-    """An enumerator that offers options made by hand."""
+    """An enumerator that offers handmade options."""
 
     def __init__(self, options: list[object]) -> None:
         self.options = options
@@ -59,7 +59,7 @@ def test_fuzz_against_torchrec(seed: int) -> None:
     """Random models: accepted by TorchRec's checks, rated alike to 1e-6, never worse than its own.
 
     The models mix pooled, weighted and unpooled collections in several modules, column splits,
-    constraints, and tables that may only be data parallel. Where we say that no plan exists,
+    constraints, and tables that may only be data parallel. If we say that no plan exists,
     TorchRec's default planner finds none either.
     """
     case = random_case(seed)
@@ -121,7 +121,7 @@ def test_the_fuzz_covers_what_users_have() -> None:
 
 
 def test_smallest_case_that_stock_partitioners_fail() -> None:
-    """Sizes [4, 4, 6, 6, 4] on two ranks of 12.6: {6, 6} and {4, 4, 4} fit."""
+    """Sizes [4, 4, 6, 6, 4] on two ranks of 12.6 fit as {6, 6} and {4, 4, 4}."""
     options = [bare_option(f"t{i}", [size]) for i, size in enumerate((40, 40, 60, 60, 40))]
     case = Case(nn.Module(), topology(2, hbm=126), reserve=0.0)
     planner = planner_for(case, enumerator=FixedEnumerator(options))
@@ -141,7 +141,7 @@ def test_smallest_case_that_stock_partitioners_fail() -> None:
 
 
 def test_infeasible_is_torchrecs_error_with_our_shortfall() -> None:
-    """Too little HBM everywhere: an insufficient_storage error that says how much is missing."""
+    """Too little HBM everywhere: the insufficient_storage error says how much is missing."""
     case = Case(
         bags([(1_000_000, 64)] * 3),
         topology(2, hbm=GIB // 4, ddr=0),
@@ -176,7 +176,7 @@ def test_error_survives_pickling() -> None:
 
 
 def test_pooled_ddr_finds_what_per_rank_ddr_forbids() -> None:
-    """A table larger than one rank's DDR fits where the host's DDR is one pool."""
+    """A table larger than one rank's DDR fits if the host's DDR is pooled."""
     case = Case(
         bags([(1_000_000, 64)]),
         topology(2, hbm=GIB // 8, ddr=200 * 2**20),
@@ -191,7 +191,7 @@ def test_pooled_ddr_finds_what_per_rank_ddr_forbids() -> None:
 
 
 def test_lifting_the_search_space_never_loses() -> None:
-    """With more widths and load factors the optimum is at most TorchRec's search space's."""
+    """With more widths and load factors, the optimum is at most that of TorchRec's search space."""
     case = Case(bags([(300_000, 256), (200_000, 128)]), topology(4, 2, hbm=300 * 2**20), None, 512)
     plain, lifted = planner_for(case), planner_for(case, lift=Lift("all", [0.1, 0.3, 0.6]))
     plain.plan(case.module, case.sharders)
@@ -202,7 +202,7 @@ def test_lifting_the_search_space_never_loses() -> None:
 
 
 def test_second_plan_on_the_same_object() -> None:
-    """A planner may be used again, for another model too."""
+    """A planner can be used again, also for another model."""
     case = Case(bags([(1000, 64)]), topology(2))
     planner = planner_for(case)
     first = planner.plan(case.module, case.sharders)
@@ -242,7 +242,7 @@ def test_callbacks_see_the_plan() -> None:
 
 
 class StoredPlan:
-    """A plan loader that holds what a former planner found."""
+    """A plan loader that holds a plan from an earlier planner."""
 
     def __init__(self, planner: MilpShardingPlanner, context: str | None) -> None:
         assert planner.problem is not None and planner.outcome is not None
@@ -258,7 +258,7 @@ class StoredPlan:
 
 
 def test_stored_plan_is_returned_unsolved() -> None:
-    """A plan loader's plan is used as it is when its context matches, and refused otherwise."""
+    """A plan loader's plan is used unchanged if its context matches, and refused otherwise."""
     case = Case(bags([(1000, 64), (3000, 32)]), topology(2))
     first = planner_for(case)
     expected = first.plan(case.module, case.sharders)
@@ -272,13 +272,14 @@ def test_stored_plan_is_returned_unsolved() -> None:
 
 
 def large(gib: int) -> Case:
-    """A table of 76.3 GB on two ranks of so much HBM, whole or not at all."""
+    """A table of 76.3 GB on two ranks with this HBM, whole or not at all."""
     whole = {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])}
     return Case(bags([(149_000_000, 128)]), topology(2, hbm=gib * GIB, ddr=4096 * GIB), whole)
 
 
 def test_a_stored_plan_that_does_not_fit_is_refused() -> None:
-    """TorchRec's context has memory to 100 GiB: 141 and 80 GiB are alike to it, not to the plan."""
+    """TorchRec's context knows memory to 100 GiB: it cannot tell 141 from 80 GiB, but the plan does
+    not fit."""
     roomy, tight = planner_for(large(141)), planner_for(large(80))
     roomy.plan(large(141).module, large(141).sharders)
     case = large(80)
@@ -293,7 +294,7 @@ def test_a_stored_plan_that_does_not_fit_is_refused() -> None:
 def test_the_same_question_is_answered_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the cache without a solve, the same plan; other capacities are another question."""
+    """The cache gives the same plan without a solve; other capacities are another question."""
     case = Case(bags([(1000, 64), (3000, 32)]), topology(2))
     first = planner_for(case, cache=tmp_path)
     expected = first.plan(case.module, case.sharders)
@@ -309,7 +310,8 @@ def test_the_same_question_is_answered_once(
 
 
 def test_parts_it_cannot_honour_are_refused() -> None:
-    """A proposer, a partitioner or another performance model would be ignored: an error instead."""
+    """A proposer, a partitioner or another performance model would be ignored, so it is an
+    error."""
     board = topology(2)
     with pytest.raises(BadInput, match="takes no proposer"):
         MilpShardingPlanner(board, proposer=GreedyProposer())
@@ -328,7 +330,8 @@ def test_timeout_is_the_time_limit() -> None:
 
 
 def test_key_value_shards_sit_on_different_ranks() -> None:
-    """Column shards of a key-value table, whose store is one a rank, never share a rank."""
+    """A rank has one key-value store per table, so two column shards of a table never share a
+    rank."""
     option = bare_option("kv", [1, 1], "column_wise")
     option.compute_kernel = "key_value"
     for shard in option.shards:

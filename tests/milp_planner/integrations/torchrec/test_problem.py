@@ -34,7 +34,7 @@ def _first_shards(case: Case) -> dict[str, tuple[str, int, list[int], list[int]]
 def test_instance_is_the_published_one() -> None:
     """Table t1 of ``torchrec_20x8_s0_hbm3_ddr1.5``: 108,559 × 256, pooling 32, batch 1024, 8 ranks.
 
-    The figures are those of that instance file, written by TorchRec 1.8.0 independently of this
+    The figures are those of that instance file, which TorchRec 1.8.0 wrote independently of this
     code.
     """
     case = Case(
@@ -62,7 +62,7 @@ def test_instance_is_the_published_one() -> None:
 
 
 def test_options_are_in_an_order_of_their_own() -> None:
-    """TorchRec's order of options hangs on hashes; ours does not change with it."""
+    """TorchRec's order of options depends on hashes; ours does not."""
     case = Case(module=bags([(1000, 128), (2000, 64)]), topology=topology(4, 2))
     space = case.enumerator().enumerate(case.module, case.sharders)
     first = compile_problem(space, case.reserved()).instance
@@ -84,7 +84,7 @@ def test_kinds_of_place_on_two_hosts() -> None:
 
 @pytest.mark.parametrize(("hosts", "slices", "expected"), [(4, 2, [2]), (2, 5, [2, 2, 1])])
 def test_grid_walks_machines_in_circles(hosts: int, slices: int, expected: list[int]) -> None:
-    """Column slices sit on different machines until all are used, then start again."""
+    """Column slices go to different machines until all are used, then start again."""
     option = bare_option("g", [1] * (2 * slices), "grid_shard", "multi_host")
     for index, shard in enumerate(option.shards):
         shard.offset = [index % 2, index // 2]
@@ -102,7 +102,7 @@ def test_grid_needs_whole_machines() -> None:
 
 
 def test_towers_share_a_machine() -> None:
-    """Tables with one dependency are tied by a fusion group with a level for every machine."""
+    """Tables with one dependency share a fusion group with a level for every machine."""
     options = [
         bare_option(name, [1, 1], "table_row_wise", "host", dependency="tower")
         for name in ("a", "b")
@@ -121,7 +121,7 @@ def test_towers_share_a_machine() -> None:
 
 
 def test_pods_with_pooled_ddr() -> None:
-    """Machine-bound shards span the pod although DDR is pooled by host: one copy a pod."""
+    """Machine-bound shards span the pod although DDR is pooled by host: one copy per pod."""
     option = bare_option("t", [5] * 4, "table_row_wise", "host")
     for shard in option.shards:
         shard.storage.ddr = 3  # type: ignore[union-attr]
@@ -131,7 +131,7 @@ def test_pods_with_pooled_ddr() -> None:
 
 
 def test_remainder_ranks_are_closed_to_machine_bound_shards() -> None:
-    """On 5 ranks with hosts of 2, the fifth takes table-wise shards only."""
+    """On 5 ranks with hosts of 2, the fifth takes only table-wise shards."""
     option = bare_option("t", [1, 1], "table_row_wise", "host")
     other = bare_option("t", [1])
     instance = compile_problem([option, other], topology(5, 2)).instance
@@ -141,7 +141,7 @@ def test_remainder_ranks_are_closed_to_machine_bound_shards() -> None:
 
 
 def test_uneven_rows_on_uneven_ranks() -> None:
-    """Row-wise shards follow the capacities that custom topology data gives."""
+    """Row-wise shards follow the capacities of custom topology data."""
     custom = CustomTopologyData({"hbm_cap": [GIB, 3 * GIB]}, world_size=2)
     case = Case(module=bags([(1000, 64)]), topology=topology(2, custom_topology_data=custom))
     instance = case.problem().instance
@@ -151,7 +151,7 @@ def test_uneven_rows_on_uneven_ranks() -> None:
 
 
 def test_same_name_in_two_modules() -> None:
-    """Tables of one name in two modules are told apart by their path."""
+    """Tables with the same name in two modules are told apart by their paths."""
     from .models import Mixed
 
     case = Case(Mixed({"a": bags([(10, 8)]), "b": bags([(20, 8)])}), topology(2))
@@ -159,7 +159,8 @@ def test_same_name_in_two_modules() -> None:
 
 
 def test_option_names_tell_widths_apart() -> None:
-    """Two splits of one table get the number of their shards into the name; one alone does not."""
+    """If a table has two splits, their names include the number of shards; a single split's does
+    not."""
     split = [bare_option("t", [1] * count, "column_wise") for count in (2, 4)]
     for option in split:
         for index, shard in enumerate(option.shards):
@@ -179,7 +180,7 @@ def test_estimates_that_are_no_numbers_name_the_table() -> None:
 
 
 def _random_placement(instance: Instance, draw: random.Random) -> Placement:
-    """Any well-formed placement, memory or no memory."""
+    """Any well-formed placement, whether or not it fits memory."""
     options, ranks = [], []
     for table in range(instance.num_tables):
         option = draw.choice(list(instance.options_of(table)))
@@ -203,10 +204,10 @@ def _anywhere(instance: Instance, index: int, draw: random.Random) -> np.ndarray
 
 @pytest.mark.parametrize("seed", range(12))
 def test_any_placement_is_priced_as_torchrec_rates_it(seed: int) -> None:
-    """On random models and placements TorchRec's rating and storage equal ours.
+    """On random models and placements, TorchRec's rating and storage equal ours.
 
-    The rating agrees to 1e-6; a placement is feasible for the check exactly when TorchRec's own
-    partitioner takes every shard where it sits.
+    The rating agrees to 1e-6; the check finds a placement feasible exactly if TorchRec's own
+    partitioner takes every shard at its place.
     """
     draw = random.Random(seed)
     case = random_case(seed)
@@ -235,7 +236,7 @@ def _accepted(plan: list[object], reserved: object) -> bool:
 
 
 def test_a_plan_with_other_tables_is_refused() -> None:
-    """Plans that miss a table, name another, or hold an option never enumerated are errors."""
+    """Plans with missing tables, other tables, or options never enumerated are errors."""
     problem = compile_problem([bare_option("a", [1]), bare_option("b", [1])], topology(2))
     plan = problem.apply(Placement(np.array([0, 1]), [[np.array([0])], [np.array([1])]]))
     with pytest.raises(BadInput, match="1 tables, the model 2"):

@@ -1,4 +1,4 @@
-"""Objectives: TorchRec's rating and its critical path, as it computes them itself."""
+"""Objectives: TorchRec's rating and its critical path, as TorchRec computes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK = Settings(time_limit=5.0, workers=2, polish=False)
 
 
 def planned(case: Case, objective: str) -> MilpShardingPlanner:
-    """The planner after a plan under an objective."""
+    """The planner after it planned for an objective."""
     planner = MilpShardingPlanner(
         topology=case.topology,
         batch_size=case.batch_size,
@@ -42,9 +42,9 @@ def planned(case: Case, objective: str) -> MilpShardingPlanner:
 
 @pytest.mark.parametrize("seed", range(100, 105))
 def test_critical_path_is_torchrecs(seed: int) -> None:
-    """Random models: our objective is TorchRec's figure to 1e-6, and no plan of its own beats it.
+    """Our objective is TorchRec's figure to 1e-6 on random models, and no plan of its own beats it.
 
-    Nor does our own plan under the other objective.
+    Neither does our own plan for the other objective.
     """
     case = random_case(seed)
     try:
@@ -97,7 +97,7 @@ def test_a_plan_of_torchrecs_is_judged_alike() -> None:
 
 
 def _two_modules() -> list[object]:
-    """Two tables of one module and one of another, with times that are told apart."""
+    """Two tables of one module and one of another, with distinguishable times."""
     first = bare_option("a", [1])
     second = bare_option("b", [1])
     other = bare_option("c", [1])
@@ -110,7 +110,8 @@ def _two_modules() -> list[object]:
 
 
 def test_phases_by_module_and_sharding_type() -> None:
-    """Compute of all modules shares two phases; collectives have two a module and type."""
+    """Compute of all modules shares two phases; collectives have two per module and sharding
+    type."""
     options = _two_modules()
     rating = phased("critical_path", options)  # type: ignore[arg-type]
     assert rating.objective == Objective.STEP_TIME
@@ -126,7 +127,7 @@ def test_phases_by_module_and_sharding_type() -> None:
 
 
 def test_guilty_rank_by_hand() -> None:
-    """Rank 0 holds a and b (19 ms in all), rank 1 holds c (14): who is slowest in which phase."""
+    """Rank 0 holds a and b (19 ms in all), rank 1 holds c (14): which is slowest in which phase."""
     options = _two_modules()
     for option, rank in zip(options, (0, 0, 1), strict=True):
         option.shards[0].rank = rank  # type: ignore[attr-defined]
@@ -155,7 +156,7 @@ def test_unknown_objective_is_a_sentence() -> None:
 
 
 def test_phases_are_torchrecs_total() -> None:
-    """The five phases add up to ``Perf.total``; the input exchange is not among them."""
+    """The five phases sum to ``Perf.total``, which excludes the input exchange."""
     perf = Perf(1.5, 0.25, 3.0, 0.5, input_dist_comms=100.0, prefetch_compute=0.125)
     assert picoseconds(perf) == (
         1_500_000_000,

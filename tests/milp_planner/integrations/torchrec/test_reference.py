@@ -1,4 +1,4 @@
-"""``module:function``: how a TorchRec model is named on the command line."""
+"""``module:function`` names a TorchRec model on the command line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_from_a_file(model_file: Path) -> None:
 
 
 def test_from_a_module(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An importable module works as well."""
+    """An importable module works, too."""
     monkeypatch.syspath_prepend(model_file.parent)
     assert load_inputs("my_model:inputs").batch_size == 16
 
@@ -66,20 +66,20 @@ def test_from_a_module(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_wrong_functions(model_file: Path, name: str, sentence: str) -> None:
-    """A function that is absent or returns something else is one sentence."""
+    """A function that is missing or returns something else gets one sentence."""
     with pytest.raises(BadInput, match=sentence):
         load_inputs(f"{model_file}:{name}")
 
 
 @pytest.mark.parametrize("reference", ["model.py", "model.py:", ":inputs", "a b:c d"])
 def test_malformed_references(reference: str) -> None:
-    """A reference needs a place and a function."""
+    """A reference needs a module or file, and a function."""
     with pytest.raises(BadInput, match="module:function"):
         load_inputs(reference)
 
 
 def test_absent_places() -> None:
-    """Absent files and modules are named."""
+    """Missing files and modules are named."""
     with pytest.raises(BadInput, match=r"no file 'nowhere\.py'"):
         load_inputs("nowhere.py:f")
     with pytest.raises(BadInput, match="no Python module 'nowhere_at_all'"):
@@ -87,7 +87,7 @@ def test_absent_places() -> None:
 
 
 def test_code_that_raises(tmp_path: Path) -> None:
-    """What the user's file or function raises is told with its line."""
+    """An error in the user's file or function is reported with its line."""
     path = tmp_path / "broken.py"
     path.write_text("def f():\n    raise KeyError('x')\n")
     with pytest.raises(BadInput, match=r"raised KeyError: 'x' \(.*broken\.py, line 2\)"):

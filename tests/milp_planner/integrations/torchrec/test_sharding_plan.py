@@ -1,4 +1,4 @@
-"""The ShardingPlan object and its document, both ways."""
+"""The ShardingPlan object and its document, in both directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .test_problem import _random_placement
 
 
 def _same(a: ShardingPlan, b: ShardingPlan) -> bool:
-    """Everything a document holds; the objects themselves differ in TorchRec's other fields."""
+    """Both agree in everything that a document holds; the objects differ in other fields."""
     return to_document(a, 8, 8, "cuda") == to_document(b, 8, 8, "cuda")
 
 

@@ -1,4 +1,4 @@
-"""Tables that share a rank, whichever it is."""
+"""Tables that have to share a rank, whichever it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .torchrec_checks import assert_torchrec_accepts
 
 
 def test_they_share_a_rank_and_nothing_else_is_lost() -> None:
-    """The pair sits on one rank; TorchRec accepts the plan; it costs what the pairing costs."""
+    """The pair is on one rank, TorchRec accepts the plan, and only the pairing costs more."""
     case = Case(bags([(200_000, 64)] * 4), topology(2, 2, hbm=130 * 2**20), None, 256, 0.0)
     free, tied = planner_for(case), planner_for(case, together=[("t0", "t3")])
     free.plan(case.module, case.sharders)
@@ -37,7 +37,7 @@ def test_they_share_a_rank_and_nothing_else_is_lost() -> None:
 
 @pytest.mark.parametrize("sizes", [(5, 4, 3, 2, 1), (6, 6, 1, 1, 1), (3, 3, 3, 3, 3)])
 def test_brute_force(sizes: tuple[int, ...]) -> None:
-    """Every way of placing five tables on three ranks with two pairs tied, or none."""
+    """All placements of five tables on three ranks, with two pairs tied or none."""
     options = [bare_option(f"t{i}", [size], perf=float(size)) for i, size in enumerate(sizes)]
     capacity = 8
     case = Case(bags([(1, 4)]), topology(3, hbm=capacity), reserve=0.0)

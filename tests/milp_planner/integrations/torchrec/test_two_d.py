@@ -44,7 +44,7 @@ def planned(layout: str, **fields: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all four processes saw, in a folder for each layout."""
+    """The results of all four processes, in a folder for each layout."""
     root: Path = tmp_path_factory.mktemp("gloo")
     for layout in LAYOUTS:
         (root / layout).mkdir()
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def seen(folder: Path, layout: str) -> list[dict[str, Any]]:
-    """What each process of a layout wrote."""
+    """The results that each process of a layout wrote."""
     return [torch.load(folder / layout / str(rank), weights_only=False) for rank in range(WORLD)]
 
 
@@ -75,8 +75,8 @@ def test_replicas_are_those_of_the_plan(folder: Path, layout: str, pairs: object
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_step_equals_the_unsharded_module(folder: Path, layout: str) -> None:
-    """Each rank's output; before the averaging replicas differ, after it all shards are those of
-    one step on all four batches."""
+    """Each rank's output agrees; replicas differ before the averaging, and after it all shards are
+    those of one step on all four batches."""
     ranks, covered = seen(folder, layout), 0
     for rank in ranks:
         torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
@@ -95,7 +95,7 @@ def test_a_step_equals_the_unsharded_module(folder: Path, layout: str) -> None:
     [("strided", "default", 4), ("contiguous", "fully_sharded", "never")],
 )
 def test_arguments(layout: str, strategy: str, interval: Any) -> None:
-    """What DMPCollection is built with, and the pipeline's interval."""
+    """The arguments of DMPCollection, and the pipeline's interval."""
     found = document(planned(layout, strategy=strategy, sync_interval=interval))
     arguments = collection_arguments(found)
     assert arguments.pop("sharding_strategy").value == strategy
@@ -110,7 +110,7 @@ def test_arguments(layout: str, strategy: str, interval: Any) -> None:
 
 
 def test_a_plan_without_groups() -> None:
-    """A sentence."""
+    """It is refused in a sentence."""
     whole = planned("strided", sharding_group_size=4)
     with pytest.raises(BadInput, match="a plan without sharding groups"):
         collection_arguments(document(whole))

@@ -47,9 +47,9 @@ MORE: dict[str, Any] = {
 
 @pytest.mark.parametrize(("interval", "size"), [(1, 4), (100_000, 1)])
 def test_brute_force_over_all_groups(interval: int, size: int) -> None:
-    """4 ranks on 2 hosts. Replicas' bandwidth by hand: a pair on a host sends half over each link,
-    one across hosts half over each rank's share of the network, 4 replicas a half of each host's
-    buffers over two shares."""
+    """4 ranks on 2 hosts. The replicas' bandwidth by hand: a pair on a host sends half over each
+    link, one across hosts half over each rank's share of the network, 4 replicas half of each
+    host's buffers over two shares."""
     groups = {
         (4, "one"): (2, None), (2, "strided"): (1, 2 * INTRA), (2, "contiguous"): (2, 2 * INTER),
         (1, "one"): (1, 4 * INTER),
@@ -76,7 +76,7 @@ def test_brute_force_over_all_groups(interval: int, size: int) -> None:
 
 
 def test_arguments() -> None:
-    """Two groups of two, as asked for: contiguous, so a host is a group."""
+    """The requested two groups of two are contiguous, so a host is a group."""
     asked = TwoD(sharding_group_size=2, layout="contiguous")
     found = TwoDShardingPlanner(board, 4, 2, asked, QUICK, "cpsat", **MORE)
     found.plan(bags(SHAPES), bag_sharders())
@@ -91,8 +91,8 @@ def test_arguments() -> None:
     ("optimizer", "state"), [(torch.optim.SGD, 0), (torch.optim.Adagrad, 4 * 128), (None, 4)]
 )
 def test_sync_of_a_shard(optimizer: Any, state: int) -> None:
-    """The vector of the page: 10^6 × 128 floats with 4 replicas on a host; the state as FBGEMM
-    keeps it, row-wise Adagrad where nothing is said."""
+    """The vector of the page: 10^6 × 128 floats with 4 replicas on a host; the state is FBGEMM's,
+    which defaults to row-wise Adagrad."""
     module = bags([(1_000_000, 128)])
     if optimizer is not None:
         apply_optimizer_in_backward(optimizer, module.parameters(), {"lr": 0.1})
@@ -108,7 +108,8 @@ def test_sync_of_a_shard(optimizer: Any, state: int) -> None:
 
 
 def test_what_is_refused() -> None:
-    """Adam, tables that may only be cached, and what TorchRec's memory cannot say."""
+    """Adam, tables that may only be cached, and the fully sharded strategy, whose memory TorchRec
+    does not count."""
     adam = bags([(1000, 32)])
     apply_optimizer_in_backward(torch.optim.Adam, adam.parameters(), {"lr": 0.1})
     one = MilpShardingPlanner(topology=board(2, 2), replicas=Replicas(INTRA, HOST), stats=[])
@@ -130,7 +131,7 @@ def test_what_is_refused() -> None:
 )
 def test_a_group_costs_what_torchrec_estimates(kind: str, exchange: float | None) -> None:
     """A strided group of 16 of 64 ranks, 2 on each of 8 hosts: at TorchRec's bandwidths our prices
-    are TorchRec's estimates to 1e-6, and its vectors."""
+    are TorchRec's estimates to 1e-6, and the page's vectors."""
     only = {"t0": ParameterConstraints(sharding_types=[kind], compute_kernels=["fused"],
                                        pooling_factors=[10.0])}  # fmt: skip
     one = MilpShardingPlanner(

@@ -12,9 +12,8 @@ from torchrec.distributed.planner.types import DeviceHardware, ShardingOption, T
 def assert_torchrec_accepts(plan: Sequence[ShardingOption], reserved: Topology) -> None:
     """Replay a plan through TorchRec's partitioner, which deducts storage and refuses overflow.
 
-    Each option is handed to the step that TorchRec places its kind with, with only the chosen
-    devices on offer; it raises ``PlannerError`` when one does not fit, and the ranks it sets must
-    be the plan's.
+    TorchRec's step for each kind of option gets only the chosen devices; it raises ``PlannerError``
+    if one does not fit, and the ranks it sets must be the plan's.
     """
     devices = copy.deepcopy(reserved.devices)
     hosts = GreedyPerfPartitioner._get_host_level_devices(reserved, devices)

@@ -29,7 +29,7 @@ WORLD = 4
 
 
 class OnCpu(DMPCollection):
-    """DMPCollection numbers devices; processors have no number."""
+    """DMPCollection without device numbers, since processors have none."""
 
     def _remap_sharding_plan(self, plan: Any, *more: Any, **named: Any) -> None:
         super()._remap_sharding_plan(plan, *more, **named)
@@ -40,7 +40,7 @@ class OnCpu(DMPCollection):
 
 
 def run(rank: int, folder: str) -> None:
-    """Entry point of each process; writes what it saw to ``folder``/rank."""
+    """Entry point of each process; writes its results to ``folder``/rank."""
     os.environ.update(
         RANK=str(rank), LOCAL_RANK=str(rank % 2), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE="2"
     )
@@ -91,8 +91,8 @@ def _train(rank: int, folder: Path) -> dict[str, Any]:
 
 
 def _shards(model: nn.Module) -> Iterator[tuple[str, list[int], list[int], torch.Tensor]]:
-    """Name, offsets, sizes and weights of the shards on this rank: local parts of DTensors, of
-    which one without shards still has a place, of no size."""
+    """Name, offsets, sizes and weights of the shards on this rank. They are local parts of
+    DTensors; a tensor without shards still has an entry, of size zero."""
     for name, value in model.state_dict().items():
         local = value.to_local()
         places = zip(local.local_offsets(), local.local_sizes(), strict=True)
@@ -101,7 +101,7 @@ def _shards(model: nn.Module) -> Iterator[tuple[str, list[int], list[int], torch
 
 
 def _average(tensors: list[torch.Tensor], group: dist.ProcessGroup) -> None:
-    """Gloo knows no average."""
+    """Average by hand, since gloo has no average."""
     for tensor in tensors:
         dist.all_reduce(tensor, group=group)
         tensor /= dist.get_world_size(group)
@@ -110,7 +110,7 @@ def _average(tensors: list[torch.Tensor], group: dist.ProcessGroup) -> None:
 def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """This rank's output, and the weights after one step on all ranks' batches.
 
-    A group takes half of the sum over its two ranks, and the average of both groups is taken.
+    A group takes half of the sum over its two ranks, and both groups are averaged.
     """
     outputs = [reference(one.batch(other)).values() for other in range(WORLD)]
     sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]

@@ -34,7 +34,7 @@ SHAPES = {
 
 
 class AnySharder(EmbeddingBagCollectionSharder):
-    """TorchRec's sharder, offering on CPU what its runtime can do there."""
+    """TorchRec's sharder, which offers on CPU what its runtime can do there."""
 
     def sharding_types(self, compute_device_type: str) -> list[str]:
         return ["table_wise", "column_wise", "row_wise", "table_row_wise"]
@@ -55,7 +55,7 @@ def joined(rank: int, store: str) -> Iterator[None]:
 
 
 def run(rank: int, store: str, results: str) -> None:
-    """Entry point of each process; writes what it saw to ``results``/rank."""
+    """Entry point of each process; writes its results to ``results``/rank."""
     with joined(rank, store):
         seen = train_one_step(rank, _drop_in)
         seen["no_plan"] = _failure(_planner(ddr=10))
@@ -64,7 +64,7 @@ def run(rank: int, store: str, results: str) -> None:
 
 
 def constraints() -> dict[str, ParameterConstraints]:
-    """One sharding type a table, every table in HBM's place on CPU."""
+    """One sharding type per table, and the fused kernel for all, which on CPU takes HBM's place."""
     return {
         name: ParameterConstraints(sharding_types=types, compute_kernels=["fused"], min_partition=8)
         for name, (_, _, types) in SHAPES.items()
@@ -101,7 +101,7 @@ def batch(rank: int) -> KeyedJaggedTensor:
 
 
 def _divide_by_zero(options: list[Any]) -> list[Any]:
-    """A callback with a mistake in it."""
+    """A callback with a bug."""
     return options[: 1 // 0]
 
 
@@ -127,7 +127,7 @@ def _drop_in(module: nn.Module, sharders: list[Any]) -> ShardingPlan:
 def train_one_step(
     rank: int, plan_for: Callable[[nn.Module, list[Any]], ShardingPlan]
 ) -> dict[str, Any]:
-    """Plan, shard, run forward and backward once; and the same without sharding."""
+    """Plan, shard, and run forward and backward once; then the same without sharding."""
     torch.manual_seed(7)
     reference = collection("cpu")
     weights = {name: p.detach().clone() for name, p in reference.state_dict().items()}
@@ -192,7 +192,7 @@ def _shards(model: nn.Module) -> list[tuple[str, list[int], list[int], torch.Ten
 
 
 def _failure(planner: MilpShardingPlanner) -> str:
-    """What collective_plan raises on this rank."""
+    """The error that collective_plan raises on this rank."""
     try:
         planner.collective_plan(collection("meta"), [AnySharder()], dist.group.WORLD)
     except PlannerError as error:

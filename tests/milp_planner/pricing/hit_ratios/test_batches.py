@@ -1,4 +1,4 @@
-"""HYBRID where a batch brings more rows than HBM holds, against the simulator and random draws."""
+"""HYBRID if a batch has more rows than HBM holds, against the simulator and random draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def followed(
 
 
 def simulated(alpha: float, slots: int, batch: int, batches: int, frequency: bool) -> float:
-    """Share of the lookups of the next batch that HBM serves; mean of two runs."""
+    """The share of the next batch's lookups that HBM serves; mean of two runs."""
     found = []
     for seed in (1, 2):
         generator = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def simulated(alpha: float, slots: int, batch: int, batches: int, frequency: boo
 
 @pytest.mark.parametrize("frequency", [False, True])
 def test_against_the_simulator_at_random(frequency: bool) -> None:
-    """Skew, size and batch drawn, 1.2 to 4 times as many rows as HBM has: errors ≤ 0.05."""
+    """Drawn skews, sizes and batches with 1.2 to 4 times as many rows as HBM: errors ≤ 0.05."""
     generator = np.random.default_rng(5)
     errors: list[float] = []
     while len(errors) < 12:
@@ -63,7 +63,7 @@ def test_one_batch_keeps_the_rows_that_come_first() -> None:
 
 @pytest.mark.parametrize("frequency", [False, True])
 def test_rows_all_alike(frequency: bool) -> None:
-    """Whatever the batch, HBM serves its share of the rows."""
+    """If rows are equally popular, HBM serves its share of them, whatever the batch."""
     for batch in (1e3, 3e4, 1e6):
         said = followed(zipf(10**5, 0.0), 2e4, 3e6, batch, frequency)
         assert said == pytest.approx(0.2, abs=2e-3)
@@ -72,7 +72,7 @@ def test_rows_all_alike(frequency: bool) -> None:
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_it_meets_the_fluid(alpha: float, frequency: bool) -> None:
-    """Where half of HBM holds a batch, row by row and batch by batch agree within 0.02."""
+    """If half of HBM holds a batch, row by row and batch by batch agree within 0.02."""
     known, batch = zipf(10**5, alpha), 4000.0
     size = 2 * known.distinct(batch)
     fluid = hybrid_hits(known, size, 3e6, batch, frequency)
@@ -80,7 +80,7 @@ def test_it_meets_the_fluid(alpha: float, frequency: bool) -> None:
 
 
 def test_sizes_together_are_those_one_by_one() -> None:
-    """Steps follow the smallest size, which moves the others by less than 0.01."""
+    """Steps follow the smallest size, which changes the others by less than 0.01."""
     known, sizes = zipf(10**5, 0.9), np.array([1e4, 3e4, 5e4])
     together = overfull_hits(known, sizes, 3e6, 1e5, False)
     alone = [followed(known, size, 3e6, 1e5, False) for size in sizes.tolist()]
@@ -88,7 +88,7 @@ def test_sizes_together_are_those_one_by_one() -> None:
 
 
 def test_lfu_keeps_popular_rows_that_lru_loses() -> None:
-    """Batches just above HBM: by time even the hottest rows leave, by count they stay."""
+    """With batches just above HBM, LRU loses even the hottest rows, while LFU keeps them."""
     known = zipf(10**6, 1.2)
     lru, lfu = (followed(known, 1e5, 3e7, 1.7e6, frequency) for frequency in (False, True))
     assert lru < 0.1 < 0.8 < lfu

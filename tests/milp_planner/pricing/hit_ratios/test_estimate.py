@@ -16,7 +16,7 @@ CACHE, HYBRID = CachePolicy("CACHING", False, 100.0), CachePolicy("HYBRID", Fals
 
 
 def test_without_statistics_the_cache_ratio() -> None:
-    """Every row equally popular: a tier of x of the rows serves x of the lookups."""
+    """If rows are equally popular, a tier of x of the rows serves x of the lookups."""
     found = hit_ratios(Unknown(), 10**6, np.array([0.3]), CACHE)
     assert (found.values.tolist(), found.sources) == ([0.3], ("none",))
     for policy in (CACHE, HYBRID):
@@ -25,7 +25,7 @@ def test_without_statistics_the_cache_ratio() -> None:
 
 
 def test_a_measured_curve_is_used_as_it_is() -> None:
-    """Straight lines between the points, in units of the rows it was measured on."""
+    """Straight lines between the points, in units of the rows for which it was measured."""
     curve = MissRate(kind="miss_rate", points=((0.2, 0.5), (1.0, 0.1)), working_rows=500)
     found = hit_ratios(curve, 1000, np.array([0.05, 0.1, 0.3, 1.0]), HYBRID)
     assert found.values == pytest.approx([0.25, 0.5, 0.7, 0.9])
@@ -35,7 +35,7 @@ def test_a_measured_curve_is_used_as_it_is() -> None:
 @pytest.mark.parametrize("alpha", [0.33, 0.87, 1.24])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_the_stored_fluid_equals_the_fluid(alpha: float, frequency: bool) -> None:
-    """Between the grid's points the stored values are within 0.015 of the fluid itself."""
+    """Between grid points, stored values are within 0.015 of the fluid model."""
     rows, ratios = 300_000, np.array([0.15, 0.5, 0.85])
     policy = CachePolicy("HYBRID", frequency, 3000.0)
     stored = hit_ratios(Zipf(kind="zipf", alpha=alpha), rows, ratios, policy).values
@@ -59,7 +59,8 @@ def test_only_extreme_skew_uses_the_simulated_table(mode: Literal["CACHING", "HY
 
 @pytest.mark.parametrize(("alpha", "batch", "other"), [(0.9, 1e5, "formula"), (2.5, 1e9, "table")])
 def test_a_batch_that_overfills_hybrid_is_followed(alpha: float, batch: float, other: str) -> None:
-    """By formula whatever the skew: HYBRID loses popular rows for good, a cache recovers."""
+    """A formula follows it whatever the skew: HYBRID loses popular rows for good, a cache
+    recovers."""
     access, ratios = Zipf(kind="zipf", alpha=alpha), np.array([0.02, 0.95])
     hybrid = hit_ratios(access, 10**5, ratios, CachePolicy("HYBRID", False, batch))
     cache = hit_ratios(access, 10**5, ratios, CachePolicy("CACHING", False, batch))
@@ -68,7 +69,7 @@ def test_a_batch_that_overfills_hybrid_is_followed(alpha: float, batch: float, o
 
 
 def test_other_statistics_are_followed_batch_by_batch() -> None:
-    """A histogram that says what Zipf's law does gets the same hit ratio in overfull batches."""
+    """A histogram equal to Zipf's law gets the same hit ratio in overfull batches."""
     known, ratios = zipf(10**5, 0.9), np.array([0.1, 0.3])
     bins = tuple((c / 10**5, c * s) for c, s in zip(known.counts, known.shares, strict=True))
     access, policy = Histogram(kind="histogram", bins=bins), CachePolicy("HYBRID", False, 1e5)
@@ -79,7 +80,7 @@ def test_other_statistics_are_followed_batch_by_batch() -> None:
 @pytest.mark.parametrize("alpha", [0.6, 1.2, 1.8])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_small_tiers_follow_the_fluid(alpha: float, frequency: bool) -> None:
-    """HYBRID at 2% and 3% of the rows: within 0.01 of the fluid itself."""
+    """HYBRID at 2% and 3% of the rows is within 0.01 of the fluid model."""
     ratios, policy = np.array([0.02, 0.03]), CachePolicy("HYBRID", frequency, 1e4)
     stored = hit_ratios(Zipf(kind="zipf", alpha=alpha), 10**6, ratios, policy).values
     known = zipf(10**6, alpha)
@@ -90,7 +91,7 @@ def test_small_tiers_follow_the_fluid(alpha: float, frequency: bool) -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.8, 1.6])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_distinct_rows_hit_less_than_lookups(alpha: float, frequency: bool) -> None:
-    """In batches of any size; the same in batches of one, and where all rows are alike."""
+    """Less in batches of any size; the same in batches of one and for equally popular rows."""
     access, ratios = Zipf(kind="zipf", alpha=alpha), np.linspace(0, 1, 21)
     for batch in (1.0, 1e3, 1e5, 1e6):
         policy = CachePolicy("CACHING", frequency, batch)
@@ -108,7 +109,7 @@ def test_distinct_rows_hit_less_than_lookups(alpha: float, frequency: bool) -> N
 
 
 def test_other_statistics_are_followed_one_by_one() -> None:
-    """1% of the rows with 90% of the lookups: a cache keeps them all, HYBRID not quite."""
+    """If 1% of the rows have 90% of the lookups, a cache keeps them all, HYBRID not quite."""
     access = Histogram(kind="histogram", bins=((0.01, 0.9), (0.99, 0.1)))
     cached = hit_ratios(access, 10**5, np.array([0.1, 1.0]), CACHE).values
     hybrid = hit_ratios(access, 10**5, np.array([0.1, 1.0]), HYBRID).values
@@ -117,7 +118,7 @@ def test_other_statistics_are_followed_one_by_one() -> None:
 
 
 def test_interpolation_meets_the_grid() -> None:
-    """At a point of the grid the value is the stored one; outside it stays level."""
+    """At a grid point the value is the stored one; outside the grid it stays constant."""
     stored = grid("hybrid.json", "lru")
     at = stored.at((stored.axes[0][7], stored.axes[1][2]), stored.axes[2])
     assert at == pytest.approx(stored.values[7, 2])

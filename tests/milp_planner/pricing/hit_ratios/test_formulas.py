@@ -1,4 +1,4 @@
-"""Hit-ratio formulas against the simulator, a small cut of ``benchmarks/hit-ratio``."""
+"""Hit-ratio formulas against the simulator: a short version of ``benchmarks/hit-ratio``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS, BATCH, PASSES = 10_240, 256, 12
 
 
 def simulated(alpha: float, ratio: float, mode: str, frequency: bool, batch: int = BATCH) -> Step:
-    """The last pass over as many lookups as rows, or four batches; the third of larger ones."""
+    """The last pass over as many lookups as rows, or four batches; the third of larger batches."""
     generator = np.random.default_rng(1)
     stream, ids = drawn(zipf(ROWS, alpha)), generator.permutation(ROWS)
     slots = round(ROWS * ratio)
@@ -42,7 +42,8 @@ def simulated(alpha: float, ratio: float, mode: str, frequency: bool, batch: int
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_against_the_simulator(alpha: float, ratio: float, frequency: bool) -> None:
-    """Both modes within 0.05 of the simulated hit ratio, and a cache of that of distinct rows."""
+    """Both modes are within 0.05 of the simulated hit ratio, and so is a cache for distinct
+    rows."""
     known, size = zipf(ROWS, alpha), np.array([ratio * ROWS])
     curve = (frequency_curve if frequency else recency_curve)(known, BATCH)
     cache = simulated(alpha, ratio, "CACHING", frequency)
@@ -56,7 +57,7 @@ def test_against_the_simulator(alpha: float, ratio: float, frequency: bool) -> N
 @pytest.mark.parametrize("alpha", [0.4, 0.8, 1.2])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_batches_that_overfill_a_cache(alpha: float, frequency: bool) -> None:
-    """A tenth of the rows, batches of 1 and 15 lookups a row: within 0.01, by either score."""
+    """A tenth of the rows, batches of 1 and 15 lookups per row: within 0.01 for either score."""
     for batch, batches in ((ROWS, PASSES), (15 * ROWS, 2)):
         curve = overflow_curve(zipf(ROWS, alpha), np.array([0.1 * ROWS]), batch, batches)
         cache = simulated(alpha, 0.1, "CACHING", frequency, batch)
@@ -66,7 +67,8 @@ def test_batches_that_overfill_a_cache(alpha: float, frequency: bool) -> None:
 
 @pytest.mark.parametrize("follow", [frequency_curve, recency_curve])
 def test_overfull_and_larger_caches_meet(follow: Callable[..., CacheCurve]) -> None:
-    """At the size of the batch's distinct rows a cache holds the last batch by every formula."""
+    """At the size of the batch's distinct rows, all formulas agree that a cache holds the last
+    batch."""
     known = zipf(10**5, 0.8)
     size = np.array([known.distinct(1e4)])
     full, other = overflow_curve(known, size, 1e4, 300), follow(known, 1e4)
@@ -75,14 +77,14 @@ def test_overfull_and_larger_caches_meet(follow: Callable[..., CacheCurve]) -> N
 
 
 def test_hybrid_by_recency_is_worse_than_a_cache() -> None:
-    """Rows that come late are the rare ones; they push hot rows out, which never return."""
+    """Late rows are the rare ones; they push out hot rows, which never return."""
     hybrid = hybrid_hits(zipf(10**6, 0.4), 10**5, 3e7, 1000.0, False)
     cached = float(recency_curve(zipf(10**6, 0.4), 1000.0).hits_at(np.array(1e5)))
     assert hybrid < 0.1 < cached
 
 
 def test_lfu_caches_the_most_popular_rows() -> None:
-    """With tiny batches a cache by frequency serves exactly the lookups of the rows it holds."""
+    """With tiny batches, an LFU cache serves exactly the lookups of the most popular rows."""
     weights = np.arange(1, 10_001) ** -1.05
     found = frequency_curve(zipf(10_000, 1.05), 1e-9).hits_at(np.array([1000, 5000]))
     exact = np.cumsum(weights / weights.sum())[[999, 4999]]
@@ -90,7 +92,7 @@ def test_lfu_caches_the_most_popular_rows() -> None:
 
 
 def test_an_unfilled_tier_holds_every_row_seen() -> None:
-    """Before HBM is full, what was seen is there: Σ p (1 − e^(−p t))."""
+    """Until HBM is full, it holds every row seen: Σ p (1 − e^(−p t))."""
     known = zipf(1000, 1.2)
     seen = float((known.counts * known.shares * -np.expm1(-known.shares * 500)).sum())
     for frequency in (False, True):

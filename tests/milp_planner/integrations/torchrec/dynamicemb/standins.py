@@ -1,7 +1,7 @@
-"""Stand-ins for what the adapter reads of dynamicemb and TorchEasyRec, field by field.
+"""Stand-ins for the parts of dynamicemb and TorchEasyRec that the adapter reads.
 
-Names, defaults and rules are those of NVIDIA/recsys-examples main 43465aea and
-alibaba/TorchEasyRec master 54cac316; neither can be installed where these tests run.
+Names, defaults and rules are those of NVIDIA/recsys-examples main 43465aea and alibaba/TorchEasyRec
+master 54cac316; neither can be installed where these tests run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DynamicEmbTableOptions:
 
 @dataclass
 class DynamicEmbParameterConstraints(ParameterConstraints):
-    """dynamicemb's constraints: TorchRec's, and two fields."""
+    """dynamicemb's constraints: TorchRec's with two more fields."""
 
     use_dynamicemb: bool | None = False
     dynamicemb_options: DynamicEmbTableOptions = field(default_factory=DynamicEmbTableOptions)
@@ -61,29 +61,29 @@ class DynamicEmbParameterConstraints(ParameterConstraints):
 
 @dataclass
 class DynamicEmbParameterSharding(ParameterSharding):
-    """dynamicemb's sharding: TorchRec's, and the options."""
+    """dynamicemb's sharding: TorchRec's with the options."""
 
     dynamicemb_options: DynamicEmbTableOptions = field(default_factory=DynamicEmbTableOptions)
 
 
 class Misses(CacheStatistics):
-    """Statistics with one miss rate below ratio 1."""
+    """Statistics with a single miss rate below ratio 1."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
     @property
     def expected_lookups(self) -> float:
-        """Of a step."""
+        """Lookups of a step."""
         return 1000.0
 
     @property
     def cacheability(self) -> float:
-        """Of no consequence here."""
+        """Not used here."""
         return self.rate
 
     def expected_miss_rate(self, clf: float) -> float:
-        """The one."""
+        """The single miss rate."""
         return self.rate
 
 
@@ -103,7 +103,7 @@ def mixed_case(
     ddr: int = 2**33,
     hosts: tuple[int, int] = (1, 2),
 ) -> Case:
-    """A pooled collection under row-wise Adagrad: tables by name, some of them dynamicemb's."""
+    """A pooled collection with row-wise Adagrad, some of whose tables are dynamicemb's."""
     tables = [
         EmbeddingBagConfig(
             name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"f_{name}"]
@@ -124,7 +124,7 @@ class TorchEasyRecEnumerator(EmbeddingEnumerator):
         self.dynamic = dynamic
 
     def enumerate(self, module: Any, sharders: Any) -> list[ShardingOption]:
-        """TorchRec's options, those of dynamicemb tables replaced by twenty variants."""
+        """TorchRec's options, with those of each dynamicemb table replaced by twenty variants."""
         found = []
         for option in super().enumerate(module, sharders):
             if option.name not in self.dynamic:
@@ -157,7 +157,7 @@ class TorchEasyRecEnumerator(EmbeddingEnumerator):
 
 
 def runtime_share(tables: Sequence[tuple[DynamicEmbTableOptions, int]]) -> Fraction:
-    """Share of HBM that the runtime gives every table it fuses: (options, bytes of a row) each."""
+    """The share of HBM that the runtime gives every fused table, from (options, bytes of a row)."""
     hbm = sum(options.local_hbm_for_values for options, _ in tables)
     total = sum(int(options.max_capacity or 0) * row for options, row in tables)
     return min(Fraction(hbm, total), Fraction(1))

@@ -32,14 +32,15 @@ from .standins import DynamicEmbTableOptions, KVCounter, Misses
 def test_torcheasyrecs_vectors(
     held: Rows, ratio: Fraction, hbm: int, hybrid: int, caching: int
 ) -> None:
-    """HBM is the same in both modes; the host holds the rest, or everything."""
+    """Both modes take the same HBM; the host holds the rest, or everything."""
     options = DynamicEmbTableOptions()
     assert table_bytes(held, options, ratio, False, "torcheasyrec") == (hbm, hybrid)
     assert table_bytes(held, options, ratio, True, "torcheasyrec") == (hbm, caching)
 
 
 def test_runtime_by_hand() -> None:
-    """1000 rows of 64 floats: 1024 slots; half in one bucket of 1024, and what lies beside them."""
+    """1000 rows of 64 floats: 1024 slots; half of them in one bucket of 1024, and the bytes beside
+    them."""
     options = DynamicEmbTableOptions()
     held = Rows(1000, 64, 4, "none")
     hbm, ddr = table_bytes(held, options, Fraction(1, 2), False, "runtime")
@@ -50,7 +51,7 @@ def test_runtime_by_hand() -> None:
 
 
 def test_admission_counter_reads_its_own_bucket() -> None:
-    """17 bytes a slot and 4 a bucket of the counter's size, not the table's."""
+    """17 bytes per slot and 4 per bucket, with the counter's bucket size and not the table's."""
     options = DynamicEmbTableOptions(bucket_capacity=128)
     assert counter_bytes(options) == 0
     for bucket in (64, 1024):
@@ -64,7 +65,8 @@ def test_admission_counter_reads_its_own_bucket() -> None:
 
 
 def test_bandwidth_of_a_mode() -> None:
-    """A tenth of the mix; all of HBM at ratio 1; at a half, the mean time of path and host."""
+    """A tenth of the mixture; all of HBM at ratio 1; at one half, the mean time of path and
+    host."""
     assert bandwidth(efficiency(Fraction(1), True), 900.0, 30.0) == 90.0
     assert bandwidth(0.285, 900.0, 30.0) == pytest.approx((0.285 * 900 + 0.715 * 30) / 10)
     for caching, path in ((True, 0.3102), (False, 0.1162)):
@@ -75,7 +77,7 @@ def test_bandwidth_of_a_mode() -> None:
 
 
 def test_statistics_decide_the_hit_ratio() -> None:
-    """1 − expected miss rate in place of the ratio; TorchEasyRec's rule takes it for x_eff."""
+    """1 − expected miss rate replaces the ratio; TorchEasyRec's rule uses it as x_eff."""
     stats = Misses(0.2)
     half = efficiency(Fraction(4, 5), True), efficiency(Fraction(1, 10), True, stats)
     assert half[0] == pytest.approx(half[1])

@@ -1,4 +1,4 @@
-"""Options of dynamicemb tables beside TorchRec's: what is tried, what it holds and costs."""
+"""Options of dynamicemb tables beside TorchRec's: which exist, what they hold and cost."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def enumerated(case: Case, **more: Any) -> dict[str, list[Any]]:
 
 
 def case(**constraints: ParameterConstraints) -> Case:
-    """Three tables, of which the last two are dynamicemb's unless told otherwise."""
+    """Three tables; unless told otherwise, the last two are dynamicemb's."""
     return mixed_case(SHAPES, {"hot": dynamic(), "cold": dynamic(), **constraints}, hbm=2**30)
 
 
 def test_twenty_options_as_torcheasyrec() -> None:
-    """Both modes at ten ratios, one shard a rank, in TorchEasyRec's own fields."""
+    """Both modes at ten ratios, one shard per rank, in TorchEasyRec's own fields."""
     options = enumerated(case())["cold"]
     tried = [(o.dynamicemb_options.caching, o.cache_params.load_factor) for o in options]
     assert tried == [(c, t / 10) for c in (False, True) for t in range(1, 11)]
@@ -55,7 +55,7 @@ def test_twenty_options_as_torcheasyrec() -> None:
 
 
 def test_ordinary_tables_are_torchrecs() -> None:
-    """The other tables' options are exactly those of TorchRec's own enumerator."""
+    """Other tables have exactly the options of TorchRec's own enumerator."""
     found = case(hot=ParameterConstraints(), cold=ParameterConstraints())
     theirs = found.enumerator().enumerate(found.module, found.sharders)
     ours = enumerated(case())["plain"]
@@ -64,7 +64,7 @@ def test_ordinary_tables_are_torchrecs() -> None:
 
 
 def test_a_load_factor_fixes_the_ratio() -> None:
-    """As in TorchEasyRec: two options; HOST_ONLY where ratio 0 is asked for."""
+    """As in TorchEasyRec, two options remain; a ratio of 0 gives HOST_ONLY."""
     found = enumerated(case(hot=dynamic(ratio=0.3)), ratios=[Fraction(0), Fraction(1)])
     assert [label(o) for o in found["hot"]] == ["row_wise/HYBRID/0.3", "row_wise/CACHING/0.3"]
     assert [mode_of(o) for o in found["cold"]] == ["HOST_ONLY", "HBM_ONLY", "HBM_ONLY"]
@@ -72,7 +72,7 @@ def test_a_load_factor_fixes_the_ratio() -> None:
 
 @pytest.mark.parametrize("model", ["runtime", "torcheasyrec"])
 def test_bytes_are_the_tables_and_torchrecs_buffers(model: Any) -> None:
-    """HBM less the table's own bytes is the same for every option: input and output buffers."""
+    """HBM without the table's bytes is the same for every option: input and output buffers."""
     counted = dynamic(admission_counter=KVCounter(5000, 64))
     options = enumerated(case(cold=counted), storage=model)["cold"]
     left = set()
@@ -87,7 +87,7 @@ def test_bytes_are_the_tables_and_torchrecs_buffers(model: Any) -> None:
 
 
 def test_times_are_torchrecs_formula_at_the_modes_bandwidth() -> None:
-    """Forward compute scales with the bandwidth; forward comms do not depend on the mode."""
+    """Forward compute scales with the mode's bandwidth; forward exchange does not depend on it."""
     found = case()
     board = found.topology
     options = enumerated(found)["cold"]
@@ -103,7 +103,7 @@ def test_times_are_torchrecs_formula_at_the_modes_bandwidth() -> None:
 
 
 def test_every_field_of_cache_params_survives() -> None:
-    """Statistics, algorithm, reserved memory and precision are in every option, and priced."""
+    """Statistics, algorithm, reserved memory and precision reach every option and its price."""
     params = CacheParams(
         algorithm=CacheAlgorithm.LFU, reserved_memory=1.5, precision=DataType.FP16,
         prefetch_pipeline=True, stats=Misses(0.01),
@@ -120,7 +120,8 @@ def test_every_field_of_cache_params_survives() -> None:
 
 
 def test_a_tuple_of_one_fixes_the_ratio_too() -> None:
-    """What TorchEasyRec's build_dynamicemb_constraints makes is no sweep; two are a mistake."""
+    """TorchEasyRec's build_dynamicemb_constraints makes a tuple of one, which is no sweep; two are
+    an error."""
     wrapped = dynamic(ratio=0.3)
     wrapped.cache_params = (wrapped.cache_params,)  # type: ignore[assignment]
     assert [label(o) for o in enumerated(case(hot=wrapped))["hot"]] == [
@@ -133,7 +134,7 @@ def test_a_tuple_of_one_fixes_the_ratio_too() -> None:
 
 
 def test_tables_fuse_by_their_grouped_key() -> None:
-    """Same key, same group; another strategy, dim or the other flag is another."""
+    """Equal keys share a group; another strategy, dim or flag makes another group."""
     found = enumerated(
         mixed_case(
             {"a": (1000, 64), "b": (9000, 64), "lfu": (1000, 64), "wide": (1000, 128)},

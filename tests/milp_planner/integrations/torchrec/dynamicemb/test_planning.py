@@ -40,13 +40,13 @@ from .standins import (
 
 QUICK = Settings(time_limit=10.0, workers=1, polish=False)
 SIZES = (30, 60, 90, 120, 300)
-"""MiB of HBM a rank, from too little to plenty."""
+"""MiB of HBM per rank, from too little to plenty."""
 HALVES = (Fraction(1, 2), Fraction(1))
 PLAIN = ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused", "fused_uvm"])
 
 
 def planner_for(case: Case, enumerator: Any = None, **more: Any) -> MilpShardingPlanner:
-    """Our planner with dynamicemb's options at halves."""
+    """Our planner with dynamicemb's options at ratios of one half."""
     enumerator = enumerator or DynamicEmbEnumerator(
         case.topology, case.batch_size, case.constraints, ratios=HALVES
     )
@@ -73,7 +73,7 @@ def small(hbm: int, ddr: int = 2**33, hosts: tuple[int, int] = (1, 2)) -> Case:
 
 
 def placements(option: ShardingOption, ranks: int) -> Iterator[list[int]]:
-    """Where an option may sit: anywhere (table-wise), or on every rank."""
+    """Places of an option: any rank (table-wise), or every rank."""
     if option.sharding_type == "table_wise":
         yield from ([rank] for rank in range(ranks))
     else:
@@ -83,7 +83,7 @@ def placements(option: ShardingOption, ranks: int) -> Iterator[list[int]]:
 def brute_force(
     space: list[ShardingOption], case: Case, honoured: bool, by_machine: bool
 ) -> float | None:
-    """The least busiest rank (ms) over every choice and place; None when nothing fits."""
+    """The least busiest rank (ms) over all options and places; None if nothing fits."""
     board, best = case.topology, None
     ranks, host = board.world_size, board.local_world_size
     tables = [list(g) for _, g in itertools.groupby(space, key=lambda option: option.name)]
@@ -128,7 +128,7 @@ def test_brute_force(megabytes: int, fused: str) -> None:
 
 
 def test_the_cases_are_not_all_alike() -> None:
-    """Among them one without a plan, and several ways of placing the dynamicemb tables."""
+    """Some case has no plan, and dynamicemb tables are placed in several ways."""
     seen = set()
     for megabytes in SIZES:
         case = small(megabytes * 2**20, ddr=70 * 2**20)
@@ -149,15 +149,15 @@ EXACT = {
     (35, 20): "HBM_ONLY CACHING/0.1 CACHING/0.4",
     (1024, 8192): "HBM_ONLY HBM_ONLY HBM_ONLY",
 }
-"""MiB of HBM and DDR a rank, and what is then best for the three tables."""
+"""MiB of HBM and DDR per rank, and the best options of the three tables."""
 
 
 @pytest.mark.parametrize("megabytes", EXACT)
 def test_equals_the_dp_where_it_is_exact(megabytes: tuple[int, int]) -> None:
-    """Scarce memory or plenty: where the DP proves its plan, ours is the same, table by table.
+    """Where the DP proves its plan, ours is the same, table by table.
 
-    Ratios are free there, as the DP knows no fusion; row-wise shards load all ranks alike, so the
-    sum that the DP minimises and the busiest rank have the same minimum.
+    Ratios are free there, since the DP knows no fusion; row-wise shards load all ranks alike, so
+    the DP's sum and the busiest rank have the same minimum.
     """
     case = mixed_case(
         {"a": (400_000, 64), "b": (200_000, 32), "c": (90_000, 128)},
@@ -187,7 +187,7 @@ def test_equals_the_dp_where_it_is_exact(megabytes: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("megabytes", [120, 300])
 def test_the_runtime_gives_what_was_planned(megabytes: int) -> None:
-    """Tables that fuse get one share of HBM from the runtime: the ratio planned for each."""
+    """The runtime gives fused tables one share of HBM, which is each table's planned ratio."""
     case = small(megabytes * 2**20)
     planner = planner_for(case)
     plan = planner.plan(case.module, case.sharders)
@@ -212,7 +212,7 @@ def test_the_runtime_gives_what_was_planned(megabytes: int) -> None:
 
 
 def test_options_of_the_constraints_are_set() -> None:
-    """For dynamicemb's own planner: caching and global_hbm_for_values where it reads them."""
+    """caching and global_hbm_for_values are set where dynamicemb's own planner reads them."""
     case = small(120 * 2**20)
     planner = planner_for(case)
     planner.plan(case.module, case.sharders)
@@ -228,7 +228,7 @@ def test_options_of_the_constraints_are_set() -> None:
 
 
 def test_torcheasyrecs_own_options_are_planned() -> None:
-    """Options that another enumerator marks and prices join the Instance as they are."""
+    """Options marked and priced by another enumerator join the Instance unchanged."""
     case = small(100 * 2**20)
     options = {"a": DynamicEmbTableOptions(), "b": DynamicEmbTableOptions()}
     enumerator = TorchEasyRecEnumerator(
@@ -256,7 +256,7 @@ def test_torcheasyrecs_own_options_are_planned() -> None:
 
 
 def test_a_patched_to_sharding_plan_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TorchEasyRec puts its own function into TorchRec's module; the planner calls that one."""
+    """TorchEasyRec replaces a function in TorchRec's module; the planner calls the replacement."""
     theirs, seen = planners.to_sharding_plan, []
 
     def patched(options: list[ShardingOption], board: Any) -> Any:

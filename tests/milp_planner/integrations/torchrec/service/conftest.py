@@ -1,4 +1,5 @@
-"""Tests of this folder need TorchRec's planning service (1.9); before, they are left out."""
+"""Tests in this folder need TorchRec's planning service (1.9); with earlier versions they are left
+out."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LP = PlannerVariant.LINEAR_PROGRAMMING
 def request(
     variant: PlannerVariant = LP, skus: Sequence[str] = (), config: Any = None, **more: Any
 ) -> ShardingPlanRequest:
-    """A request for a small pooled collection on four ranks; of a dry run where SKUs are given."""
+    """A request for a small pooled collection on four ranks; for a dry run if SKUs are given."""
     given: dict[str, Any] = {
         "model": bags(SHAPES),
         "sharders": bag_sharders(),

@@ -1,4 +1,4 @@
-"""Plans by request: used only where they are proved for today's question."""
+"""Plans cached by request are used only if they are proved for the current question."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAR = replace(QUICK, gap=0.5)
 
 
 class InMemory:
-    """Somebody else's cache."""
+    """A cache that is not ours."""
 
     def __init__(self) -> None:
         self.kept: dict[str, tuple[Any, CacheMetadata]] = {}
@@ -46,7 +46,7 @@ def solving(monkeypatch: pytest.MonkeyPatch) -> Mock:
 def test_a_second_dry_run_solves_nothing(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With ours in a folder or any other of the protocol: the same plan, status and bound."""
+    """From our folder or any other cache of the protocol come the same plan, status and bound."""
     plans: Any = FolderPlans(tmp_path) if kind == "folder" else InMemory()
     assert isinstance(plans, PlanCache)
     first = dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
@@ -79,7 +79,7 @@ def test_another_model_under_the_same_fingerprint_is_planned(
 
 
 def test_a_plan_without_a_proof_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another planner kept, or what was changed since, is made anew and replaced."""
+    """A plan from another planner, or one that was changed, is planned anew and replaced."""
     plans = InMemory()
     dry_run(inputs(), ROOMY, settings=NEAR, plans=plans)
     ((key, (plan, metadata)),) = plans.kept.items()
@@ -93,7 +93,7 @@ def test_a_plan_without_a_proof_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_empty_folder_knows_nothing(tmp_path: Path) -> None:
-    """Nor does one whose file was cut off."""
+    """Neither does a folder whose file was cut off."""
     plans = FolderPlans(tmp_path)
     assert plans.get("anything") is None
     dry_run(inputs(topology=topology(4, 2)), ROOMY, settings=NEAR, plans=plans)

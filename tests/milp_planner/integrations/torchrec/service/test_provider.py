@@ -34,7 +34,7 @@ def produce(provider: MilpPlannerProvider, asked: Any) -> Any:
 
 
 def test_production_plan_is_ours() -> None:
-    """The variant that TorchRec refuses gives a plan it accepts, with its own breakdown of it."""
+    """The variant that TorchRec refuses gives a plan that it accepts and breaks down itself."""
     asked = request(hbm_gb=1.0, ddr_gb=4.0)
     with pytest.raises(NotImplementedError):
         ProductionPlannerOrchestrator(DefaultPlannerExecutor(), "wide").plan(asked, context(asked))
@@ -62,7 +62,7 @@ def test_production_plan_is_ours() -> None:
 
 
 def test_never_worse_than_the_oss_variant() -> None:
-    """The same request with both variants: ours is not above TorchRec's."""
+    """For the same request, our variant's plan is not above TorchRec's."""
     ours, theirs = (
         produce(MilpPlannerProvider(settings=QUICK), request(variant, hbm_gb=0.06, ddr_gb=4.0))
         for variant in (LP, PlannerVariant.OSS)
@@ -72,7 +72,7 @@ def test_never_worse_than_the_oss_variant() -> None:
 
 @pytest.mark.parametrize("variant", [PlannerVariant.OSS, PlannerVariant.UNSET])
 def test_other_variants_are_left_to_torchrec(variant: PlannerVariant) -> None:
-    """Open-source variants build TorchRec's planner; Manifold stays refused by TorchRec."""
+    """Open-source variants build TorchRec's planner; TorchRec still refuses Manifold."""
     provider = MilpPlannerProvider()
     assert isinstance(provider, PlannerProvider) and isinstance(provider, DefaultPlannerProvider)
     asked = request(variant)
@@ -119,20 +119,22 @@ def test_planner_gets_what_the_request_says() -> None:
     ],
 )
 def test_what_it_does_not_read_is_refused(field: str, value: object) -> None:
-    """A configured proposer or partitioner would be ignored: a sentence instead."""
+    """A configured proposer or partitioner would be ignored, so a sentence refuses it."""
     asked = request(config=PlannerConfig(planner_variant=LP, **{field: value}))  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=rf"does not read: {field}"):
         produce(MilpPlannerProvider(), asked)
 
 
 def test_hardware_bandwidth_is_read_where_hardware_is_known() -> None:
-    """``use_hardware_based_bandwidth`` is what a provider with hardware does."""
+    """A provider that knows the hardware already does what ``use_hardware_based_bandwidth``
+    asks."""
     asked = request(config=PlannerConfig(planner_variant=LP, use_hardware_based_bandwidth=True))
     assert produce(MilpPlannerProvider(SKUS, settings=QUICK), asked).success
 
 
 def test_dry_run_over_skus() -> None:
-    """One plan a SKU; one that cannot hold the tables fails with the proof, the others go on."""
+    """One plan per SKU; a SKU that cannot hold the tables fails with the proof, and the others go
+    on."""
     asked = request(skus=list(SKUS))
     ctx = context(asked)
     flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(SKUS, settings=QUICK)))
@@ -171,14 +173,14 @@ def test_pods_reach_the_topology() -> None:
 
 
 def test_unknown_sku_is_a_sentence() -> None:
-    """A SKU that is not described is refused with the nearest name."""
+    """An undescribed SKU is refused with the nearest name."""
     with pytest.raises(BadInput, match="did you mean wide"):
         asked = request()
         MilpPlannerProvider(SKUS).build_topology("wid", asked, context(asked))
 
 
 def test_torchrecs_own_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """TorchRec's dry-run CLI takes our variant once it is given an orchestrator with ours."""
+    """TorchRec's dry-run CLI takes our variant if its orchestrator has ours."""
     flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(settings=QUICK)))
     given = ["--sku-list", "A,B", "--world-size", "2", "--planner-variant", "linear_programming",
              "--num-tables", "3", "--num-embeddings", "1000"]  # fmt: skip

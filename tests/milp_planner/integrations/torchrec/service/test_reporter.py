@@ -50,7 +50,7 @@ def test_torchrecs_own_planner_has_no_bound() -> None:
 
 
 def test_console_sink_is_torchrecs() -> None:
-    """TorchRec's console statistics are kept, or left out where asked for."""
+    """TorchRec's console statistics are kept, or left out if asked for."""
     ctx = context(request())
     loud, quiet = MilpPlanReporter().build_stats(ctx, "a"), MilpPlanReporter(False)
     assert isinstance(loud[0], EmbeddingStats)

@@ -33,7 +33,7 @@ AWARE = StorageReservationPolicy.SKU_AWARE
 
 
 class Model(nn.Module):
-    """Two tables, 4,206,592 bytes of dense parameters, 8,200 of buffers."""
+    """Two tables, with 4,206,592 bytes of dense parameters and 8,200 of buffers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,8 @@ def left(sku: str, overhead: int = 0, **config: Any) -> int:
 
 
 def test_vectors() -> None:
-    """15% of the home SKU's HBM on both SKUs; base bytes and overhead in place of dense and 15%."""
+    """15% of the home SKU's HBM on both SKUs; base bytes and overhead replace dense bytes and
+    15%."""
     assert left("home", home_sku="home") == 72_986_738_680
     assert left("large", home_sku="home") == 180_360_921_080
     assert left("home", 2 * GIB, model_base_bytes=20 * GIB) == 62_274_568_192
@@ -88,7 +89,7 @@ def test_what_is_lacking_is_a_sentence(hardware: Any, config: dict[str, Any], wh
 
 
 def test_other_policies_are_torchrecs() -> None:
-    """A reservation of the request's own wins, and other policies are built by TorchRec."""
+    """The request's own reservation wins, and TorchRec builds other policies."""
     asked = request()
     provider = MilpPlannerProvider(SKUS)
     assert provider.build_storage_reservation("home", asked) is asked.storage_reservation

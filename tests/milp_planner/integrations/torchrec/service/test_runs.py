@@ -15,7 +15,7 @@ from . import two_ranks
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What both processes saw."""
+    """The results of both processes."""
     folder: Path = tmp_path_factory.mktemp("gloo")
     arguments = (str(folder / "store"), str(folder))
     mp.spawn(two_ranks.run, args=arguments, nprocs=two_processes.WORLD, join=True)
@@ -30,7 +30,7 @@ def test_two_ranks_train_on_the_providers_plan(seen: list[dict[str, Any]]) -> No
 
 
 def test_no_plan_is_an_answer_on_both_ranks(seen: list[dict[str, Any]]) -> None:
-    """Without room both ranks get the unsuccessful result, and none is left waiting."""
+    """Without enough memory both ranks get the unsuccessful result, and neither is left waiting."""
     for rank in seen:
         success, reason = rank["short"]
         assert not success and "No plan exists" in reason

@@ -1,4 +1,4 @@
-"""One model on several SKUs, and where their hardware comes from."""
+"""One model on several SKUs, and where the SKUs' hardware comes from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def inputs(**more: Any) -> TorchRecInputs:
 
 
 def test_a_row_for_every_sku() -> None:
-    """Fits, proved not to fit; the figures are the reporter's, the exit code the worst."""
+    """One fits, one provably does not; figures are the reporter's, the exit code the worst."""
     found = dry_run(inputs(), SKUS, settings=QUICK)
     rows = {row.sku: row for row in found.rows}
     assert [row.fits for row in found.rows] == [True, True, False]
@@ -53,7 +53,7 @@ def test_ranks_and_pods_of_the_topology_unless_told() -> None:
 
 
 def test_a_mistake_is_no_verdict() -> None:
-    """What fails for another reason than memory is an error, and fits neither way."""
+    """A failure for another reason than memory is an error and no verdict on whether it fits."""
     found = dry_run(inputs(), SKUS, settings=QUICK, ddr="host")
     assert {row.fits for row in found.rows} == {None}
     assert all(row.error and "rank, machine" in (row.reason or "") for row in found.rows)
@@ -61,7 +61,7 @@ def test_a_mistake_is_no_verdict() -> None:
 
 
 def test_an_enumerator_belongs_to_one_topology() -> None:
-    """It prices for the bandwidths it was made with, so it is refused."""
+    """It prices with the bandwidths that it was made for, so it is refused."""
     with pytest.raises(BadInput, match="found an enumerator"):
         dry_run(inputs(enumerator=EmbeddingEnumerator(topology(4, 2), 64)), SKUS)
 
@@ -78,7 +78,7 @@ CLUSTER = {
 
 
 def test_hardware_of_a_cluster() -> None:
-    """Capacities a rank, DDR in equal shares, bandwidths in bytes a millisecond."""
+    """Capacities per rank, DDR in equal shares, bandwidths in bytes per millisecond."""
     found = hardware_of(Cluster.from_dict(CLUSTER))
     assert found.hbm_cap_bytes == 80 * GIB and found.ddr_cap_bytes == 256 * GIB
     assert found.intra_host_bw == pytest.approx(450e6)
@@ -87,7 +87,8 @@ def test_hardware_of_a_cluster() -> None:
 
 
 def test_one_machine_has_one_bandwidth() -> None:
-    """Without a network between machines, that within one stands for both (unused)."""
+    """Without a network between machines, the bandwidth inside one stands for both (and is
+    unused)."""
     alone = {**CLUSTER, "machines": 1, "interconnect": {"intra_machine": "450GB/s"}}
     found = hardware_of(Cluster.from_dict(alone))
     assert found.inter_host_bw == found.intra_host_bw

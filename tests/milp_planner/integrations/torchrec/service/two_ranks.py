@@ -25,7 +25,7 @@ from .. import two_processes as shared
 
 
 def run(rank: int, store: str, results: str) -> None:
-    """Entry point of each process; writes what it saw to ``results``/rank."""
+    """Entry point of each process; writes its results to ``results``/rank."""
     with shared.joined(rank, store):
         flags: dict[str, Any] = {}
 
