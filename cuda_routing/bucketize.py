@@ -141,7 +141,7 @@ def choose_cpu(backend: str, keys: int) -> str:
     if backend == "cuda":
         raise BackendUnavailable("backend 'cuda' needs keys that are a tensor on a CUDA device")
     if backend == "numba" and not have_numba():
-        raise BackendUnavailable("backend 'numba' needs numba: pip install 'milp-planner[routing]'")
+        raise BackendUnavailable("backend 'numba' needs numba: pip install numba")
     worth = keys >= WORTH_COMPILING or "cuda_routing.numba_path" in sys.modules
     return "numba" if backend == "numba" or (worth and have_numba()) else "numpy"
 
