@@ -24,7 +24,6 @@ from formulations.proof.packing import Packing
 from formulations.proof.prove import _Search, symmetric_lp
 from formulations.search import bounds, conductor, exact
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Chooser
 from formulations.search.parameters import DEFAULT, KINDS, Parameters
 from formulations.search.plans import Plans
 from formulations.search.turns import Part
@@ -122,16 +121,6 @@ def _replicas_alone() -> Iterator[None]:
         yield
 
 
-def _of(kind: str) -> Switch:
-    """Neighbourhoods of one kind."""
-
-    def draw(chooser: Chooser, placement: Any, load: Any) -> Any:
-        order = chooser._by_pressure(load)
-        return kind, *getattr(chooser, f"_{kind}")(placement, order)
-
-    return _instead(Chooser, "draw", draw)
-
-
 def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take: Any) -> Any:
     return _SOLVE(context, model, limits, None, asked, take)
 
@@ -144,7 +133,6 @@ _FEW = 1e-12  # gains so small that all weights are equal
 BASE = Variant("as it is")
 
 PARTS = (
-    Variant("mending by neighbourhoods", switch=_never("mending")),
     Variant("placing of choices", switch=_instead(bounds, "place", _nothing)),
     Variant("credit for what was delivered", {"most_gain": _FEW}),
     Variant("CP-SAT's own neighbourhoods", switch=_never("improving")),
@@ -176,8 +164,6 @@ PARTS = (
             switch=_instead(conductor, "symmetric_lp", partial(symmetric_lp, targets=False))),
     Variant("moves on several tables", switch=_set(4, lambda _: 100)),
     Variant("several places looked at", switch=_set(2, lambda _: 1)),
-    Variant("neighbourhoods of ranks", switch=_of("tables")),
-    Variant("neighbourhoods of tables", switch=_of("ranks")),
     Variant("hints to the whole model", switch=_instead(exact, "_solve", _unhinted)),
 )  # fmt: skip
 
@@ -211,11 +197,11 @@ WALL_ONLY = {
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
     "longest_turn": 1.0, "growth": 1.0, "replicas_up_to": 10**9, "most_gain": _FEW,
-    "forgetting": 1.0, "cooling": 1.0, "ageing": 1.0, "no_dearer": 1e9,
+    "forgetting": 1.0, "cooling": 1.0, "ageing": 1.0, 
     "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
     "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
     "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
-    "first_moves": 1, "fewest_moves": 1, "repacked": 1, "patience": 1, "settling_moves": 1,
+    "first_moves": 1, "fewest_moves": 1, "repacked": 1, "settling_moves": 1,
     "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
     **{name: [_COLD, _COLD] for name in ("cold_starts", "warm_starts", "first_heats")},
     "settling_heat": _COLD,

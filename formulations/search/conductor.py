@@ -1,9 +1,9 @@
 """One search: a primal side that improves plans, and a dual side that also raises the bound.
 
 The parts of each side take turns according to what they delivered on the instance at hand
-(:mod:`formulations.search.turns`). Plans come from annealing towards targets, replica exchange,
-neighbourhoods in CP-SAT and CP-SAT's own large-neighbourhood search; bounds come from the program
-over pooled places, the one with separate machines, and the exact model. On small instances the dual
+(:mod:`formulations.search.turns`). Plans come from annealing towards targets, replica exchange and
+CP-SAT's own large-neighbourhood search; bounds come from the program over pooled places, the one
+with separate machines, and the exact model. On small instances the dual
 side solves the exact model only.
 :class:`formulations.search.context.Context` holds what both sides share: the best plan (a target, a
 hint, a limit), the best bound (where targets start) and the options ruled out. With several workers
@@ -318,7 +318,7 @@ def _makers(context: Context, plans: Plans) -> list[Part]:
     weight = chosen.replicas_weight * few
     replicas = part("replicas", plans.temper, better, least=weight, waits=waits)
     first = part("first plan", plans.first, better, waits=waits)
-    return [first, *passes, replicas, part("mending", plans.mend, better, waits=plans.idle)]
+    return [first, *passes, replicas]
 
 
 def _better_plan(context: Context, plans: Plans) -> float:

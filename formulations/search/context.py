@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -56,10 +56,6 @@ class Context:
         The prover's best certificate, accepted by the checker.
     proof : Certificate or None
         Certificate that there is no plan.
-    opened : Sizes
-        Sizes of neighbourhoods, kept from turn to turn.
-    descents : int
-        Descents started so far.
     loops : Loops
         The compiled loops, or the process that compiles them.
     """
@@ -81,7 +77,6 @@ class Context:
         self.certificate: Certificate | None = None
         self.proven: Certificate | None = None
         self.proof: Certificate | None = None
-        self.opened, self.descents = Sizes(), 0
         self.loops = Loops(compile_apart=not clock.counts)
         self._checked: dict[int, tuple[Certificate, bool]] = {}
         self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)
@@ -213,26 +208,6 @@ class Context:
         if self.clock.counts:
             return self.settings.stop
         return Either(self.settings.stop, over)
-
-
-@dataclass
-class Sizes:
-    """Sizes of the neighbourhoods, adapted to whether the last ones were solved to optimality."""
-
-    ranks: float = 3.0
-    tables: float = 12.0
-    history: dict[str, list[int]] = field(default_factory=dict)
-
-    def learn(self, kind: str, solved: bool, improved: bool) -> None:
-        """Grow after a solve to optimality, shrink otherwise."""
-        factor = 1.04 if solved else 0.93
-        if kind == "ranks":
-            self.ranks = max(2.0, self.ranks * factor)
-        else:
-            self.tables = max(4.0, self.tables * factor)
-        tried = self.history.setdefault(kind, [0, 0])
-        tried[0] += 1
-        tried[1] += int(improved)
 
 
 class Either(threading.Event):

@@ -60,8 +60,6 @@ class Parameters:
     #: Moves per table, and temperatures, of the passes that look for any plan.
     first_moves: int = 5000
     first_heats: tuple[float, ...] = (0.1, 0.02)
-    #: Repair of an infeasible result may raise its estimated cost by this factor.
-    no_dearer: float = 1.2
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
     #: one: at first, its factors after a pass that ended above capacity or above the target, and
     #: its range.
@@ -120,8 +118,6 @@ class Parameters:
     most_share: float = 0.7
     #: Estimated cost of an infeasible result: its target plus this multiple of its excess per rank.
     excess_price: float = 2.0
-    #: Neighbourhoods in a row that may fail before another placement is repaired or improved.
-    patience: int = 12
     #: On small instances the primal side first leaves the cores to the exact model for this share
     #: of the time, at most this number of seconds, and then runs at this lower priority (``nice``).
     alone_first: float = 0.1

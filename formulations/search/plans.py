@@ -1,8 +1,4 @@
-"""The makers of plans: annealing towards targets, replica exchange, and neighbourhoods in CP-SAT.
-
-Annealing may end in a state that exceeds some capacity a little. Neighbourhoods repair such a
-state, or improve the best plan.
-"""
+"""The makers of plans: annealing towards targets, and replica exchange."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ from formulations.result.check import check
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Descent
 
 #: No turn takes longer than this multiple of its length.
 _OVERDUE = 3.0
@@ -71,7 +66,6 @@ class Plans:
         self.annealer: Annealer | None = None
         self._left: tuple[Placement, int] | None = None
         self._mine: Placement | None = None
-        self._descent: Descent | None = None
         self.passes, self._above = 0, self._parameters.first_above
         self._step = self._parameters.first_step
         self._near, self._packed = float("inf"), False
@@ -343,49 +337,6 @@ class Plans:
         tables = self._context.instance.num_tables
         return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
 
-    def idle(self) -> bool:
-        """Whether there is nothing to repair or improve."""
-        return self._context.best is None and self._left is None and self._descent is None
-
-    def mend(self, amount: float) -> bool:
-        """Repair an infeasible state by neighbourhoods, else improve the best plan."""
-        context = self._context
-        end = context.clock.now() + amount
-        while context.clock.now() < end and not context.over():
-            if self._descent is None or self._done(self._descent):
-                self._descent = self._next_descent()
-            if self._descent is None:
-                return True
-            self._descent.step()
-        return True
-
-    def _done(self, descent: Descent) -> bool:
-        """Whether a descent is stuck, has reached its target, or works on a plan that is no longer
-        the best."""
-        if descent.failures > self._parameters.patience:
-            return True
-        if descent.target is not None:
-            return descent.over == 0
-        return descent.over == 0 and descent.objective != self._context.objective
-
-    def _next_descent(self) -> Descent | None:
-        context = self._context
-        seed = context.settings.seed * 1009 + context.descents
-        context.descents += 1
-        if self._left is not None:
-            (start, target), self._left = self._left, None
-            if context.objective is not None:
-                target = min(max(target, (context.bound or 0)), context.objective - 1)
-            if context.instance.objective == Objective.TOTAL:
-                return Descent(context, start, seed, sizes=context.opened)
-            cap = target + int((self._parameters.no_dearer - 1) * abs(target)) + 1
-            if context.objective is None or cap < context.objective:  # any such plan is better
-                return Descent(context, start, seed, cap=cap, sizes=context.opened)
-            return Descent(context, start, seed, target, sizes=context.opened)
-        if context.best is None:
-            return None
-        return Descent(context, context.best, seed, sizes=context.opened)
-
     def _target(self) -> int:
         """A share above the bound that follows what earlier passes met; below the best plan."""
         context = self._context
@@ -440,7 +391,7 @@ class Plans:
         return self.annealer
 
     def _take(self, annealer: Annealer, target: int) -> bool:
-        """Offer the plan that annealing met, or keep its infeasible state for repair; returns
+        """Offer the plan that annealing met, or keep its infeasible state to go on from; returns
         whether it met a better plan."""
         context = self._context
         if annealer.value is not None:
