@@ -127,14 +127,12 @@ def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take
 
 _SOLVE = exact._solve
 _COLD = 1e-9  # in place of no heat at all, which nothing can be divided by
-_FEW = 1e-12  # gains so small that all weights are equal
 
 #: The search as it is: what the others are compared with.
 BASE = Variant("as it is")
 
 PARTS = (
     Variant("placing of choices", switch=_instead(bounds, "place", _nothing)),
-    Variant("credit for what was delivered", {"most_gain": _FEW}),
     Variant("CP-SAT's own neighbourhoods", switch=_never("improving")),
     Variant("annealing", switch=_replicas_alone),
     Variant("annealing from what was reached", switch=_never("annealing (True")),
@@ -196,8 +194,7 @@ WALL_ONLY = {
 
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
-    "longest_turn": 1.0, "growth": 1.0, "replicas_up_to": 10**9, "most_gain": _FEW,
-    "forgetting": 1.0, "cooling": 1.0, "ageing": 1.0, 
+    "longest_turn": 1.0, "cooling": 1.0, "ageing": 1.0, 
     "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
     "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
     "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,

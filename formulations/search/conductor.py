@@ -1,10 +1,9 @@
 """One search: a primal side that improves plans, and a dual side that also raises the bound.
 
-The parts of each side take turns according to what they delivered on the instance at hand
-(:mod:`formulations.search.turns`). Plans come from annealing towards targets, replica exchange and
-CP-SAT's own large-neighbourhood search; bounds come from the program over pooled places, the one
-with separate machines, and the exact model. On small instances the dual
-side solves the exact model only.
+The parts of each side take turns (:mod:`formulations.search.turns`). Plans come from annealing
+towards targets, replica exchange and CP-SAT's own large-neighbourhood search; bounds come from the
+program over pooled places, the one with separate machines, and the exact model. On small instances
+the dual side solves the exact model only.
 :class:`formulations.search.context.Context` holds what both sides share: the best plan (a target, a
 hint, a limit), the best bound (where targets start) and the options ruled out. With several workers
 the sides run at the same time, with one worker turn by turn. Each worker after the second makes
@@ -254,21 +253,21 @@ def _parts(
     are on the primal side. On others both sides make plans, and the dual side raises the bound.
     """
     chosen = context.parameters
-    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
+    part = partial(Part, amount=chosen.first_turn)
 
     def improve(amount: float) -> bool:
         improve_whole(context, amount, context.settings.seed + plans[0].passes)
         return True
 
     def better_bound() -> float:
-        return -1e3 if context.bound is None else context.bound / _size(context)
+        return -inf if context.bound is None else context.bound
 
     def pack(amount: float) -> bool:
         plans[0].pack()
         return False
 
     packing = part(
-        "packing", pack, partial(_better_plan, context, plans[0]),
+        "packing", pack, partial(_better_plan, context),
         waits=context.loops.compiling, urgent=lambda: True,
     )  # fmt: skip
     pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
@@ -295,7 +294,7 @@ def _parts(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
             urgent=lambda: bounds.may_close(prover.spent),
         )  # fmt: skip
-        better = partial(_better_plan, context, plans[0])
+        better = partial(_better_plan, context)
         improving = part("improving", improve, better, waits=lambda: context.best is None)
         first = [packing, pooled, patterns, prover, *_makers(context, plans[0])]
         first += [*machines, improving]
@@ -306,35 +305,27 @@ def _parts(
 
 
 def _makers(context: Context, plans: Plans) -> list[Part]:
-    """The parts with which one worker makes plans."""
-    chosen, better = context.parameters, partial(_better_plan, context, plans)
-    waits, weight = context.loops.compiling, chosen.annealing_weight
-    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
-    passes = [
-        part(f"annealing {way}", partial(plans.anneal, *way), better, least=weight, waits=waits)
-        for way in plans.ways()
+    """The parts with which one worker makes plans. Replica exchange has as much time as all ways to
+    anneal together."""
+    better, waits, ways = partial(_better_plan, context), context.loops.compiling, plans.ways()
+    part = partial(Part, progress=better, amount=context.parameters.first_turn, waits=waits)
+    passes = [part(f"annealing {way}", partial(plans.anneal, *way)) for way in ways]
+    return [
+        part("first plan", plans.first),
+        *passes,
+        part("replicas", plans.temper, shares=len(ways)),
     ]
-    few = min(1.0, chosen.replicas_up_to / max(1, context.instance.num_tables))
-    weight = chosen.replicas_weight * few
-    replicas = part("replicas", plans.temper, better, least=weight, waits=waits)
-    first = part("first plan", plans.first, better, waits=waits)
-    return [first, *passes, replicas]
 
 
-def _better_plan(context: Context, plans: Plans) -> float:
+def _better_plan(context: Context) -> float:
     """Progress of the primal parts."""
-    return -plans.reached() / _size(context)
+    return -inf if context.objective is None else -context.objective
 
 
 def _pack_early(context: Context, packing: Part) -> None:
     """Make a first plan before a long linear program, where greedy made none."""
     if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
         step(context, [packing])
-
-
-def _size(context: Context) -> float:
-    """Progress is measured in this unit."""
-    return float(max(1, abs(context.bound or 0)))
 
 
 def _beside(context: Context, *sides: Callable[[], object]) -> None:

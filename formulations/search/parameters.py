@@ -27,26 +27,8 @@ class Parameters:
     first_turn: float = 1.0
     #: The longest turn, as a share of the time left.
     longest_turn: float = 0.3
-    #: Growth of the turns of a part that starts from scratch in every turn.
-    growth: float = 8.0
-    #: A turn counts as at least this share of its length, so that a part that ends early does not
-    #: take every turn.
-    least_spent: float = 0.1
-    #: Weights that parts keep without success: of most parts, and of each way to anneal, which
-    #: needs many tries.
-    least_weight: float = 0.15
-    annealing_weight: float = 0.2
-    #: Weight of replica exchange up to this number of tables; with more tables it falls, because
-    #: too few moves are left for each replica.
-    replicas_weight: float = 0.6
-    replicas_up_to: int = 300
-    #: The most success one turn is credited with, as a share of the bound: a first plan counts no
-    #: more.
-    most_gain: float = 0.1
     #: Gains far below this share of the bound decide nothing.
     notable: float = 0.002
-    #: Each turn of a side multiplies earlier credit by this.
-    forgetting: float = 0.5
     #: Temperatures at the first move of a pass, as penalties: of passes from a choice of options,
     #: and of passes from an earlier result; the last move is colder by ``cooling``. Tight instances
     #: need heat, loose ones cold, so passes try each in turn.
@@ -55,8 +37,6 @@ class Parameters:
     cooling: float = 1 / 150
     #: Each fruitless pass from an infeasible result raises its estimated cost by this factor.
     ageing: float = 1.02
-    #: Without a plan, progress is measured by that estimate plus this number of bounds.
-    far: float = 10.0
     #: Moves per table, and temperatures, of the passes that look for any plan.
     first_moves: int = 5000
     first_heats: tuple[float, ...] = (0.1, 0.02)

@@ -68,7 +68,7 @@ class Plans:
         self._mine: Placement | None = None
         self.passes, self._above = 0, self._parameters.first_above
         self._step = self._parameters.first_step
-        self._near, self._packed = float("inf"), False
+        self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
         self._misses = self._begun = 0
@@ -153,13 +153,6 @@ class Plans:
         """Ways to anneal: whether from an earlier result, and the first temperature."""
         cold, warm = self._parameters.cold_starts, self._parameters.warm_starts
         return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
-
-    def reached(self) -> float:
-        """The best plan's objective; without a plan, the estimated cost of the best infeasible
-        state, made far worse."""
-        if self._context.objective is not None:
-            return float(self._context.objective)
-        return self._near + self._parameters.far * abs(self._context.bound or 0)
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or (``warm``) from the best plan
@@ -403,7 +396,6 @@ class Plans:
         elif verdict.loads is not None:
             over = sum(annealer.over) / context.instance.num_ranks
             aim = target + int(self._parameters.excess_price * over * abs(target)) + 1
-            self._near = min(self._near, aim)
             if self._left is None or aim < self._left[1]:
                 self._left = (placement, aim)
         return False
