@@ -41,12 +41,8 @@ class Parameters:
     first_moves: int = 5000
     first_heats: tuple[float, ...] = (0.1, 0.02)
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
-    #: one: at first, its factors after a pass that ended above capacity or above the target, and
-    #: its range.
+    #: one.
     capacity_weight: float = 1.5
-    heavier: float = 1.3
-    lighter: float = 0.9
-    capacity_weights: tuple[float, ...] = (0.4, 12.0)
     #: Moves per table of the shortest pass, and the share of the time left that it may take.
     fewest_moves: int = 1500
     pass_share: float = 0.12

@@ -178,7 +178,6 @@ class Plans:
             self._above = self._closer(self._learned(self._above, met), met)
         elif start is not self._mine:
             self._step = self._learned(self._step, not met)
-        self._weigh(annealer)
         return True
 
     def first(self, amount: float) -> bool:
@@ -399,10 +398,3 @@ class Plans:
             if self._left is None or aim < self._left[1]:
                 self._left = (placement, aim)
         return False
-
-    def _weigh(self, annealer: Annealer) -> None:
-        """Raise the penalty on capacities if the pass ended above them, else lower it."""
-        cost, use = annealer.over
-        factor = self._parameters.heavier if use > cost else self._parameters.lighter
-        least, most = self._parameters.capacity_weights
-        annealer.capacity_weight = min(max(annealer.capacity_weight * factor, least), most)
