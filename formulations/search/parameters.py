@@ -35,8 +35,6 @@ class Parameters:
     cold_starts: tuple[float, ...] = (0.008, 0.001)
     warm_starts: tuple[float, ...] = (0.004, 0.0008)
     cooling: float = 1 / 150
-    #: Each fruitless pass from an infeasible result raises its estimated cost by this factor.
-    ageing: float = 1.02
     #: Moves per table, and temperatures, of the passes that look for any plan.
     first_moves: int = 5000
     first_heats: tuple[float, ...] = (0.1, 0.02)
@@ -83,17 +81,11 @@ class Parameters:
     stuck_above: float = 0.035
     #: A plan lowers the target by this share: little enough to be met at the same temperature.
     shrink: float = 3e-4
-    #: First target from a choice of options, as a share above the bound, and from the best plan, as
-    #: a share of the way to the bound. A target that was met, or missed, multiplies its share by
-    #: the first, or second, factor, within the range of the last two.
-    first_above: float = 0.02
+    #: First target of a pass, as a share of the way from the best plan to the bound. A target that
+    #: was missed, or met, multiplies that share by the first, or second, factor.
     first_step: float = 0.3
     nearer: float = 0.5
     farther: float = 1.25
-    least_share: float = 1e-5
-    most_share: float = 0.7
-    #: Estimated cost of an infeasible result: its target plus this multiple of its excess per rank.
-    excess_price: float = 2.0
     #: On small instances the primal side first leaves the cores to the exact model for this share
     #: of the time, at most this number of seconds, and then runs at this lower priority (``nice``).
     alone_first: float = 0.1

@@ -64,10 +64,8 @@ class Plans:
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
-        self._left: tuple[Placement, int] | None = None
-        self._mine: Placement | None = None
-        self.passes, self._above = 0, self._parameters.first_above
-        self._step = self._parameters.first_step
+        self.passes = 0
+        self._steps = dict.fromkeys((False, True), self._parameters.first_step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
@@ -122,7 +120,7 @@ class Plans:
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
-        self._take(annealer, target)
+        self._take(annealer)
         return excess
 
     def _choices(self) -> list[tuple[int, IntArray]]:
@@ -155,12 +153,12 @@ class Plans:
         return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
-        """One pass towards a target: from the choice of options, or (``warm``) from the best plan
-        or the best infeasible state."""
+        """One pass towards a target: from the choice of options, or (``warm``) from the best
+        plan."""
         context, annealer = self._context, self._ready()
         self.pack()
         self.passes += 1
-        start, target = self._warm() if warm else (None, self._target())
+        start, target = context.best if warm else None, self._target(warm)
         self._restrict(annealer, target)
         if start is not None:
             annealer.load(start, self._targets(target))
@@ -173,11 +171,9 @@ class Plans:
         made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink, least)
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
-        met = self._take(annealer, target)
-        if start is None:
-            self._above = self._closer(self._learned(self._above, met), met)
-        elif start is not self._mine:
-            self._step = self._learned(self._step, not met)
+        met = self._take(annealer)
+        factor = self._parameters.farther if met else self._parameters.nearer
+        self._steps[warm] = min(self._steps[warm] * factor, 1.0)
         return True
 
     def first(self, amount: float) -> bool:
@@ -200,7 +196,7 @@ class Plans:
         made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink)
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
-        self._take(annealer, target)
+        self._take(annealer)
         return context.objective is None
 
     def temper(self, amount: float) -> bool:
@@ -227,7 +223,7 @@ class Plans:
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
         if annealer.value is None:
-            self._take(annealer, self._aim)
+            self._take(annealer)
             above = 0 if context.objective is None else context.objective - self._aim
             raised = self._parameters.raised * abs(self._aim)
             self._aim += int(max(raised, self._parameters.closer * above)) + 1
@@ -297,44 +293,18 @@ class Plans:
             rate = made / max(1e-2, self._context.clock.now() - begin)
             self._rate = 0.5 * self._rate + 0.5 * rate
 
-    def _warm(self) -> tuple[Placement | None, int]:
-        """The best plan, or an infeasible state that promises more; and a target for it."""
-        context, objective = self._context, self._context.objective
-        self._mine = None
-        if self._left is not None and (objective is None or self._left[1] < objective):
-            self._mine, aim = self._left
-            self._left = (self._mine, aim + int((self._parameters.ageing - 1) * abs(aim)) + 1)
-            return self._mine, aim
-        if objective is None or context.best is None:
-            return None, self._target()
-        gap = objective - (objective - 1 if context.bound is None else context.bound)
-        return context.best, objective - max(1, int(self._step * gap))
-
-    def _learned(self, share: float, met: bool) -> float:
-        """A share of the way: smaller if the target was met, larger if it was missed."""
-        share *= self._parameters.nearer if met else self._parameters.farther
-        return min(max(share, self._parameters.least_share), self._parameters.most_share)
-
-    def _closer(self, above: float, met: bool) -> float:
-        """A missed target rises some of the way to the best plan."""
-        context = self._context
-        if met or context.objective is None or not context.bound:
-            return above
-        gap = (context.objective - context.bound) / abs(context.bound)
-        return max(above, self._above + self._parameters.closer * (gap - self._above))
-
     def _fewest(self) -> int:
         """The fewest moves in which a pass can cool, if there is time for them."""
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
         tables = self._context.instance.num_tables
         return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
 
-    def _target(self) -> int:
-        """A share above the bound that follows what earlier passes met; below the best plan."""
-        context = self._context
-        low = self._least()
-        target = low + int(self._above * abs(low)) + 1
-        return target if context.objective is None else min(context.objective - 1, target)
+    def _target(self, warm: bool = False) -> int:
+        """A share of the way from the best plan to the bound, which follows what passes met."""
+        best, low = self._context.objective, self._least()
+        if best is None:
+            return low + int(self._parameters.first_aim * abs(low)) + 1
+        return best - max(1, int(self._steps[warm] * (best - low)))
 
     def _least(self) -> int:
         """A lower bound on plans from the choice at hand, as far as one is known."""
@@ -382,19 +352,9 @@ class Plans:
             self.annealer = self._made(self._seed)
         return self.annealer
 
-    def _take(self, annealer: Annealer, target: int) -> bool:
-        """Offer the plan that annealing met, or keep its infeasible state to go on from; returns
-        whether it met a better plan."""
-        context = self._context
+    def _take(self, annealer: Annealer) -> bool:
+        """Offer the plan that annealing met or ended with; returns whether it met a better one."""
         if annealer.value is not None:
-            return context.offer(annealer.placement(best=True), "annealing")
-        placement = annealer.placement()
-        verdict = check(context.instance, placement)
-        if verdict.feasible:
-            context.offer(placement, "annealing")
-        elif verdict.loads is not None:
-            over = sum(annealer.over) / context.instance.num_ranks
-            aim = target + int(self._parameters.excess_price * over * abs(target)) + 1
-            if self._left is None or aim < self._left[1]:
-                self._left = (placement, aim)
+            return self._context.offer(annealer.placement(best=True), "annealing")
+        self._context.offer(annealer.placement(), "annealing")
         return False
