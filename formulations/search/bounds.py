@@ -76,9 +76,8 @@ class Bounds:
         self._urgent = clock.now() + clock.share(chosen.urgent_share)
         self._small, self._hopeless = self.small, False
         self._rooms, self._started = list(chosen.surcharges), False
-        several = self._small and len(context.instance.machines) > 1
-        self._tries = list(chosen.dearest) if several else []
-        self._way, self._silent, self._seek = chosen.way, 0, False
+        self._several = self._small and len(context.instance.machines) > 1
+        self._way, self._silent, self._seek = 0.5, 0, False
         self._questions = 0
         self._near: tuple[int | None, int | None] = (None, None)
         self._whole_of = int(context.keep.sum())
@@ -93,7 +92,7 @@ class Bounds:
         """Whether the exact model has the dual side to itself: on small instances, unless the plan
         is still far above the bound after a while."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
-            self._hopeless = self._context.above(self._parameters.hopeless)
+            self._hopeless = self._context.above(self._parameters.far)
         return self._small and not self._hopeless
 
     def pooled(self, amount: float) -> bool:
@@ -101,56 +100,41 @@ class Bounds:
         return self._below(amount, pooled_ip, self._tell)
 
     def start(self, amount: float) -> bool:
-        """Options for plans to start from, from programs with room left for packing, and places."""
-        return self._apart(amount) if self._tries else self._pooled_with_room()
+        """Options for plans to start from, from programs with room left for packing.
 
-    def _apart(self, amount: float) -> bool:
-        """On small instances with several machines: choose the cheapest options and machines."""
-        context, clock, chosen = self._context, self._context.clock, self._parameters
-        amount = max(amount, clock.share(chosen.apart_share))
-        end = clock.now() + amount
-        while self._tries and context.bound is not None and end - clock.now() > amount / 2:
-            dearer = self._tries.pop(0)
-            limit = context.bound + int(dearer * abs(context.bound))
-            parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
-            roomy = with_room(context.instance, self._rooms[0], chosen.slack)
-            try:
-                result = machine_ip(roomy, context.limits(end - clock.now()), parts, _PLANS)
-            except OutOfTime:
-                return False
-            context.spend(result.work)
-            if result.value is not None:
-                self._choose(_choice(result))
-                self._tries, self._started = [], True
-                self._told = self._apart_value = result.value
-                place(context, np.asarray(result.options), clock.share(chosen.placing))
-        return bool(self._tries)
-
-    def _pooled_with_room(self) -> bool:
-        """On other instances: choose options only, for the second worker. The first turn leaves
-        much room for packing, so that a plan is found soon; later turns leave less, as long as a
-        choice may still cost less than the best plan."""
+        The first turn leaves much room, so that a plan is found soon; later turns leave less, as
+        long as a choice may still cost less than the best plan. They choose options only, for the
+        second worker; on small instances with several machines, options and machines, once, for
+        all workers.
+        """
         context, chosen = self._context, self._parameters
+        least = context.clock.share(chosen.pass_share) if self._several else chosen.program_turn
+        limits = context.limits(max(amount, least), context.settings.seed, gap=chosen.margin)
         while self._rooms and context.bound is not None and not context.over():
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
-            limits = context.limits(chosen.pooled_turn, context.settings.seed, gap=chosen.rough)
             upper = None if context.objective is None else context.objective - 1
             parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+            program = partial(machine_ip, asked=_PLANS) if self._several else pooled_ip
             try:
-                result = pooled_ip(roomy, limits, parts)
+                result = program(roomy, limits, parts)
             except OutOfTime:
                 return False
             context.spend(result.work)
             if result.options is not None:
                 self._told = result.value
-                self._choose_second(_choice(result))
-                break
+                if not self._several:
+                    self._choose_second(_choice(result))
+                    break
+                self._choose(_choice(result))
+                self._started, self._rooms = True, []
+                self._apart_value = result.value
+                place(context, np.asarray(result.options), context.clock.share(chosen.placing))
         return bool(self._rooms)
 
     def no_start(self) -> bool:
         """Whether a small instance still lacks a choice of options and machines."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and bool(self._tries)
+        return early and self._several and bool(self._rooms)
 
     def machines(self, amount: float) -> bool:
         """The program with separate machines; the second worker starts from its choices.
@@ -167,8 +151,8 @@ class Bounds:
         limit, first = self._limit()
         if limit is not None and limit <= (context.bound or limit - 1):
             return False
-        if self._silent < chosen.silence:
-            amount = min(amount, chosen.machines_turn)
+        if self._silent < chosen.patience:
+            amount = min(amount, chosen.program_turn)
         known, self._questions = self._apart_value, self._questions + 1
         asked = Asked(Use.PLANS if self._seek else Use.CLAIMS, first=first)
         program = partial(machine_ip, asked=asked)
@@ -177,7 +161,7 @@ class Bounds:
         refuted = limit is not None and bound is not None and bound >= limit
         silent = not refuted and self._apart_value == known
         if refuted:
-            self._way = min(chosen.way, 2 * self._way)
+            self._way = min(0.5, 2 * self._way)
         elif silent and self._seek:
             self._way /= 2
         self._silent = self._silent + 1 if silent else 0
@@ -189,7 +173,7 @@ class Bounds:
         context, chosen = self._context, self._parameters
         known = [v for v in (self._apart_value, context.objective) if v is not None]
         limit, low = min(known, default=None), context.bound
-        if limit is None or low is None or limit - low <= chosen.notable * abs(low):
+        if limit is None or low is None or limit - low <= chosen.shrink * abs(low):
             return limit, False
         return low + 1 + int(self._way * (limit - low)), True
 
@@ -198,17 +182,17 @@ class Bounds:
         gives results, on small instances that are not solved soon, and elsewhere while the plan is
         far above the bound."""
         context, chosen = self._context, self._parameters
-        if context.objective is None or self._silent >= chosen.silence or not self.askable:
+        if context.objective is None or self._silent >= chosen.patience or not self.askable:
             return False
-        few = spent <= chosen.answering_share * context.clock.now()
-        far = self._small or context.above(chosen.hopeless)
+        few = spent <= chosen.urgent_share * context.clock.now()
+        far = self._small or context.above(chosen.far)
         patient = self._hopeless or context.clock.now() >= self._patient
         return few and far and patient and self._limit()[1]
 
     @property
     def askable(self) -> bool:
         """Whether options and machines are few enough to solve that program in seconds."""
-        return self._few(self._context.keep, self._parameters.few_apart)
+        return self._few(self._context.keep, self._parameters.small_columns)
 
     def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
         """Whether options times machines are so few."""

@@ -270,7 +270,7 @@ def _parts(
         "packing", pack, partial(_better_plan, context),
         waits=context.loops.compiling, urgent=lambda: True,
     )  # fmt: skip
-    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
+    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.program_turn)
     turn = inf if context.beside else chosen.first_turn
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
     whole = part(
@@ -278,9 +278,8 @@ def _parts(
         waits=bounds.whole_is_large, urgent=bounds.whole_is_news,
     )  # fmt: skip
     several = len(context.instance.machines) > 1
-    turn = chosen.machines_turn if bounds.askable else chosen.first_turn
     apart: Part = part(
-        "machines", bounds.machines, better_bound, amount=turn,
+        "machines", bounds.machines, better_bound, amount=chosen.program_turn,
         urgent=lambda: bounds.answers(apart.spent),
     )  # fmt: skip
     machines = [apart] if several else []

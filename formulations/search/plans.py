@@ -13,7 +13,6 @@ from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.proof.rows import measures
 from formulations.result.check import check
-from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 
@@ -65,7 +64,7 @@ class Plans:
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
         self.passes = 0
-        self._steps = dict.fromkeys((False, True), self._parameters.first_step)
+        self._steps = dict.fromkeys((False, True), self._parameters.step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
@@ -102,7 +101,7 @@ class Plans:
                 return
             excess = self._settle(options, max(self._target(), 1))
             if excess < 0:
-                above = int(self._parameters.packed_above * abs(least))
+                above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
             if excess < best:
                 best, self._options = excess, options
@@ -111,8 +110,7 @@ class Plans:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
         context, annealer = self._context, self._ready()
         moves = self._parameters.settling_moves * self._tables
-        heat = self._parameters.settling_heat
-        heats = (heat, heat * self._parameters.cooling)
+        heats = self._cooled(self._parameters.heats[-1])
         self._restrict(annealer, target)
         annealer.start(options, self._targets(target))
         begin = context.clock.now()
@@ -149,8 +147,7 @@ class Plans:
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from an earlier result, and the first temperature."""
-        cold, warm = self._parameters.cold_starts, self._parameters.warm_starts
-        return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
+        return [(warm, heat) for warm in (False, True) for heat in self._parameters.heats]
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or (``warm``) from the best
@@ -166,8 +163,8 @@ class Plans:
             annealer.start(self._options, self._targets(target), self._machines)
         begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
         least = context.bound if context.bound is not None else -(2**62)
-        heats = (heat, heat * self._parameters.cooling)
         over = self._overdue(begin, amount)
+        heats = self._cooled(heat)
         made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink, least)
         context.spend(made / self._parameters.moves_a_unit)
         self._clocked(made, begin)
@@ -188,10 +185,9 @@ class Plans:
         annealer.choose_from(context.keep)
         targets = [target] * context.peaks
         annealer.start(self._options, targets, self._machines)
-        moves = max(self._parameters.first_moves * self._tables, int(amount * self._rate))
-        heat = self._parameters.first_heats[self.passes % len(self._parameters.first_heats)]
+        moves = max(self._fewest(), int(amount * self._rate))
+        heats = self._cooled(self._heats()[0])
         self.passes += 1
-        heats = (heat, heat * self._parameters.cooling)
         over = self._overdue(begin, amount)
         made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink)
         context.spend(made / self._parameters.moves_a_unit)
@@ -217,7 +213,6 @@ class Plans:
             self._overdue(begin, amount),
             self._mix(),
             self._parameters.shrink,
-            self._parameters.burst,
             least,
         )
         context.spend(made / self._parameters.moves_a_unit)
@@ -225,11 +220,11 @@ class Plans:
         if annealer.value is None:
             self._take(annealer)
             above = 0 if context.objective is None else context.objective - self._aim
-            raised = self._parameters.raised * abs(self._aim)
-            self._aim += int(max(raised, self._parameters.closer * above)) + 1
+            raised = self._parameters.margin * abs(self._aim)
+            self._aim += int(max(raised, self._parameters.step * above)) + 1
             self._misses += 1
-            far = context.above(self._parameters.stuck_above)
-            if self._misses == self._parameters.stuck_after and far:
+            far = context.above(self._parameters.far)
+            if self._misses == self._parameters.patience and far:
                 self._replicas, self._stuck = None, True  # restart, from another seed
         elif context.objective is None or annealer.value < context.objective:
             context.offer(annealer.placement(best=True), "annealing")
@@ -261,13 +256,17 @@ class Plans:
         """First target of replicas, which should be met soon."""
         low = self._least()
         known, chosen = self._value is not None and self._machines is not None, self._parameters
-        return low + int((chosen.told_aim if known else chosen.first_aim) * abs(low)) + 1
+        return low + int((chosen.margin if known else chosen.far) * abs(low)) + 1
 
     def _cheaper(self) -> bool:
         """Whether the best plan is far above the cost of the choice at hand."""
         best, value = self._context.objective, self._value
-        far = self._parameters.stuck_above
+        far = self._parameters.far
         return value is not None and best is not None and best - value > far * abs(value)
+
+    def _cooled(self, heat: float) -> tuple[float, float]:
+        """Temperatures of the first and the last move of a pass."""
+        return heat, heat * self._parameters.cooling
 
     def _heats(self) -> list[float]:
         """Temperatures of replicas."""
@@ -303,7 +302,7 @@ class Plans:
         """A share of the way from the best plan to the bound, which follows what passes met."""
         best, low = self._context.objective, self._least()
         if best is None:
-            return low + int(self._parameters.first_aim * abs(low)) + 1
+            return low + int(self._parameters.far * abs(low)) + 1
         return best - max(1, int(self._steps[warm] * (best - low)))
 
     def _least(self) -> int:
