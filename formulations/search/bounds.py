@@ -271,28 +271,20 @@ class Bounds:
 
     def whole(self, amount: float) -> bool:
         """The exact model over the options left. It restarts when a better plan leaves far fewer
-        options, or when a notably better plan appears while it is young."""
+        options."""
         context, chosen = self._context, self._parameters
         context.drop()
         if context.proved or self.whole_is_large():
             return True
-        known, options = context.objective, int(context.keep.sum())
-        self._whole_of = options
-        start, clock, alone = context.clock.now(), context.clock, self.exact_first()
+        known, alone = context.objective, self.exact_first()
+        options = self._whole_of = int(context.keep.sum())
 
-        def stale(mine: int | None) -> bool:
+        def stale() -> bool:
             value = context.objective
             if alone and not self.exact_first():
                 return True
             if context.proved or value is None or value == known:
                 return context.proved
-            gain, ran = 0 if mine is None else mine - value, clock.now() - start
-            young = ran < max(start, clock.share(chosen.young_share))
-            if young and gain > chosen.notable * abs(value):
-                return True
-            gap = value + gain - (context.bound or 0)
-            if gain > chosen.much_of_gap * gap and ran < clock.share(chosen.longest_turn):
-                return True
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
         workers = context.settings.workers if self.small and not self._hopeless else 1

@@ -13,8 +13,6 @@ plans too, from its own seed, up to the number of cores.
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +33,7 @@ from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certifi
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
-from formulations.search.context import Context
+from formulations.search.context import GRACE, Context
 from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
 from formulations.search.plans import Choice, Plans
@@ -184,7 +182,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
             _pack_early(context, makers[0])
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
             return _stopped(context)  # while time is still held back, which ends the search
-    others = [partial(_improve, context, bounds, each) for each in plans[2:]]
+    others = [partial(_improve, context, each) for each in plans[2:]]
     if small:  # the linear program takes a moment and leaves fewer options to the exact model
         solved = relax()
         _beside(context, partial(after_lp, lambda: solved, seek), prove, *others, *closing)
@@ -193,12 +191,9 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     return _stopped(context)
 
 
-def _improve(context: Context, bounds: Bounds, plans: Plans) -> None:
-    """Make plans, as every worker after the second does; at low priority while the exact model uses
-    all cores."""
+def _improve(context: Context, plans: Plans) -> None:
+    """Make plans, as every worker after the second does."""
     context.loops.prepare()
-    if bounds.exact_first() and sys.platform == "linux":
-        os.nice(context.parameters.niceness)
     take_turns(context, _makers(context, plans), context.over)
 
 
@@ -344,30 +339,19 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
     for thread in threads:
         while thread.is_alive() and not context.over():
             thread.join(POLL)
-        thread.join(context.parameters.last_words)
+        thread.join(GRACE)
     if errors:
         raise errors[0]
 
 
 def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """The primal side. On small instances it also raises the bound; there the exact model has the
-    cores to itself at first, and most of their time later."""
-    small = bounds.exact_first()
-    if small:
+    cores to itself at first."""
+    if bounds.exact_first():
         chosen = context.parameters
-        _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
+        _wait(context, min(chosen.first_turn, context.clock.share(chosen.longest_turn)))
     context.loops.prepare()
-    if small:  # in its own thread, because a thread's priority cannot be raised again
-        _beside(context, lambda: _gently(context, bounds, makers))
     take_turns(context, makers, context.over)
-
-
-def _gently(context: Context, bounds: Bounds, makers: list[Part]) -> None:
-    """The primal side at low priority while the exact model has the dual side; only Linux gives
-    threads priorities of their own."""
-    if sys.platform == "linux":
-        os.nice(context.parameters.niceness)
-    take_turns(context, makers, lambda: context.over() or not bounds.exact_first())
 
 
 def _wait(context: Context, seconds: float) -> None:

@@ -23,8 +23,9 @@ from formulations.search.loops import Loops
 from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
-#: Seconds that the check of a certificate may take even if less time is left.
-_LEAST_CHECK = 2.0
+#: Seconds that the check of a certificate may take even if less time is left, and that a side has
+#: to end when the search is over (a compiler takes longer, and is left behind).
+GRACE = 2.0
 
 
 class Context:
@@ -115,7 +116,7 @@ class Context:
         """Whether a certificate is accepted, in the time left; the result is cached."""
         with self._checking:
             if id(certificate) not in self._checked:
-                left = inf if self.clock.counts else max(_LEAST_CHECK, self.clock.remaining())
+                left = inf if self.clock.counts else max(GRACE, self.clock.remaining())
                 good = accepted(instance, certificate, left)
                 self._checked[id(certificate)] = certificate, good
                 if good:
