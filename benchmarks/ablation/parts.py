@@ -137,8 +137,7 @@ PARTS = (
     Variant("annealing", switch=_replicas_alone),
     Variant("annealing from what was reached", switch=_never("annealing (True")),
     Variant("packing of choices", switch=_instead(Plans, "pack", _packed)),
-    Variant("weights of capacities that follow", switch=_instead(Plans, "_weigh", _nothing)),
-    Variant("replicas that begin anew", {"stuck_after": 10**9}),
+    Variant("replicas that begin anew", {"patience": 10**9}),
     Variant("another ladder for the second side", {"other_ladder": list(DEFAULT.ladder)}),
     Variant("ruin", switch=_set(6, lambda _: 100)),
     Variant("packing ranks anew", switch=_set(5, lambda _: 0)),
@@ -184,27 +183,17 @@ WALL_ONLY = {
     "the prover's turns": "likewise; `--set proof` counts its cases apart from a search",
     "goals after the objective": "they change no plan's objective and no bound",
     "moves_a_unit": "is the unit",
-    "alone_first": "sides beside each other",
-    "alone_most": "sides beside each other",
-    "niceness": "sides beside each other",
-    "young_share": "a whole model is left early only where time is not counted",
-    "much_of_gap": "a whole model is left early only where time is not counted",
-    "last_words": "sides beside each other",
 }
 
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
-    "longest_turn": 1.0, "cooling": 1.0, "ageing": 1.0, 
-    "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
-    "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
-    "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
-    "first_moves": 1, "fewest_moves": 1, "repacked": 1, "settling_moves": 1,
-    "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
-    **{name: [_COLD, _COLD] for name in ("cold_starts", "warm_starts", "first_heats")},
-    "settling_heat": _COLD,
+    "longest_turn": 1.0, "cooling": 1.0, "far": 1e9, "patience": 10**9, "news_left": 0.0, "most_apart": 1, "greedy_up_to": 1, "whole_columns": 1,
+    "small_columns": 1, "fewest_moves": 1, "repacked": 1, "settling_moves": 1,
+    "heats": [_COLD] * len(DEFAULT.heats), "other_ladder": list(DEFAULT.ladder),
+    "widths": [1.0] * len(DEFAULT.widths),
 }  # fmt: skip
 #: There is no search without them. (The shares of a mix are parts.)
-_NEVER_OFF = {"burst", "capacity_weights", "ladder", "capacity_weight", "first_turn"}
+_NEVER_OFF = {"ladder", "capacity_weight", "first_turn", "program_turn"}
 
 
 def settings() -> tuple[Variant, ...]:

@@ -107,13 +107,16 @@ class Bounds:
         second worker; on small instances with several machines, options and machines, once, for
         all workers.
         """
-        context, chosen = self._context, self._parameters
-        least = context.clock.share(chosen.pass_share) if self._several else chosen.program_turn
-        limits = context.limits(max(amount, least), context.settings.seed, gap=chosen.margin)
+        context, clock, chosen = self._context, self._context.clock, self._parameters
+        least = clock.share(chosen.pass_share) if self._several else chosen.program_turn
+        end = clock.now() + max(amount, least)
         while self._rooms and context.bound is not None and not context.over():
+            if clock.now() >= end:
+                break
+            limits = context.limits(end - clock.now(), context.settings.seed, gap=chosen.margin)
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
             upper = None if context.objective is None else context.objective - 1
-            parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+            parts = Parts(keep=context.keep, limit=upper, check=clock.check)
             program = partial(machine_ip, asked=_PLANS) if self._several else pooled_ip
             try:
                 result = program(roomy, limits, parts)
@@ -128,7 +131,7 @@ class Bounds:
                 self._choose(_choice(result))
                 self._started, self._rooms = True, []
                 self._apart_value = result.value
-                place(context, np.asarray(result.options), context.clock.share(chosen.placing))
+                place(context, np.asarray(result.options), clock.share(chosen.placing))
         return bool(self._rooms)
 
     def no_start(self) -> bool:

@@ -64,10 +64,8 @@ class Parameters:
     #: best plan; programs over pooled places with room for packing stop at this gap.
     margin: float = 0.01
     #: First target of a pass, as a share of the way from the best plan to the bound. A target that
-    #: was missed, or met, multiplies that share by the first, or second, factor.
+    #: was met doubles that share, one that was missed halves it.
     step: float = 0.3
-    nearer: float = 0.5
-    farther: float = 1.25
     #: A plan lowers the target by this share: little enough to be met at the same temperature.
     shrink: float = 3e-4
     #: Replicas restart after this number of turns in a row without a plan if the best plan is far

@@ -108,15 +108,11 @@ class Plans:
 
     def _settle(self, options: IntArray, target: int) -> float:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
-        context, annealer = self._context, self._ready()
+        annealer = self._ready()
         moves = self._parameters.settling_moves * self._tables
-        heats = self._cooled(self._parameters.heats[-1])
         self._restrict(annealer, target)
         annealer.start(options, self._targets(target))
-        begin = context.clock.now()
-        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        self._cool(annealer, moves, self._parameters.heats[-1], self._context.over)
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
         self._take(annealer)
         return excess
@@ -161,16 +157,10 @@ class Plans:
             annealer.load(start, self._targets(target))
         else:
             annealer.start(self._options, self._targets(target), self._machines)
-        begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
-        least = context.bound if context.bound is not None else -(2**62)
-        over = self._overdue(begin, amount)
-        heats = self._cooled(heat)
-        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink, least)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        moves = max(self._fewest(), int(amount * self._rate))
+        self._cool(annealer, moves, heat, self._overdue(amount))
         met = self._take(annealer)
-        factor = self._parameters.farther if met else self._parameters.nearer
-        self._steps[warm] = min(self._steps[warm] * factor, 1.0)
+        self._steps[warm] = min(self._steps[warm] * (2.0 if met else 0.5), 1.0)
         return True
 
     def first(self, amount: float) -> bool:
@@ -180,56 +170,58 @@ class Plans:
         context = self._context
         if context.objective is not None:
             return False
-        annealer, begin = self._ready(), context.clock.now()
-        target = self._dearest()
+        annealer = self._ready()
         annealer.choose_from(context.keep)
-        targets = [target] * context.peaks
-        annealer.start(self._options, targets, self._machines)
-        moves = max(self._fewest(), int(amount * self._rate))
-        heats = self._cooled(self._heats()[0])
+        annealer.start(self._options, [self._dearest()] * context.peaks, self._machines)
         self.passes += 1
-        over = self._overdue(begin, amount)
-        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        moves = max(self._fewest(), int(amount * self._rate))
+        self._cool(annealer, moves, self._heats()[0], self._overdue(amount))
         self._take(annealer)
         return context.objective is None
 
     def temper(self, amount: float) -> bool:
         """Replica exchange, which continues where its last turn ended."""
-        context, begin = self._context, self._context.clock.now()
+        context, chosen = self._context, self._parameters
         if self._replicas is None:
             self._replicas = self._replicated()
         annealer = self._replicas
         if context.objective is not None:
-            less = max(1, int(self._parameters.shrink * abs(context.objective)))
+            less = max(1, int(chosen.shrink * abs(context.objective)))
             self._aim = min(self._aim, context.objective - less)
         self._restrict(annealer, self._aim)
         annealer.aim(self._targets(self._aim))
-        moves = max(1000, int(amount * self._rate))
-        least = context.bound if context.bound is not None else -(2**62)
-        made = annealer.temper(
-            moves,
-            self._overdue(begin, amount),
-            self._mix(),
-            self._parameters.shrink,
-            least,
-        )
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        begin, moves = context.clock.now(), max(1000, int(amount * self._rate))
+        over, least = self._overdue(amount), self._enough()
+        made = annealer.temper(moves, over, self._mix(), chosen.shrink, least)
+        self._spent(made, begin)
         if annealer.value is None:
             self._take(annealer)
             above = 0 if context.objective is None else context.objective - self._aim
-            raised = self._parameters.margin * abs(self._aim)
-            self._aim += int(max(raised, self._parameters.step * above)) + 1
+            self._aim += int(max(chosen.margin * abs(self._aim), chosen.step * above)) + 1
             self._misses += 1
-            far = context.above(self._parameters.far)
-            if self._misses == self._parameters.patience and far:
+            if self._misses == chosen.patience and context.above(chosen.far):
                 self._replicas, self._stuck = None, True  # restart, from another seed
         elif context.objective is None or annealer.value < context.objective:
-            context.offer(annealer.placement(best=True), "annealing")
+            self._take(annealer)
             self._misses, self._reached = 0, True
         return True
+
+    def _cool(self, annealer: Annealer, moves: int, heat: float, over: Callable[[], bool]) -> None:
+        """Anneal from a temperature down."""
+        begin, heats = self._context.clock.now(), (heat, heat * self._parameters.cooling)
+        shrink = self._parameters.shrink
+        self._spent(annealer.run(moves, heats, over, self._mix(), shrink, self._enough()), begin)
+
+    def _enough(self) -> int:
+        """What no plan costs less than."""
+        return -(2**62) if self._context.bound is None else self._context.bound
+
+    def _spent(self, made: int, begin: float) -> None:
+        """Count moves, and learn how many a unit of the clock allows."""
+        clock = self._context.clock
+        self._context.spend(made / self._parameters.moves_a_unit)
+        if not clock.counts:
+            self._rate = 0.5 * (self._rate + made / max(1e-2, clock.now() - begin))
 
     def _dearest(self) -> int:
         """A cost that no plan exceeds: every table's dearest option, all on one rank."""
@@ -264,10 +256,6 @@ class Plans:
         far = self._parameters.far
         return value is not None and best is not None and best - value > far * abs(value)
 
-    def _cooled(self, heat: float) -> tuple[float, float]:
-        """Temperatures of the first and the last move of a pass."""
-        return heat, heat * self._parameters.cooling
-
     def _heats(self) -> list[float]:
         """Temperatures of replicas."""
         ladders = self._parameters.ladder, self._parameters.other_ladder
@@ -280,23 +268,16 @@ class Plans:
         few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
 
-    def _overdue(self, begin: float, amount: float) -> Callable[[], bool]:
-        """Whether a turn with that beginning is over: moves may be far slower than expected."""
+    def _overdue(self, amount: float) -> Callable[[], bool]:
+        """Whether a turn that begins now is over: moves may be far slower than expected."""
         clock = self._context.clock
-        end = inf if clock.counts else begin + _OVERDUE * amount
+        end = inf if clock.counts else clock.now() + _OVERDUE * amount
         return lambda: self._context.over() or clock.now() > end
-
-    def _clocked(self, made: int, begin: float) -> None:
-        """Learn how many moves a unit of the clock allows."""
-        if not self._context.clock.counts:
-            rate = made / max(1e-2, self._context.clock.now() - begin)
-            self._rate = 0.5 * self._rate + 0.5 * rate
 
     def _fewest(self) -> int:
         """The fewest moves in which a pass can cool, if there is time for them."""
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
-        tables = self._context.instance.num_tables
-        return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
+        return max(1000, int(min(most, self._parameters.fewest_moves * self._tables)))
 
     def _target(self, warm: bool = False) -> int:
         """A share of the way from the best plan to the bound, which follows what passes met."""
