@@ -75,7 +75,8 @@ class Bounds:
         self._patient = clock.now() + clock.share(chosen.exact_first)
         self._urgent = clock.now() + clock.share(chosen.urgent_share)
         self._small, self._hopeless = self.small, False
-        self._rooms, self._started = list(chosen.surcharges), False
+        self._rooms, self._dearer = list(chosen.surcharges), chosen.far
+        self._started = False
         self._several = self._small and len(context.instance.machines) > 1
         self._way, self._silent, self._seek = 0.5, 0, False
         self._questions = 0
@@ -100,44 +101,64 @@ class Bounds:
         return self._below(amount, pooled_ip, self._tell)
 
     def start(self, amount: float) -> bool:
-        """Options for plans to start from, from programs with room left for packing.
+        """Options for plans to start from, from programs with room left for packing, and places."""
+        return self._apart(amount) if self._several else self._pooled_with_room()
 
-        The first turn leaves much room, so that a plan is found soon; later turns leave less, as
-        long as a choice may still cost less than the best plan. They choose options only, for the
-        second worker; on small instances with several machines, options and machines, once, for
-        all workers.
-        """
+    def _apart(self, amount: float) -> bool:
+        """On small instances with several machines: choose options and machines, for all workers;
+        not far above the bound or, without a solution, twice as far."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
-        least = clock.share(chosen.pass_share) if self._several else chosen.program_turn
-        end = clock.now() + max(amount, least)
-        while self._rooms and context.bound is not None and not context.over():
-            if clock.now() >= end:
-                break
-            limits = context.limits(end - clock.now(), context.settings.seed, gap=chosen.margin)
-            roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
-            upper = None if context.objective is None else context.objective - 1
-            parts = Parts(keep=context.keep, limit=upper, check=clock.check)
-            program = partial(machine_ip, asked=_PLANS) if self._several else pooled_ip
+        amount = max(amount, clock.share(chosen.pass_share))
+        end = clock.now() + amount
+        roomy = with_room(context.instance, chosen.surcharges[0], chosen.slack)
+        while self.no_start and context.bound is not None and end - clock.now() > amount / 2:
+            limit = context.bound + int(self._dearer * abs(context.bound))
+            parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
+            self._dearer *= 2
             try:
-                result = program(roomy, limits, parts)
+                result = machine_ip(roomy, context.limits(end - clock.now()), parts, _PLANS)
+            except OutOfTime:
+                return False
+            context.spend(result.work)
+            if result.value is not None:
+                self._choose(_choice(result))
+                self._told = self._apart_value = result.value
+                self._started = True
+                place(context, np.asarray(result.options), clock.share(chosen.placing))
+        return self.no_start
+
+    def _pooled_with_room(self) -> bool:
+        """On other instances: choose options only, for the second worker. The first turn leaves
+        much room for packing, so that a plan is found soon; later turns leave less, as long as a
+        choice may still cost less than the best plan."""
+        context, chosen = self._context, self._parameters
+        while self._rooms and context.bound is not None and not context.over():
+            roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
+            turn, seed = chosen.program_turn, context.settings.seed
+            limits = context.limits(turn, seed, gap=chosen.margin)
+            upper = None if context.objective is None else context.objective - 1
+            parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
+            try:
+                result = pooled_ip(roomy, limits, parts)
             except OutOfTime:
                 return False
             context.spend(result.work)
             if result.options is not None:
                 self._told = result.value
-                if not self._several:
-                    self._choose_second(_choice(result))
-                    break
-                self._choose(_choice(result))
-                self._started, self._rooms = True, []
-                self._apart_value = result.value
-                place(context, np.asarray(result.options), clock.share(chosen.placing))
+                self._choose_second(_choice(result))
+                break
         return bool(self._rooms)
 
+    @property
     def no_start(self) -> bool:
-        """Whether a small instance still lacks a choice of options and machines."""
+        """Whether a small instance still lacks a choice of options and machines, and one may be
+        found at less than twice the bound."""
+        return self._several and not self._started and self._dearer < 1.0
+
+    def start_is_urgent(self) -> bool:
+        """Whether such a choice goes first: early, once there is a bound."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and self._several and bool(self._rooms)
+        return early and self.no_start
 
     def machines(self, amount: float) -> bool:
         """The program with separate machines; the second worker starts from its choices.
