@@ -29,7 +29,7 @@ class Parameters:
     longest_turn: float = 0.3
     #: Temperatures at the first move of a pass, as penalties; the last move is colder by
     #: ``cooling``. Tight instances need heat, loose ones cold, so passes try each in turn.
-    heats: tuple[float, ...] = (0.008, 0.001)
+    heats: tuple[float, ...] = (0.004, 0.0008)
     cooling: float = 1 / 150
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
     #: one.
@@ -49,8 +49,9 @@ class Parameters:
     #: below the last one they do so after a table has changed its option; the rest ruin and
     #: recreate.
     mix: tuple[int, ...] = (34, 64, 8, 1, 94, 40, 80)
-    #: Those visit all tables: beyond this number divided by their percentage they become rarer.
-    repacked: int = 1200
+    #: Those visit all tables, and replicas leave few moves for each table: their percentage, and
+    #: the shares of time that replicas have, are at most this number divided by that of tables.
+    many: int = 1200
     #: Temperatures of replica exchange (the hottest, the coldest, how many) for each of the first
     #: two workers. Tight memory needs the second ladder.
     ladder: tuple[float, ...] = (0.1, 1e-3, 14)

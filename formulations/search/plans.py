@@ -64,7 +64,7 @@ class Plans:
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
         self.passes = 0
-        self._steps = dict.fromkeys((False, True), self._parameters.step)
+        self._cold, self._warm = self._parameters.margin, self._parameters.step
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
@@ -96,10 +96,11 @@ class Plans:
             return
         self._packed = True
         context, best = self._context, float("inf")
+        target = self._above(self._parameters.margin)
         for least, options in self._choices():
             if context.over() or (context.objective is not None and least >= context.objective):
                 return
-            excess = self._settle(options, max(self._target(), 1))
+            excess = self._settle(options, max(target, 1))
             if excess < 0:
                 above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
@@ -160,7 +161,10 @@ class Plans:
         moves = max(self._fewest(), int(amount * self._rate))
         self._cool(annealer, moves, heat, self._overdue(amount))
         met = self._take(annealer)
-        self._steps[warm] = min(self._steps[warm] * (2.0 if met else 0.5), 1.0)
+        if start is not None:
+            self._warm = min(1.0, self._warm * (2.0 if met else 0.5))
+        else:
+            self._cold *= 0.5 if met else 2.0
         return True
 
     def first(self, amount: float) -> bool:
@@ -236,19 +240,15 @@ class Plans:
         self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
-        self._aim, best = self._first_aim(), self._context.objective
+        known = self._value is not None and self._machines is not None
+        self._aim = self._above(self._parameters.margin if known else self._parameters.far)
+        best = self._context.objective
         if self._stuck and best is not None:
             self._aim = max(self._aim, (self._aim + best) // 2)
         self._restrict(annealer, self._aim)
         annealer.start(self._options, self._targets(self._aim), self._machines)
         annealer.replicate(self._heats())
         return annealer
-
-    def _first_aim(self) -> int:
-        """First target of replicas, which should be met soon."""
-        low = self._least()
-        known, chosen = self._value is not None and self._machines is not None, self._parameters
-        return low + int((chosen.margin if known else chosen.far) * abs(low)) + 1
 
     def _cheaper(self) -> bool:
         """Whether the best plan is far above the cost of the choice at hand."""
@@ -265,7 +265,7 @@ class Plans:
     def _mix(self) -> tuple[int, ...]:
         """Percentages of moves; with many tables, moves that visit all of them are rare."""
         mix = self._parameters.mix
-        few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
+        few = max(1, min(100 - mix[4], self._parameters.many // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
 
     def _overdue(self, amount: float) -> Callable[[], bool]:
@@ -279,12 +279,20 @@ class Plans:
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
         return max(1000, int(min(most, self._parameters.fewest_moves * self._tables)))
 
-    def _target(self, warm: bool = False) -> int:
-        """A share of the way from the best plan to the bound, which follows what passes met."""
-        best, low = self._context.objective, self._least()
+    def _target(self, warm: bool) -> int:
+        """A share of the way from the best plan to the bound, or a share above the bound; either
+        follows what passes met."""
+        best = self._context.objective
         if best is None:
-            return low + int(self._parameters.far * abs(low)) + 1
-        return best - max(1, int(self._steps[warm] * (best - low)))
+            return self._above(self._cold)
+        if warm:
+            return best - max(1, int(self._warm * (best - self._least())))
+        return min(best - 1, self._above(self._cold))
+
+    def _above(self, share: float) -> int:
+        """A target this share above what plans cost at least."""
+        low = self._least()
+        return low + int(share * abs(low)) + 1
 
     def _least(self) -> int:
         """A lower bound on plans from the choice at hand, as far as one is known."""
