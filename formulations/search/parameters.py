@@ -29,7 +29,7 @@ class Parameters:
     longest_turn: float = 0.3
     #: Temperatures at the first move of a pass, as penalties; the last move is colder by
     #: ``cooling``. Tight instances need heat, loose ones cold, so passes try each in turn.
-    heats: tuple[float, ...] = (0.004, 0.0008)
+    heats: tuple[float, ...] = (0.008, 0.001)
     cooling: float = 1 / 150
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
     #: one.

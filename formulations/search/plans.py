@@ -64,7 +64,7 @@ class Plans:
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
         self.passes = 0
-        self._cold, self._warm = self._parameters.margin, self._parameters.step
+        self._steps = dict.fromkeys((False, True), self._parameters.step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
@@ -95,12 +95,11 @@ class Plans:
         if self._packed:
             return
         self._packed = True
-        context, best = self._context, float("inf")
-        target = self._above(self._parameters.margin)
+        context, best, most = self._context, float("inf"), self._above(self._parameters.far)
         for least, options in self._choices():
             if context.over() or (context.objective is not None and least >= context.objective):
                 return
-            excess = self._settle(options, max(target, 1))
+            excess = self._settle(options, max(1, min(most, self._target())))
             if excess < 0:
                 above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
@@ -161,10 +160,7 @@ class Plans:
         moves = max(self._fewest(), int(amount * self._rate))
         self._cool(annealer, moves, heat, self._overdue(amount))
         met = self._take(annealer)
-        if start is not None:
-            self._warm = min(1.0, self._warm * (2.0 if met else 0.5))
-        else:
-            self._cold *= 0.5 if met else 2.0
+        self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 
     def first(self, amount: float) -> bool:
@@ -279,15 +275,12 @@ class Plans:
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
         return max(1000, int(min(most, self._parameters.fewest_moves * self._tables)))
 
-    def _target(self, warm: bool) -> int:
-        """A share of the way from the best plan to the bound, or a share above the bound; either
-        follows what passes met."""
+    def _target(self, warm: bool = False) -> int:
+        """A share of the way from the best plan to the bound, which follows what passes met."""
         best = self._context.objective
         if best is None:
-            return self._above(self._cold)
-        if warm:
-            return best - max(1, int(self._warm * (best - self._least())))
-        return min(best - 1, self._above(self._cold))
+            return self._above(self._parameters.far)
+        return best - max(1, int(self._steps[warm] * (best - self._least())))
 
     def _above(self, share: float) -> int:
         """A target this share above what plans cost at least."""
