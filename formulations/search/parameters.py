@@ -3,7 +3,8 @@
 They were tuned on instances of TorchRec's enumerator (seeds 200, 221–229, 300–309 and 400–409), on
 those of the data folder, on TorchRec's production model and, for small instances, on seeds 6000 to
 6029 of benchmarks/small only. Each is an option of ``auto`` and ``scale``
-(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``).
+(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``). What each buys is measured in
+benchmarks/ablation.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Parameters:
     #: First target of a pass, as a share of the way from the best plan to the bound. A target that
     #: was met doubles that share, one that was missed halves it.
     step: float = 0.3
-    #: A plan lowers the target by this share: little enough to be met at the same temperature.
+    #: A plan lowers the target by this share: little enough to be met at the same temperature. A
+    #: choice that was packed is packed again this share above its lower bound, and below such a gap
+    #: the program with separate machines is asked for its optimum.
     shrink: float = 3e-4
     #: Replicas restart after this number of turns in a row without a plan if the best plan is far
     #: above the bound: on which level they end is chance. The program with separate machines goes

@@ -95,11 +95,11 @@ class Plans:
         if self._packed:
             return
         self._packed = True
-        context, best, most = self._context, float("inf"), self._above(self._parameters.far)
+        context, best = self._context, float("inf")
         for least, options in self._choices():
             if context.over() or (context.objective is not None and least >= context.objective):
                 return
-            excess = self._settle(options, max(1, min(most, self._target())))
+            excess = self._settle(options, max(self._target(), 1))
             if excess < 0:
                 above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
