@@ -24,7 +24,6 @@ from formulations.proof.packing import Packing
 from formulations.proof.prove import _Search, symmetric_lp
 from formulations.search import bounds, conductor, exact
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Chooser
 from formulations.search.parameters import DEFAULT, KINDS, Parameters
 from formulations.search.plans import Plans
 from formulations.search.turns import Part
@@ -122,37 +121,23 @@ def _replicas_alone() -> Iterator[None]:
         yield
 
 
-def _of(kind: str) -> Switch:
-    """Neighbourhoods of one kind."""
-
-    def draw(chooser: Chooser, placement: Any, load: Any) -> Any:
-        order = chooser._by_pressure(load)
-        return kind, *getattr(chooser, f"_{kind}")(placement, order)
-
-    return _instead(Chooser, "draw", draw)
-
-
 def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take: Any) -> Any:
     return _SOLVE(context, model, limits, None, asked, take)
 
 
 _SOLVE = exact._solve
 _COLD = 1e-9  # in place of no heat at all, which nothing can be divided by
-_FEW = 1e-12  # gains so small that all weights are equal
 
 #: The search as it is: what the others are compared with.
 BASE = Variant("as it is")
 
 PARTS = (
-    Variant("mending by neighbourhoods", switch=_never("mending")),
     Variant("placing of choices", switch=_instead(bounds, "place", _nothing)),
-    Variant("credit for what was delivered", {"most_gain": _FEW}),
     Variant("CP-SAT's own neighbourhoods", switch=_never("improving")),
     Variant("annealing", switch=_replicas_alone),
     Variant("annealing from what was reached", switch=_never("annealing (True")),
     Variant("packing of choices", switch=_instead(Plans, "pack", _packed)),
-    Variant("weights of capacities that follow", switch=_instead(Plans, "_weigh", _nothing)),
-    Variant("replicas that begin anew", {"stuck_after": 10**9}),
+    Variant("replicas that begin anew", {"patience": 10**9}),
     Variant("another ladder for the second side", {"other_ladder": list(DEFAULT.ladder)}),
     Variant("ruin", switch=_set(6, lambda _: 100)),
     Variant("packing ranks anew", switch=_set(5, lambda _: 0)),
@@ -176,8 +161,6 @@ PARTS = (
             switch=_instead(conductor, "symmetric_lp", partial(symmetric_lp, targets=False))),
     Variant("moves on several tables", switch=_set(4, lambda _: 100)),
     Variant("several places looked at", switch=_set(2, lambda _: 1)),
-    Variant("neighbourhoods of ranks", switch=_of("tables")),
-    Variant("neighbourhoods of tables", switch=_of("ranks")),
     Variant("hints to the whole model", switch=_instead(exact, "_solve", _unhinted)),
 )  # fmt: skip
 
@@ -200,28 +183,17 @@ WALL_ONLY = {
     "the prover's turns": "likewise; `--set proof` counts its cases apart from a search",
     "goals after the objective": "they change no plan's objective and no bound",
     "moves_a_unit": "is the unit",
-    "alone_first": "sides beside each other",
-    "alone_most": "sides beside each other",
-    "niceness": "sides beside each other",
-    "young_share": "a whole model is left early only where time is not counted",
-    "much_of_gap": "a whole model is left early only where time is not counted",
-    "last_words": "sides beside each other",
 }
 
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
-    "longest_turn": 1.0, "growth": 1.0, "replicas_up_to": 10**9, "most_gain": _FEW,
-    "forgetting": 1.0, "cooling": 1.0, "ageing": 1.0, "no_dearer": 1e9,
-    "heavier": 1.0, "lighter": 1.0, "stuck_after": 10**9, "nearer": 1.0, "farther": 1.0,
-    "hopeless": 1e9, "news_left": 0.0, "silence": 10**9, "most_apart": 1, "few_apart": 1,
-    "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
-    "first_moves": 1, "fewest_moves": 1, "repacked": 1, "patience": 1, "settling_moves": 1,
+    "longest_turn": 1.0, "cooling": 1.0, "far": 1e9, "patience": 10**9, "news_left": 0.0,
+    "most_apart": 1, "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1, "fewest_moves": 1,
+    "many": 1, "settling_moves": 1, "heats": [_COLD] * len(DEFAULT.heats),
     "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
-    **{name: [_COLD, _COLD] for name in ("cold_starts", "warm_starts", "first_heats")},
-    "settling_heat": _COLD,
 }  # fmt: skip
 #: There is no search without them. (The shares of a mix are parts.)
-_NEVER_OFF = {"burst", "capacity_weights", "ladder", "capacity_weight", "first_turn"}
+_NEVER_OFF = {"ladder", "capacity_weight", "first_turn", "program_turn"}
 
 
 def settings() -> tuple[Variant, ...]:

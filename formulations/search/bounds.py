@@ -75,10 +75,10 @@ class Bounds:
         self._patient = clock.now() + clock.share(chosen.exact_first)
         self._urgent = clock.now() + clock.share(chosen.urgent_share)
         self._small, self._hopeless = self.small, False
-        self._rooms, self._started = list(chosen.surcharges), False
-        several = self._small and len(context.instance.machines) > 1
-        self._tries = list(chosen.dearest) if several else []
-        self._way, self._silent, self._seek = chosen.way, 0, False
+        self._rooms, self._dearer = list(chosen.surcharges), chosen.far
+        self._started = False
+        self._several = self._small and len(context.instance.machines) > 1
+        self._way, self._silent, self._seek = 0.5, 0, False
         self._questions = 0
         self._near: tuple[int | None, int | None] = (None, None)
         self._whole_of = int(context.keep.sum())
@@ -93,7 +93,7 @@ class Bounds:
         """Whether the exact model has the dual side to itself: on small instances, unless the plan
         is still far above the bound after a while."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
-            self._hopeless = self._context.above(self._parameters.hopeless)
+            self._hopeless = self._context.above(self._parameters.far)
         return self._small and not self._hopeless
 
     def pooled(self, amount: float) -> bool:
@@ -102,18 +102,19 @@ class Bounds:
 
     def start(self, amount: float) -> bool:
         """Options for plans to start from, from programs with room left for packing, and places."""
-        return self._apart(amount) if self._tries else self._pooled_with_room()
+        return self._apart(amount) if self._several else self._pooled_with_room()
 
     def _apart(self, amount: float) -> bool:
-        """On small instances with several machines: choose the cheapest options and machines."""
+        """On small instances with several machines: choose options and machines, for all workers;
+        not far above the bound or, without a solution, twice as far."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
-        amount = max(amount, clock.share(chosen.apart_share))
+        amount = max(amount, clock.share(chosen.pass_share))
         end = clock.now() + amount
-        while self._tries and context.bound is not None and end - clock.now() > amount / 2:
-            dearer = self._tries.pop(0)
-            limit = context.bound + int(dearer * abs(context.bound))
+        roomy = with_room(context.instance, chosen.surcharges[0], chosen.slack)
+        while self.no_start and context.bound is not None and end - clock.now() > amount / 2:
+            limit = context.bound + int(self._dearer * abs(context.bound))
             parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
-            roomy = with_room(context.instance, self._rooms[0], chosen.slack)
+            self._dearer *= 2
             try:
                 result = machine_ip(roomy, context.limits(end - clock.now()), parts, _PLANS)
             except OutOfTime:
@@ -121,10 +122,10 @@ class Bounds:
             context.spend(result.work)
             if result.value is not None:
                 self._choose(_choice(result))
-                self._tries, self._started = [], True
                 self._told = self._apart_value = result.value
+                self._started = True
                 place(context, np.asarray(result.options), clock.share(chosen.placing))
-        return bool(self._tries)
+        return self.no_start
 
     def _pooled_with_room(self) -> bool:
         """On other instances: choose options only, for the second worker. The first turn leaves
@@ -133,7 +134,8 @@ class Bounds:
         context, chosen = self._context, self._parameters
         while self._rooms and context.bound is not None and not context.over():
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
-            limits = context.limits(chosen.pooled_turn, context.settings.seed, gap=chosen.rough)
+            turn, seed = chosen.program_turn, context.settings.seed
+            limits = context.limits(turn, seed, gap=chosen.margin)
             upper = None if context.objective is None else context.objective - 1
             parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
             try:
@@ -147,10 +149,16 @@ class Bounds:
                 break
         return bool(self._rooms)
 
+    @property
     def no_start(self) -> bool:
-        """Whether a small instance still lacks a choice of options and machines."""
+        """Whether a small instance still lacks a choice of options and machines, and one may be
+        found at less than twice the bound."""
+        return self._several and not self._started and self._dearer < 1.0
+
+    def start_is_urgent(self) -> bool:
+        """Whether such a choice goes first: early, once there is a bound."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and bool(self._tries)
+        return early and self.no_start
 
     def machines(self, amount: float) -> bool:
         """The program with separate machines; the second worker starts from its choices.
@@ -167,8 +175,8 @@ class Bounds:
         limit, first = self._limit()
         if limit is not None and limit <= (context.bound or limit - 1):
             return False
-        if self._silent < chosen.silence:
-            amount = min(amount, chosen.machines_turn)
+        if self._silent < chosen.patience:
+            amount = min(amount, chosen.program_turn)
         known, self._questions = self._apart_value, self._questions + 1
         asked = Asked(Use.PLANS if self._seek else Use.CLAIMS, first=first)
         program = partial(machine_ip, asked=asked)
@@ -177,7 +185,7 @@ class Bounds:
         refuted = limit is not None and bound is not None and bound >= limit
         silent = not refuted and self._apart_value == known
         if refuted:
-            self._way = min(chosen.way, 2 * self._way)
+            self._way = min(0.5, 2 * self._way)
         elif silent and self._seek:
             self._way /= 2
         self._silent = self._silent + 1 if silent else 0
@@ -189,7 +197,7 @@ class Bounds:
         context, chosen = self._context, self._parameters
         known = [v for v in (self._apart_value, context.objective) if v is not None]
         limit, low = min(known, default=None), context.bound
-        if limit is None or low is None or limit - low <= chosen.notable * abs(low):
+        if limit is None or low is None or limit - low <= chosen.shrink * abs(low):
             return limit, False
         return low + 1 + int(self._way * (limit - low)), True
 
@@ -198,17 +206,17 @@ class Bounds:
         gives results, on small instances that are not solved soon, and elsewhere while the plan is
         far above the bound."""
         context, chosen = self._context, self._parameters
-        if context.objective is None or self._silent >= chosen.silence or not self.askable:
+        if context.objective is None or self._silent >= chosen.patience or not self.askable:
             return False
-        few = spent <= chosen.answering_share * context.clock.now()
-        far = self._small or context.above(chosen.hopeless)
+        few = spent <= chosen.urgent_share * context.clock.now()
+        far = self._small or context.above(chosen.far)
         patient = self._hopeless or context.clock.now() >= self._patient
         return few and far and patient and self._limit()[1]
 
     @property
     def askable(self) -> bool:
         """Whether options and machines are few enough to solve that program in seconds."""
-        return self._few(self._context.keep, self._parameters.few_apart)
+        return self._few(self._context.keep, self._parameters.small_columns)
 
     def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
         """Whether options times machines are so few."""
@@ -287,28 +295,20 @@ class Bounds:
 
     def whole(self, amount: float) -> bool:
         """The exact model over the options left. It restarts when a better plan leaves far fewer
-        options, or when a notably better plan appears while it is young."""
+        options."""
         context, chosen = self._context, self._parameters
         context.drop()
         if context.proved or self.whole_is_large():
             return True
-        known, options = context.objective, int(context.keep.sum())
-        self._whole_of = options
-        start, clock, alone = context.clock.now(), context.clock, self.exact_first()
+        known, alone = context.objective, self.exact_first()
+        options = self._whole_of = int(context.keep.sum())
 
-        def stale(mine: int | None) -> bool:
+        def stale() -> bool:
             value = context.objective
             if alone and not self.exact_first():
                 return True
             if context.proved or value is None or value == known:
                 return context.proved
-            gain, ran = 0 if mine is None else mine - value, clock.now() - start
-            young = ran < max(start, clock.share(chosen.young_share))
-            if young and gain > chosen.notable * abs(value):
-                return True
-            gap = value + gain - (context.bound or 0)
-            if gain > chosen.much_of_gap * gap and ran < clock.share(chosen.longest_turn):
-                return True
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
         workers = context.settings.workers if self.small and not self._hopeless else 1

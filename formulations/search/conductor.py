@@ -1,10 +1,9 @@
 """One search: a primal side that improves plans, and a dual side that also raises the bound.
 
-The parts of each side take turns according to what they delivered on the instance at hand
-(:mod:`formulations.search.turns`). Plans come from annealing towards targets, replica exchange,
-neighbourhoods in CP-SAT and CP-SAT's own large-neighbourhood search; bounds come from the program
-over pooled places, the one with separate machines, and the exact model. On small instances the dual
-side solves the exact model only.
+The parts of each side take turns (:mod:`formulations.search.turns`). Plans come from annealing
+towards targets, replica exchange and CP-SAT's own large-neighbourhood search; bounds come from the
+program over pooled places, the one with separate machines, and the exact model. On small instances
+the dual side solves the exact model only.
 :class:`formulations.search.context.Context` holds what both sides share: the best plan (a target, a
 hint, a limit), the best bound (where targets start) and the options ruled out. With several workers
 the sides run at the same time, with one worker turn by turn. Each worker after the second makes
@@ -14,8 +13,6 @@ plans too, from its own seed, up to the number of cores.
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +33,7 @@ from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certifi
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
-from formulations.search.context import Context
+from formulations.search.context import GRACE, Context
 from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
 from formulations.search.plans import Choice, Plans
@@ -163,8 +160,6 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     bounds, settings = Bounds(context, tell, plans[1].choose), context.settings
     small = bounds.small
     makers, exact, second = _parts(context, plans, bounds)
-    if settings.gap_asked and not context.beside:
-        makers.append(_closing(bounds))
 
     # on small instances the prover takes turns, so that no time need be reserved for it
     kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
@@ -185,7 +180,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
             _pack_early(context, makers[0])
             after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
             return _stopped(context)  # while time is still held back, which ends the search
-    others = [partial(_improve, context, bounds, each) for each in plans[2:]]
+    others = [partial(_improve, context, each) for each in plans[2:]]
     if small:  # the linear program takes a moment and leaves fewer options to the exact model
         solved = relax()
         _beside(context, partial(after_lp, lambda: solved, seek), prove, *others, *closing)
@@ -194,22 +189,21 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     return _stopped(context)
 
 
-def _improve(context: Context, bounds: Bounds, plans: Plans) -> None:
-    """Make plans, as every worker after the second does; at low priority while the exact model uses
-    all cores."""
+def _improve(context: Context, plans: Plans) -> None:
+    """Make plans, as every worker after the second does."""
     context.loops.prepare()
-    if bounds.exact_first() and sys.platform == "linux":
-        os.nice(context.parameters.niceness)
     take_turns(context, _makers(context, plans), context.over)
 
 
 def _in_turn(
     context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
 ) -> None:
-    """One worker: the sides take turns."""
+    """One worker: the sides take turns; between them the caller's gap is certified if it is met."""
     exact, second = parts
     for turn in itertools.count(0 if bounds.exact_first() else 1):
         sides = [exact if bounds.exact_first() else second, makers]
+        if context.settings.gap_asked and bounds.may_end():
+            bounds.close(context.clock.share(context.parameters.longest_turn))
         if context.over() or not any(p.alive for p in itertools.chain(*sides)):
             return
         step(context, sides[turn % 2])
@@ -226,17 +220,9 @@ def _prove(
         bounds.last_word()
 
 
-def _closing(bounds: Bounds) -> Part:
-    """A part that certifies the bound as soon as it is close enough to the plan to stop."""
-
-    def waits() -> bool:
-        return not bounds.may_end()
-
-    return Part("gap", bounds.close, lambda: 0.0, waits=waits, urgent=bounds.may_end)
-
-
 def _close(context: Context, bounds: Bounds) -> None:
-    """The same in its own thread, because other parts' turns are long."""
+    """Certify the bound as soon as it is close enough to the plan to stop; in its own thread,
+    because other parts' turns are long."""
     while not context.over():
         if bounds.may_end():
             bounds.close(context.clock.share(_CLOSING))
@@ -254,24 +240,24 @@ def _parts(
     are on the primal side. On others both sides make plans, and the dual side raises the bound.
     """
     chosen = context.parameters
-    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
+    part = partial(Part, amount=chosen.first_turn)
 
     def improve(amount: float) -> bool:
         improve_whole(context, amount, context.settings.seed + plans[0].passes)
         return True
 
     def better_bound() -> float:
-        return -1e3 if context.bound is None else context.bound / _size(context)
+        return -inf if context.bound is None else context.bound
 
     def pack(amount: float) -> bool:
         plans[0].pack()
         return False
 
     packing = part(
-        "packing", pack, partial(_better_plan, context, plans[0]),
+        "packing", pack, partial(_better_plan, context),
         waits=context.loops.compiling, urgent=lambda: True,
     )  # fmt: skip
-    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.pooled_turn)
+    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.program_turn)
     turn = inf if context.beside else chosen.first_turn
     alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
     whole = part(
@@ -279,13 +265,12 @@ def _parts(
         waits=bounds.whole_is_large, urgent=bounds.whole_is_news,
     )  # fmt: skip
     several = len(context.instance.machines) > 1
-    turn = chosen.machines_turn if bounds.askable else chosen.first_turn
     apart: Part = part(
-        "machines", bounds.machines, better_bound, amount=turn,
+        "machines", bounds.machines, better_bound, amount=chosen.program_turn,
         urgent=lambda: bounds.answers(apart.spent),
     )  # fmt: skip
     machines = [apart] if several else []
-    start = [part("start", bounds.start, better_bound, urgent=bounds.no_start)]
+    start = [part("start", bounds.start, better_bound, urgent=bounds.start_is_urgent)]
     patterns: Part = part(
         "patterns", partial(seek_patterns, context, set()), better_bound, amount=inf,
         waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,
@@ -295,7 +280,7 @@ def _parts(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
             urgent=lambda: bounds.may_close(prover.spent),
         )  # fmt: skip
-        better = partial(_better_plan, context, plans[0])
+        better = partial(_better_plan, context)
         improving = part("improving", improve, better, waits=lambda: context.best is None)
         first = [packing, pooled, patterns, prover, *_makers(context, plans[0])]
         first += [*machines, improving]
@@ -306,35 +291,27 @@ def _parts(
 
 
 def _makers(context: Context, plans: Plans) -> list[Part]:
-    """The parts with which one worker makes plans."""
-    chosen, better = context.parameters, partial(_better_plan, context, plans)
-    waits, weight = context.loops.compiling, chosen.annealing_weight
-    part = partial(Part, amount=chosen.first_turn, least=chosen.least_weight)
-    passes = [
-        part(f"annealing {way}", partial(plans.anneal, *way), better, least=weight, waits=waits)
-        for way in plans.ways()
+    """The parts with which one worker makes plans. Replica exchange has as much time as all ways to
+    anneal together, but less where tables are many."""
+    better, waits, ways = partial(_better_plan, context), context.loops.compiling, plans.ways()
+    part = partial(Part, progress=better, amount=context.parameters.first_turn, waits=waits)
+    passes = [part(f"annealing {way}", partial(plans.anneal, *way)) for way in ways]
+    return [
+        part("first plan", plans.first),
+        *passes,
+        part("replicas", plans.temper, shares=len(ways)),
     ]
-    few = min(1.0, chosen.replicas_up_to / max(1, context.instance.num_tables))
-    weight = chosen.replicas_weight * few
-    replicas = part("replicas", plans.temper, better, least=weight, waits=waits)
-    first = part("first plan", plans.first, better, waits=waits)
-    return [first, *passes, replicas, part("mending", plans.mend, better, waits=plans.idle)]
 
 
-def _better_plan(context: Context, plans: Plans) -> float:
+def _better_plan(context: Context) -> float:
     """Progress of the primal parts."""
-    return -plans.reached() / _size(context)
+    return -inf if context.objective is None else -context.objective
 
 
 def _pack_early(context: Context, packing: Part) -> None:
     """Make a first plan before a long linear program, where greedy made none."""
     if context.best is None and context.instance.num_options > context.parameters.greedy_up_to:
         step(context, [packing])
-
-
-def _size(context: Context) -> float:
-    """Progress is measured in this unit."""
-    return float(max(1, abs(context.bound or 0)))
 
 
 def _beside(context: Context, *sides: Callable[[], object]) -> None:
@@ -354,30 +331,19 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
     for thread in threads:
         while thread.is_alive() and not context.over():
             thread.join(POLL)
-        thread.join(context.parameters.last_words)
+        thread.join(GRACE)
     if errors:
         raise errors[0]
 
 
 def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
     """The primal side. On small instances it also raises the bound; there the exact model has the
-    cores to itself at first, and most of their time later."""
-    small = bounds.exact_first()
-    if small:
+    cores to itself at first."""
+    if bounds.exact_first():
         chosen = context.parameters
-        _wait(context, min(chosen.alone_most, context.clock.share(chosen.alone_first)))
+        _wait(context, min(chosen.first_turn, context.clock.share(chosen.longest_turn)))
     context.loops.prepare()
-    if small:  # in its own thread, because a thread's priority cannot be raised again
-        _beside(context, lambda: _gently(context, bounds, makers))
     take_turns(context, makers, context.over)
-
-
-def _gently(context: Context, bounds: Bounds, makers: list[Part]) -> None:
-    """The primal side at low priority while the exact model has the dual side; only Linux gives
-    threads priorities of their own."""
-    if sys.platform == "linux":
-        os.nice(context.parameters.niceness)
-    take_turns(context, makers, lambda: context.over() or not bounds.exact_first())
 
 
 def _wait(context: Context, seconds: float) -> None:

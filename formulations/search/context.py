@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -23,8 +23,9 @@ from formulations.search.loops import Loops
 from formulations.search.parameters import Parameters
 from formulations.settings import Settings
 
-#: Seconds that the check of a certificate may take even if less time is left.
-_LEAST_CHECK = 2.0
+#: Seconds that the check of a certificate may take even if less time is left, and that a side has
+#: to end when the search is over (a compiler takes longer, and is left behind).
+GRACE = 2.0
 
 
 class Context:
@@ -56,10 +57,6 @@ class Context:
         The prover's best certificate, accepted by the checker.
     proof : Certificate or None
         Certificate that there is no plan.
-    opened : Sizes
-        Sizes of neighbourhoods, kept from turn to turn.
-    descents : int
-        Descents started so far.
     loops : Loops
         The compiled loops, or the process that compiles them.
     """
@@ -81,7 +78,6 @@ class Context:
         self.certificate: Certificate | None = None
         self.proven: Certificate | None = None
         self.proof: Certificate | None = None
-        self.opened, self.descents = Sizes(), 0
         self.loops = Loops(compile_apart=not clock.counts)
         self._checked: dict[int, tuple[Certificate, bool]] = {}
         self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)
@@ -120,7 +116,7 @@ class Context:
         """Whether a certificate is accepted, in the time left; the result is cached."""
         with self._checking:
             if id(certificate) not in self._checked:
-                left = inf if self.clock.counts else max(_LEAST_CHECK, self.clock.remaining())
+                left = inf if self.clock.counts else max(GRACE, self.clock.remaining())
                 good = accepted(instance, certificate, left)
                 self._checked[id(certificate)] = certificate, good
                 if good:
@@ -213,26 +209,6 @@ class Context:
         if self.clock.counts:
             return self.settings.stop
         return Either(self.settings.stop, over)
-
-
-@dataclass
-class Sizes:
-    """Sizes of the neighbourhoods, adapted to whether the last ones were solved to optimality."""
-
-    ranks: float = 3.0
-    tables: float = 12.0
-    history: dict[str, list[int]] = field(default_factory=dict)
-
-    def learn(self, kind: str, solved: bool, improved: bool) -> None:
-        """Grow after a solve to optimality, shrink otherwise."""
-        factor = 1.04 if solved else 0.93
-        if kind == "ranks":
-            self.ranks = max(2.0, self.ranks * factor)
-        else:
-            self.tables = max(4.0, self.tables * factor)
-        tried = self.history.setdefault(kind, [0, 0])
-        tried[0] += 1
-        tried[1] += int(improved)
 
 
 class Either(threading.Event):

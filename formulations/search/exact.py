@@ -28,9 +28,7 @@ def columns_of_whole(context: Context, keep: np.ndarray) -> int:
     return int(keep.sum()) * (1 + context.instance.num_ranks // 2)
 
 
-def solve_whole(
-    context: Context, work: float, workers: int, stale: Callable[[int | None], bool]
-) -> Answer:
+def solve_whole(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Answer:
     """Search the whole model, over the options left, for a plan better than the best one known.
 
     Parameters
@@ -39,22 +37,16 @@ def solve_whole(
         Units of the clock.
     workers : int
     stale : callable
-        Called now and then with the objective of this solve's best plan; returns whether to end
-        early, because a smaller model can be solved by now.
+        Called now and then; returns whether to end early, because a smaller model can be solved by
+        now.
     """
     with context.lock:
         upper, best = context.objective, context.best
-    mine = upper
     parts = Parts(_with(best, context), limit=upper, ordered=True, check=context.clock.check)
     model = build(context.instance, by_rank(context.instance), parts)
     hint = None if best is None else renamed(model.columns.candidates, best)
-    stop = context.stop_when(lambda: stale(mine) or context.over())
+    stop = context.stop_when(lambda: stale() or context.over())
     limits = replace(context.limits(work, context.settings.seed, workers), stop=stop)
-
-    def take(placement: Placement) -> None:
-        nonlocal mine
-        if context.offer(placement, "cpsat"):
-            mine = context.objective
 
     def lift(bound: int) -> None:
         """Record a bound, but keep it below the plan: the final answer decides, in integers,
@@ -62,7 +54,8 @@ def solve_whole(
         value = context.objective
         context.lift(bound if value is None else min(value - 1, bound), _SOURCE)
 
-    answer = _solve(context, model, limits, hint, Asked(on_bound=lift), take)
+    offer = partial(context.offer, source="cpsat")
+    answer = _solve(context, model, limits, hint, Asked(on_bound=lift), offer)
     _learn(context, answer, upper)
     return answer
 

@@ -27,6 +27,7 @@ from formulations.result.check import check, compute_loads, moved_bytes, moved_t
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.loops import waited_for
+from formulations.search.parameters import DEFAULT
 
 #: Seconds left, where there is a clock.
 Left = Callable[[], float] | None
@@ -34,7 +35,7 @@ Left = Callable[[], float] | None
 #: Annealing moves per table of one try within limits. For each try: the share by which a plan may
 #: cost more than the wish, and the temperatures of the first and the last move (cold ones leave
 #: most tables where they are).
-_MOVES = 100
+_MOVES = DEFAULT.settling_moves
 _TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
 #: The first limits: this many tables, or one table in this many, whichever is more; and this
 #: multiple of the largest overflow in bytes. Limits without a plan grow by this factor, this often.

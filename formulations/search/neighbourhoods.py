@@ -1,25 +1,25 @@
-"""Large-neighbourhood search: open part of the placement, solve it with CP-SAT, repeat.
+"""Repair by neighbourhoods: open part of a placement, solve it with CP-SAT, repeat.
 
 Shaw, "Using constraint programming and local search methods to solve vehicle routing problems"
-(CP 1998), with exact subproblems. Infeasible placements are first repaired: the same
-neighbourhoods then minimise what exceeds the capacities.
+(CP 1998), with exact subproblems that minimise what exceeds the capacities.
 """
 
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import numpy as np
 
 from formulations.cpsat import Asked, Use, solve_cpsat
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, Objective
 from formulations.model.build import build
 from formulations.model.partition import by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement
-from formulations.search.context import Context, Sizes
+from formulations.search.context import Context
 
 #: Deterministic seconds for one neighbourhood.
 _WORK = 1.5
@@ -28,111 +28,63 @@ MAX_COLUMNS = 6_000
 
 
 class Descent:
-    """A placement that is improved step by step; it may start infeasible.
+    """A placement that exceeds capacities, repaired step by step.
 
     Parameters
     ----------
     context : Context
     start : Placement
     seed : int
-    keep : bool array [options], optional
-        Options to choose from; default: the context's.
-    sizes : Sizes, optional
-        Sizes of earlier neighbourhoods.
     cap : int, optional
-        While capacities are exceeded, the objective may not grow beyond it.
-    target : int, optional
-        Cost beyond it counts as overflow, so that all ranks above it are improved together. Without
-        a target, the objective is minimised once the placement is feasible.
+        The objective may not grow beyond it.
     """
 
     def __init__(
-        self,
-        context: Context,
-        start: Placement,
-        seed: int,
-        target: int | None = None,
-        cap: int | None = None,
-        keep: np.ndarray | None = None,
-        sizes: Sizes | None = None,
+        self, context: Context, start: Placement, seed: int, cap: int | None = None
     ) -> None:
-        self._context, self._rng, self.target = context, random.Random(seed), target
-        self._cap = cap
-        self._keep = (context.keep if keep is None else keep).copy()
+        self._context, self._rng, self._cap = context, random.Random(seed), cap
+        self._keep = context.keep.copy()
         self._keep[start.options] |= context.instance.allowed[start.options]  # may keep its options
-        self._chooser = Chooser(context.instance, self._keep, self._rng, sizes)
+        self._chooser = Chooser(context.instance, self._keep, self._rng)
         self.placement = start
         self.load = compute_loads(context.instance, start)
         self.over = self._overflow(start, self.load)
-        self.failures = 0
 
     @property
     def objective(self) -> int:
         """Objective of the present placement."""
         return objectives(self.load)[self._context.instance.objective.value]
 
-    def aim(self, target: int | None) -> None:
-        """Set another target."""
-        self.target = target
-        self.over = self._overflow(self.placement, self.load)
-        self.failures = 0
-
     def step(self) -> bool:
-        """Open and solve one neighbourhood; returns whether the placement got better."""
+        """Open and solve one neighbourhood; returns whether less exceeds the capacities."""
         context = self._context
         kind, tables, free = self._chooser.draw(self.placement, self.load)
+        limit = None if self._cap is None else max(self._cap, self.objective)
         parts = Parts(
-            keep=self._keep, limit=self._limit(), base=self.placement, tables=np.asarray(tables),
-            repair=self.over > 0, soft=self.target is not None,
+            keep=self._keep, limit=limit, base=self.placement, tables=np.asarray(tables),
+            repair=True,
         )  # fmt: skip
         model = build(context.instance, by_rank(context.instance, free), parts)
         limits = context.limits(_WORK, self._rng.randrange(2**31))
         hint = encode(model, self.placement)
         answer = solve_cpsat(model.linear, limits, hint, Asked(Use.PLANS))
         context.spend(answer.work)
-        better = False
-        if answer.values is not None:
-            better = self._accept(decode(model, answer.values))
-        self._chooser.sizes.learn(kind, answer.done, better)
-        self.failures = 0 if better else self.failures + 1
-        return better
-
-    def _limit(self) -> int | None:
-        if self.over > 0 and self.target is not None:
-            return self.target
-        if self.over > 0:
-            return None if self._cap is None else max(self._cap, self.objective)
-        if self._context.instance.objective == Objective.TOTAL:
-            return None
-        return self.objective
+        self._chooser.sizes.learn(kind, answer.done)
+        return answer.values is not None and self._accept(decode(model, answer.values))
 
     def _accept(self, placement: Placement) -> bool:
-        context = self._context
-        load = compute_loads(context.instance, placement)
-        over = self._overflow(placement, load)
-        value = objectives(load)[context.instance.objective.value]
-        before = (self.over, self.objective if self.over == 0 else 0)
-        after = (over, value if over == 0 else 0)
-        if after > before:
-            return False
-        same = after == before
-        old, new = _sorted_costs(self.load), _sorted_costs(load)
-        if same and self.over == 0 and new < old:
-            return False
-        self.placement, self.load, self.over = placement, load, over
-        if not same and (over == 0 or overflow(context.instance, load) == 0):
-            context.offer(placement, "lns")
-        return not same or (self.over == 0 and new > old)
+        """Keep a placement that exceeds capacities by no more; returns whether by less."""
+        load = compute_loads(self._context.instance, placement)
+        before, over = self.over, self._overflow(placement, load)
+        if over <= before:
+            self.placement, self.load, self.over = placement, load, over
+        return over < before
 
     def _overflow(self, placement: Placement, load: Loads) -> float:
         """Overflow; a placement that violates another constraint counts as overfull too."""
         instance = self._context.instance
         over = overflow(instance, load)
-        if over == 0 and not check(instance, placement).feasible:
-            return 1e9
-        if self.target is not None and instance.objective != Objective.TOTAL:
-            over += _excess(load.peaked(instance.objective), self.target)
-        return over
+        return 1e9 if over == 0 and not check(instance, placement).feasible else over
 
 
 def overflow(instance: Instance, load: Loads) -> float:
@@ -144,16 +96,20 @@ def overflow(instance: Instance, load: Loads) -> float:
     return over
 
 
-def _excess(cost: IntArray, target: int) -> float:
-    """Cost beyond a target: of each rank for a single peak, else of the sum of peaks."""
-    if cost.shape[1] == 1:
-        return float((cost[:, 0] - target).clip(0).sum()) / max(1, target)
-    return max(0.0, float(cost.max(axis=0).sum()) - target) / max(1, target)
+@dataclass
+class Sizes:
+    """Sizes of the neighbourhoods, adapted to whether the last ones were solved to optimality."""
 
+    ranks: float = 3.0
+    tables: float = 12.0
 
-def _sorted_costs(load: Loads) -> list[int]:
-    """Costs of the ranks in descending order, which break ties between equal objectives."""
-    return sorted(load.cost.sum(axis=1).tolist(), reverse=True)
+    def learn(self, kind: str, solved: bool) -> None:
+        """Grow after a solve to optimality, shrink otherwise."""
+        factor = 1.04 if solved else 0.93
+        if kind == "ranks":
+            self.ranks = max(2.0, self.ranks * factor)
+        else:
+            self.tables = max(4.0, self.tables * factor)
 
 
 class Chooser:

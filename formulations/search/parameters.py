@@ -3,7 +3,8 @@
 They were tuned on instances of TorchRec's enumerator (seeds 200, 221–229, 300–309 and 400–409), on
 those of the data folder, on TorchRec's production model and, for small instances, on seeds 6000 to
 6029 of benchmarks/small only. Each is an option of ``auto`` and ``scale``
-(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``).
+(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``). What each buys is measured in
+benchmarks/ablation.
 """
 
 from __future__ import annotations
@@ -27,48 +28,13 @@ class Parameters:
     first_turn: float = 1.0
     #: The longest turn, as a share of the time left.
     longest_turn: float = 0.3
-    #: Growth of the turns of a part that starts from scratch in every turn.
-    growth: float = 8.0
-    #: A turn counts as at least this share of its length, so that a part that ends early does not
-    #: take every turn.
-    least_spent: float = 0.1
-    #: Weights that parts keep without success: of most parts, and of each way to anneal, which
-    #: needs many tries.
-    least_weight: float = 0.15
-    annealing_weight: float = 0.2
-    #: Weight of replica exchange up to this number of tables; with more tables it falls, because
-    #: too few moves are left for each replica.
-    replicas_weight: float = 0.6
-    replicas_up_to: int = 300
-    #: The most success one turn is credited with, as a share of the bound: a first plan counts no
-    #: more.
-    most_gain: float = 0.1
-    #: Gains far below this share of the bound decide nothing.
-    notable: float = 0.002
-    #: Each turn of a side multiplies earlier credit by this.
-    forgetting: float = 0.5
-    #: Temperatures at the first move of a pass, as penalties: of passes from a choice of options,
-    #: and of passes from an earlier result; the last move is colder by ``cooling``. Tight instances
-    #: need heat, loose ones cold, so passes try each in turn.
-    cold_starts: tuple[float, ...] = (0.008, 0.001)
-    warm_starts: tuple[float, ...] = (0.004, 0.0008)
+    #: Temperatures at the first move of a pass, as penalties; the last move is colder by
+    #: ``cooling``. Tight instances need heat, loose ones cold, so passes try each in turn.
+    heats: tuple[float, ...] = (0.008, 0.001)
     cooling: float = 1 / 150
-    #: Each fruitless pass from an infeasible result raises its estimated cost by this factor.
-    ageing: float = 1.02
-    #: Without a plan, progress is measured by that estimate plus this number of bounds.
-    far: float = 10.0
-    #: Moves per table, and temperatures, of the passes that look for any plan.
-    first_moves: int = 5000
-    first_heats: tuple[float, ...] = (0.1, 0.02)
-    #: Repair of an infeasible result may raise its estimated cost by this factor.
-    no_dearer: float = 1.2
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
-    #: one: at first, its factors after a pass that ended above capacity or above the target, and
-    #: its range.
+    #: one.
     capacity_weight: float = 1.5
-    heavier: float = 1.3
-    lighter: float = 0.9
-    capacity_weights: tuple[float, ...] = (0.4, 12.0)
     #: Moves per table of the shortest pass, and the share of the time left that it may take.
     fewest_moves: int = 1500
     pass_share: float = 0.12
@@ -76,111 +42,71 @@ class Parameters:
     widths: tuple[float, ...] = (
         1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03,
     )  # fmt: skip
-    #: A choice that meets the target is packed again with a target this share above its lower
-    #: bound.
-    packed_above: float = 0.002
-    #: Moves per table, and temperature, that improve each packed choice.
+    #: Moves per table that improve each packed choice.
     settling_moves: int = 100
-    settling_heat: float = 0.001
     #: Percentages of moves: options below the first, single shards below the second, swaps below
     #: the fifth; the third and the fourth say how many places a move compares. The other moves
     #: relocate several shards: below the sixth percentage they repack a busy rank and some others,
     #: below the last one they do so after a table has changed its option; the rest ruin and
     #: recreate.
     mix: tuple[int, ...] = (34, 64, 8, 1, 94, 40, 80)
-    #: Those visit all tables: beyond this number divided by their percentage they become rarer.
-    repacked: int = 1200
+    #: Those visit all tables, and replicas leave few moves for each table: their percentage, and
+    #: the shares of time that replicas have, are at most this number divided by that of tables.
+    many: int = 1200
     #: Temperatures of replica exchange (the hottest, the coldest, how many) for each of the first
     #: two workers. Tight memory needs the second ladder.
     ladder: tuple[float, ...] = (0.1, 1e-3, 14)
     other_ladder: tuple[float, ...] = (0.2, 1e-3, 16)
-    #: Moves of each replica between exchanges.
-    burst: int = 500
-    #: First target of replica exchange, as a share above the bound, or above the cost of a choice
-    #: with machines. A turn without a plan raises it by the first share of itself or the second
-    #: share of the way to the best plan, whichever is more; other missed targets rise likewise.
-    first_aim: float = 0.07
-    told_aim: float = 0.01
-    raised: float = 0.01
-    closer: float = 0.3
-    #: Replicas restart after this number of turns in a row without a plan if the best plan is this
-    #: share above the bound: on which level they end is chance.
-    stuck_after: int = 4
-    stuck_above: float = 0.035
-    #: A plan lowers the target by this share: little enough to be met at the same temperature.
+    #: A plan is far from the bound, or from the cost of a choice, at this share above it: targets
+    #: start there without a plan, replicas begin anew, and the exact model gives up its side of a
+    #: small instance. Above it, CP-SAT proves nothing in minutes, while annealing on both sides
+    #: finds far better plans.
+    far: float = 0.1
+    #: A missed target of replicas rises by this share of itself, or by ``step`` of the way to the
+    #: best plan; programs over pooled places with room for packing stop at this gap.
+    margin: float = 0.01
+    #: First target of a pass, as a share of the way from the best plan to the bound. A target that
+    #: was met doubles that share, one that was missed halves it.
+    step: float = 0.3
+    #: A plan lowers the target by this share: little enough to be met at the same temperature. A
+    #: choice that was packed is packed again this share above its lower bound, and below such a gap
+    #: the program with separate machines is asked for its optimum.
     shrink: float = 3e-4
-    #: First target from a choice of options, as a share above the bound, and from the best plan, as
-    #: a share of the way to the bound. A target that was met, or missed, multiplies its share by
-    #: the first, or second, factor, within the range of the last two.
-    first_above: float = 0.02
-    first_step: float = 0.3
-    nearer: float = 0.5
-    farther: float = 1.25
-    least_share: float = 1e-5
-    most_share: float = 0.7
-    #: Estimated cost of an infeasible result: its target plus this multiple of its excess per rank.
-    excess_price: float = 2.0
-    #: Neighbourhoods in a row that may fail before another placement is repaired or improved.
-    patience: int = 12
-    #: On small instances the primal side first leaves the cores to the exact model for this share
-    #: of the time, at most this number of seconds, and then runs at this lower priority (``nice``).
-    alone_first: float = 0.1
-    alone_most: float = 1.5
-    niceness: int = 5
-    #: Until this share of the time has passed, the prover takes the first turn at each better plan.
-    urgent_share: float = 0.3
+    #: Replicas restart after this number of turns in a row without a plan if the best plan is far
+    #: above the bound: on which level they end is chance. The program with separate machines goes
+    #: first until it was silent this often.
+    patience: int = 4
+    #: On small instances the exact model has a side to itself for this share of the time, and until
+    #: the end if the plan is then not far above the bound.
+    exact_first: float = 0.2
+    #: Parts that go before others (the prover and the start of small instances, the program with
+    #: separate machines) do so while they have used less than this share of the time.
+    urgent_share: float = 0.5
     #: Placing columns up to which the exact model runs at all, and up to which an instance is
     #: small: then CP-SAT solves the exact model with all workers from the start.
     whole_columns: int = 40_000
     small_columns: int = 6000
-    #: On small instances the exact model has a side to itself for this share of the time, and until
-    #: the end if the plan is then at most that share above the bound. Above it, CP-SAT proves
-    #: nothing in minutes, while annealing on both sides finds far better plans.
-    exact_first: float = 0.2
-    hopeless: float = 0.1
     #: The exact model restarts when a better plan leaves less than this share of its options:
     #: fewer options are often proved sooner, while with more of them it had better keep what it
     #: has learned.
     news_left: float = 0.7
-    #: The exact model also restarts at a notably better plan while it is young, that is, while it
-    #: has run for at most this share of the time left, or no longer than all turns before it.
-    young_share: float = 0.05
-    #: Or at a plan that closes this share of the gap, while it has run for less than one turn.
-    much_of_gap: float = 0.3
     #: Programs that choose options to start from leave room for packing: shards that choose their
     #: rank use more by these shares, one solve after the other, and every rank's memory shrinks by
-    #: ``slack``. Over pooled places they stop at the gap ``rough``.
+    #: ``slack``.
     surcharges: tuple[float, ...] = (0.3, 0.1, 0.03, 0.0)
     slack: float = 1e-3
-    rough: float = 0.01
-    #: On small instances the program with separate machines chooses, with the first surcharge,
-    #: among options and plans at most this share above the bound (the next share if there are
-    #: none), for this share of the time.
-    dearest: tuple[float, ...] = (0.15, 0.35, 0.6)
-    apart_share: float = 0.12
+    #: First turn of the programs over pooled places and with separate machines; mostly they are
+    #: solved sooner.
+    program_turn: float = 10.0
     #: Options left times machines up to which the program with separate machines is solved at all:
     #: beyond it, CP-SAT finds nothing in time and does not hear a stop for long.
     most_apart: int = 300_000
-    #: And up to which CP-SAT answers within seconds.
-    few_apart: int = 5_000
-    #: First turn of the program over pooled places; mostly it is solved sooner.
-    pooled_turn: float = 4.0
-    #: First turn of the program with separate machines. It is asked for a choice below this share
-    #: of the way from the bound to the best one; mostly it answers sooner. While it answers, it
-    #: goes first for this share of the time, until it was silent this number of times in a row.
-    machines_turn: float = 10.0
-    way: float = 0.5
-    answering_share: float = 0.6
-    silence: int = 3
     #: Share of the time left for placing what that program chose.
     placing: float = 0.025
     #: Options up to which TorchRec's greedy heuristic makes a first plan (a few seconds at most).
     #: With more, choices are packed before anything else, because a first pass of annealing takes
     #: minutes there and the linear program takes long.
     greedy_up_to: int = 20_000
-    #: Seconds that a side has to end when the search is over: the longest call that does not look
-    #: at the clock is a slice of annealing or, once on a machine, the compiler.
-    last_words: float = 2.0
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Self:

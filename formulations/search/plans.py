@@ -1,8 +1,4 @@
-"""The makers of plans: annealing towards targets, replica exchange, and neighbourhoods in CP-SAT.
-
-Annealing may end in a state that exceeds some capacity a little. Neighbourhoods repair such a
-state, or improve the best plan.
-"""
+"""The makers of plans: annealing towards targets, and replica exchange."""
 
 from __future__ import annotations
 
@@ -17,10 +13,8 @@ from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.proof.rows import measures
 from formulations.result.check import check
-from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Descent
 
 #: No turn takes longer than this multiple of its length.
 _OVERDUE = 3.0
@@ -69,12 +63,9 @@ class Plans:
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
-        self._left: tuple[Placement, int] | None = None
-        self._mine: Placement | None = None
-        self._descent: Descent | None = None
-        self.passes, self._above = 0, self._parameters.first_above
-        self._step = self._parameters.first_step
-        self._near, self._packed = float("inf"), False
+        self.passes = 0
+        self._steps = dict.fromkeys((False, True), self._parameters.step)
+        self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
         self._misses = self._begun = 0
@@ -110,25 +101,20 @@ class Plans:
                 return
             excess = self._settle(options, max(self._target(), 1))
             if excess < 0:
-                above = int(self._parameters.packed_above * abs(least))
+                above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
             if excess < best:
                 best, self._options = excess, options
 
     def _settle(self, options: IntArray, target: int) -> float:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
-        context, annealer = self._context, self._ready()
+        annealer = self._ready()
         moves = self._parameters.settling_moves * self._tables
-        heat = self._parameters.settling_heat
-        heats = (heat, heat * self._parameters.cooling)
         self._restrict(annealer, target)
         annealer.start(options, self._targets(target))
-        begin = context.clock.now()
-        made = annealer.run(moves, heats, context.over, self._mix(), self._parameters.shrink)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        self._cool(annealer, moves, self._parameters.heats[-1], self._context.over)
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
-        self._take(annealer, target)
+        self._take(annealer)
         return excess
 
     def _choices(self) -> list[tuple[int, IntArray]]:
@@ -157,41 +143,24 @@ class Plans:
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from an earlier result, and the first temperature."""
-        cold, warm = self._parameters.cold_starts, self._parameters.warm_starts
-        return [*((False, heat) for heat in cold), *((True, heat) for heat in warm)]
-
-    def reached(self) -> float:
-        """The best plan's objective; without a plan, the estimated cost of the best infeasible
-        state, made far worse."""
-        if self._context.objective is not None:
-            return float(self._context.objective)
-        return self._near + self._parameters.far * abs(self._context.bound or 0)
+        return [(warm, heat) for warm in (False, True) for heat in self._parameters.heats]
 
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
-        """One pass towards a target: from the choice of options, or (``warm``) from the best plan
-        or the best infeasible state."""
+        """One pass towards a target: from the choice of options, or (``warm``) from the best
+        plan."""
         context, annealer = self._context, self._ready()
         self.pack()
         self.passes += 1
-        start, target = self._warm() if warm else (None, self._target())
+        start, target = context.best if warm else None, self._target(warm)
         self._restrict(annealer, target)
         if start is not None:
             annealer.load(start, self._targets(target))
         else:
             annealer.start(self._options, self._targets(target), self._machines)
-        begin, moves = context.clock.now(), max(self._fewest(), int(amount * self._rate))
-        least = context.bound if context.bound is not None else -(2**62)
-        heats = (heat, heat * self._parameters.cooling)
-        over = self._overdue(begin, amount)
-        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink, least)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
-        met = self._take(annealer, target)
-        if start is None:
-            self._above = self._closer(self._learned(self._above, met), met)
-        elif start is not self._mine:
-            self._step = self._learned(self._step, not met)
-        self._weigh(annealer)
+        moves = max(self._fewest(), int(amount * self._rate))
+        self._cool(annealer, moves, heat, self._overdue(amount))
+        met = self._take(annealer)
+        self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 
     def first(self, amount: float) -> bool:
@@ -201,58 +170,58 @@ class Plans:
         context = self._context
         if context.objective is not None:
             return False
-        annealer, begin = self._ready(), context.clock.now()
-        target = self._dearest()
+        annealer = self._ready()
         annealer.choose_from(context.keep)
-        targets = [target] * context.peaks
-        annealer.start(self._options, targets, self._machines)
-        moves = max(self._parameters.first_moves * self._tables, int(amount * self._rate))
-        heat = self._parameters.first_heats[self.passes % len(self._parameters.first_heats)]
+        annealer.start(self._options, [self._dearest()] * context.peaks, self._machines)
         self.passes += 1
-        heats = (heat, heat * self._parameters.cooling)
-        over = self._overdue(begin, amount)
-        made = annealer.run(moves, heats, over, self._mix(), self._parameters.shrink)
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
-        self._take(annealer, target)
+        moves = max(self._fewest(), int(amount * self._rate))
+        self._cool(annealer, moves, self._heats()[0], self._overdue(amount))
+        self._take(annealer)
         return context.objective is None
 
     def temper(self, amount: float) -> bool:
         """Replica exchange, which continues where its last turn ended."""
-        context, begin = self._context, self._context.clock.now()
+        context, chosen = self._context, self._parameters
         if self._replicas is None:
             self._replicas = self._replicated()
         annealer = self._replicas
         if context.objective is not None:
-            less = max(1, int(self._parameters.shrink * abs(context.objective)))
+            less = max(1, int(chosen.shrink * abs(context.objective)))
             self._aim = min(self._aim, context.objective - less)
         self._restrict(annealer, self._aim)
         annealer.aim(self._targets(self._aim))
-        moves = max(1000, int(amount * self._rate))
-        least = context.bound if context.bound is not None else -(2**62)
-        made = annealer.temper(
-            moves,
-            self._overdue(begin, amount),
-            self._mix(),
-            self._parameters.shrink,
-            self._parameters.burst,
-            least,
-        )
-        context.spend(made / self._parameters.moves_a_unit)
-        self._clocked(made, begin)
+        begin, moves = context.clock.now(), max(1000, int(amount * self._rate))
+        over, least = self._overdue(amount), self._enough()
+        made = annealer.temper(moves, over, self._mix(), chosen.shrink, least)
+        self._spent(made, begin)
         if annealer.value is None:
-            self._take(annealer, self._aim)
+            self._take(annealer)
             above = 0 if context.objective is None else context.objective - self._aim
-            raised = self._parameters.raised * abs(self._aim)
-            self._aim += int(max(raised, self._parameters.closer * above)) + 1
+            self._aim += int(max(chosen.margin * abs(self._aim), chosen.step * above)) + 1
             self._misses += 1
-            far = context.above(self._parameters.stuck_above)
-            if self._misses == self._parameters.stuck_after and far:
+            if self._misses == chosen.patience and context.above(chosen.far):
                 self._replicas, self._stuck = None, True  # restart, from another seed
         elif context.objective is None or annealer.value < context.objective:
-            context.offer(annealer.placement(best=True), "annealing")
+            self._take(annealer)
             self._misses, self._reached = 0, True
         return True
+
+    def _cool(self, annealer: Annealer, moves: int, heat: float, over: Callable[[], bool]) -> None:
+        """Anneal from a temperature down."""
+        begin, heats = self._context.clock.now(), (heat, heat * self._parameters.cooling)
+        shrink = self._parameters.shrink
+        self._spent(annealer.run(moves, heats, over, self._mix(), shrink, self._enough()), begin)
+
+    def _enough(self) -> int:
+        """What no plan costs less than."""
+        return -(2**62) if self._context.bound is None else self._context.bound
+
+    def _spent(self, made: int, begin: float) -> None:
+        """Count moves, and learn how many a unit of the clock allows."""
+        clock = self._context.clock
+        self._context.spend(made / self._parameters.moves_a_unit)
+        if not clock.counts:
+            self._rate = 0.5 * (self._rate + made / max(1e-2, clock.now() - begin))
 
     def _dearest(self) -> int:
         """A cost that no plan exceeds: every table's dearest option, all on one rank."""
@@ -267,7 +236,9 @@ class Plans:
         self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
-        self._aim, best = self._first_aim(), self._context.objective
+        known = self._value is not None and self._machines is not None
+        self._aim = self._above(self._parameters.margin if known else self._parameters.far)
+        best = self._context.objective
         if self._stuck and best is not None:
             self._aim = max(self._aim, (self._aim + best) // 2)
         self._restrict(annealer, self._aim)
@@ -275,16 +246,10 @@ class Plans:
         annealer.replicate(self._heats())
         return annealer
 
-    def _first_aim(self) -> int:
-        """First target of replicas, which should be met soon."""
-        low = self._least()
-        known, chosen = self._value is not None and self._machines is not None, self._parameters
-        return low + int((chosen.told_aim if known else chosen.first_aim) * abs(low)) + 1
-
     def _cheaper(self) -> bool:
         """Whether the best plan is far above the cost of the choice at hand."""
         best, value = self._context.objective, self._value
-        far = self._parameters.stuck_above
+        far = self._parameters.far
         return value is not None and best is not None and best - value > far * abs(value)
 
     def _heats(self) -> list[float]:
@@ -296,102 +261,31 @@ class Plans:
     def _mix(self) -> tuple[int, ...]:
         """Percentages of moves; with many tables, moves that visit all of them are rare."""
         mix = self._parameters.mix
-        few = max(1, min(100 - mix[4], self._parameters.repacked // self._tables))
+        few = max(1, min(100 - mix[4], self._parameters.many // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
 
-    def _overdue(self, begin: float, amount: float) -> Callable[[], bool]:
-        """Whether a turn with that beginning is over: moves may be far slower than expected."""
+    def _overdue(self, amount: float) -> Callable[[], bool]:
+        """Whether a turn that begins now is over: moves may be far slower than expected."""
         clock = self._context.clock
-        end = inf if clock.counts else begin + _OVERDUE * amount
+        end = inf if clock.counts else clock.now() + _OVERDUE * amount
         return lambda: self._context.over() or clock.now() > end
-
-    def _clocked(self, made: int, begin: float) -> None:
-        """Learn how many moves a unit of the clock allows."""
-        if not self._context.clock.counts:
-            rate = made / max(1e-2, self._context.clock.now() - begin)
-            self._rate = 0.5 * self._rate + 0.5 * rate
-
-    def _warm(self) -> tuple[Placement | None, int]:
-        """The best plan, or an infeasible state that promises more; and a target for it."""
-        context, objective = self._context, self._context.objective
-        self._mine = None
-        if self._left is not None and (objective is None or self._left[1] < objective):
-            self._mine, aim = self._left
-            self._left = (self._mine, aim + int((self._parameters.ageing - 1) * abs(aim)) + 1)
-            return self._mine, aim
-        if objective is None or context.best is None:
-            return None, self._target()
-        gap = objective - (objective - 1 if context.bound is None else context.bound)
-        return context.best, objective - max(1, int(self._step * gap))
-
-    def _learned(self, share: float, met: bool) -> float:
-        """A share of the way: smaller if the target was met, larger if it was missed."""
-        share *= self._parameters.nearer if met else self._parameters.farther
-        return min(max(share, self._parameters.least_share), self._parameters.most_share)
-
-    def _closer(self, above: float, met: bool) -> float:
-        """A missed target rises some of the way to the best plan."""
-        context = self._context
-        if met or context.objective is None or not context.bound:
-            return above
-        gap = (context.objective - context.bound) / abs(context.bound)
-        return max(above, self._above + self._parameters.closer * (gap - self._above))
 
     def _fewest(self) -> int:
         """The fewest moves in which a pass can cool, if there is time for them."""
         most = self._rate * self._context.clock.share(self._parameters.pass_share)
-        tables = self._context.instance.num_tables
-        return max(1000, int(min(most, self._parameters.fewest_moves * tables)))
+        return max(1000, int(min(most, self._parameters.fewest_moves * self._tables)))
 
-    def idle(self) -> bool:
-        """Whether there is nothing to repair or improve."""
-        return self._context.best is None and self._left is None and self._descent is None
+    def _target(self, warm: bool = False) -> int:
+        """A share of the way from the best plan to the bound, which follows what passes met."""
+        best = self._context.objective
+        if best is None:
+            return self._above(self._parameters.far)
+        return best - max(1, int(self._steps[warm] * (best - self._least())))
 
-    def mend(self, amount: float) -> bool:
-        """Repair an infeasible state by neighbourhoods, else improve the best plan."""
-        context = self._context
-        end = context.clock.now() + amount
-        while context.clock.now() < end and not context.over():
-            if self._descent is None or self._done(self._descent):
-                self._descent = self._next_descent()
-            if self._descent is None:
-                return True
-            self._descent.step()
-        return True
-
-    def _done(self, descent: Descent) -> bool:
-        """Whether a descent is stuck, has reached its target, or works on a plan that is no longer
-        the best."""
-        if descent.failures > self._parameters.patience:
-            return True
-        if descent.target is not None:
-            return descent.over == 0
-        return descent.over == 0 and descent.objective != self._context.objective
-
-    def _next_descent(self) -> Descent | None:
-        context = self._context
-        seed = context.settings.seed * 1009 + context.descents
-        context.descents += 1
-        if self._left is not None:
-            (start, target), self._left = self._left, None
-            if context.objective is not None:
-                target = min(max(target, (context.bound or 0)), context.objective - 1)
-            if context.instance.objective == Objective.TOTAL:
-                return Descent(context, start, seed, sizes=context.opened)
-            cap = target + int((self._parameters.no_dearer - 1) * abs(target)) + 1
-            if context.objective is None or cap < context.objective:  # any such plan is better
-                return Descent(context, start, seed, cap=cap, sizes=context.opened)
-            return Descent(context, start, seed, target, sizes=context.opened)
-        if context.best is None:
-            return None
-        return Descent(context, context.best, seed, sizes=context.opened)
-
-    def _target(self) -> int:
-        """A share above the bound that follows what earlier passes met; below the best plan."""
-        context = self._context
+    def _above(self, share: float) -> int:
+        """A target this share above what plans cost at least."""
         low = self._least()
-        target = low + int(self._above * abs(low)) + 1
-        return target if context.objective is None else min(context.objective - 1, target)
+        return low + int(share * abs(low)) + 1
 
     def _least(self) -> int:
         """A lower bound on plans from the choice at hand, as far as one is known."""
@@ -439,27 +333,9 @@ class Plans:
             self.annealer = self._made(self._seed)
         return self.annealer
 
-    def _take(self, annealer: Annealer, target: int) -> bool:
-        """Offer the plan that annealing met, or keep its infeasible state for repair; returns
-        whether it met a better plan."""
-        context = self._context
+    def _take(self, annealer: Annealer) -> bool:
+        """Offer the plan that annealing met or ended with; returns whether it met a better one."""
         if annealer.value is not None:
-            return context.offer(annealer.placement(best=True), "annealing")
-        placement = annealer.placement()
-        verdict = check(context.instance, placement)
-        if verdict.feasible:
-            context.offer(placement, "annealing")
-        elif verdict.loads is not None:
-            over = sum(annealer.over) / context.instance.num_ranks
-            aim = target + int(self._parameters.excess_price * over * abs(target)) + 1
-            self._near = min(self._near, aim)
-            if self._left is None or aim < self._left[1]:
-                self._left = (placement, aim)
+            return self._context.offer(annealer.placement(best=True), "annealing")
+        self._context.offer(annealer.placement(), "annealing")
         return False
-
-    def _weigh(self, annealer: Annealer) -> None:
-        """Raise the penalty on capacities if the pass ended above them, else lower it."""
-        cost, use = annealer.over
-        factor = self._parameters.heavier if use > cost else self._parameters.lighter
-        least, most = self._parameters.capacity_weights
-        annealer.capacity_weight = min(max(annealer.capacity_weight * factor, least), most)

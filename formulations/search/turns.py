@@ -1,8 +1,8 @@
-"""Scheduling: parts of the search get time according to what they delivered on this instance.
+"""Scheduling: the next turn goes to the part that has used the least time.
 
-The next turn goes to the part that has used the least time for its weight. A part's weight is a
-fixed one and its share of the recent progress of its side. Urgent parts go before all others; parts
-with nothing to do wait. A turn without progress doubles the part's next one.
+A part may have several shares of the time; what it has used is divided by them. A turn without
+progress doubles the part's next one, and progress makes it as short as the first. Urgent parts go
+before all others; parts with nothing to do wait.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formulations.clock import OutOfTime
+from formulations.cpsat import POLL
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT
-
-#: Stands in for a weight of 0.
-_TINY = 1e-9
 
 
 @dataclass
@@ -31,17 +29,19 @@ class Part:
         A number that grows when the part delivers.
     amount : float
         Length of its next turn.
+    spent : float
+        Units used so far.
+    alive : bool
+        Whether it may deliver more.
+    shares : int
+        Shares of the time that it has, where most parts have one.
     waits : callable
         Whether it has nothing to do now; it then gets a turn only if no other part is left.
     urgent : callable
         Whether it takes precedence now.
-    least : float
-        Its weight without progress.
     anew : bool
         Whether it starts from scratch in every turn; its turns then only grow, and may take all the
         time left.
-    spent, gained : float
-        Units used so far; recent progress, discounted at each later turn.
     """
 
     name: str
@@ -49,9 +49,8 @@ class Part:
     progress: Callable[[], float]
     amount: float = DEFAULT.first_turn
     spent: float = 0.0
-    gained: float = 0.0
     alive: bool = True
-    least: float = DEFAULT.least_weight
+    shares: int = 1
     waits: Callable[[], bool] = lambda: False
     urgent: Callable[[], bool] = lambda: False
     anew: bool = False
@@ -67,29 +66,21 @@ def take_turns(context: Context, parts: list[Part], over: Callable[[], bool]) ->
 
 
 def step(context: Context, parts: list[Part]) -> bool:
-    """Give a turn to the part with the least time relative to its weight; False if none is left."""
-    chosen, alive = context.parameters, [p for p in parts if p.alive]
+    """Give a turn to the part that has used the least time; False if none is left."""
+    alive, clock = [p for p in parts if p.alive], context.clock
     if not alive:
         return False
-    total = sum(p.gained for p in alive) + chosen.notable
     able = [p for p in alive if not p.waits()] or alive
     able = [p for p in able if p.urgent()] or able
-    weights = {id(p): p.least + p.gained / max(total, _TINY) for p in able}
-    part = min(able, key=lambda p: p.spent / max(weights[id(p)], _TINY))
-    before, start = part.progress(), context.clock.now()
-    longest = 1.0 if part.anew else chosen.longest_turn
-    amount = min(part.amount, max(context.clock.share(longest), 0.05))
+    part = min(able, key=lambda p: p.spent / p.shares)
+    before, start = part.progress(), clock.now()
+    longest = 1.0 if part.anew else context.parameters.longest_turn
+    amount = max(min(part.amount, clock.share(longest)), POLL)
     try:
         part.alive = part.run(amount)
     except OutOfTime:
         part.alive = False
-    gain = min(max(0.0, part.progress() - before), chosen.most_gain)
-    part.spent += max(context.clock.now() - start, chosen.least_spent * amount)
-    for other in parts:
-        other.gained *= chosen.forgetting
-    part.gained += gain
-    if part.anew:
-        part.amount *= chosen.growth
-    else:
-        part.amount = part.first if gain else 2 * part.amount
+    part.spent += max(clock.now() - start, POLL)  # one that ends at once does not take every turn
+    progress = part.progress() > before and not part.anew
+    part.amount = part.first if progress else 2 * part.amount
     return True

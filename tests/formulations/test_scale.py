@@ -106,8 +106,8 @@ def test_a_limit_on_the_whole_model_is_kept() -> None:
 
 def test_numbers_that_steer_the_search_can_be_set() -> None:
     """Options reach the parameters of the search; a list of another length is refused."""
-    chosen = Parameters.of({"slack": 0.5, "warm_starts": [0.1, 0.2], "symmetry": True})
-    assert (chosen.slack, chosen.warm_starts) == (0.5, (0.1, 0.2))
+    chosen = Parameters.of({"slack": 0.5, "heats": [0.1, 0.2], "symmetry": True})
+    assert (chosen.slack, chosen.heats) == (0.5, (0.1, 0.2))
     assert chosen.first_turn == DEFAULT.first_turn
     with pytest.raises(InstanceError, match=r"'mix' is .* allowed: a list of 7, each a whole"):
         solve(many(), "scale", Settings(options={"mix": [1, 2]}))

@@ -44,7 +44,7 @@ def chosen(bound: int, plan: int | None = None, small: bool = True) -> list[list
     """Positions of the options that starts have, where so much is known of the cost, and perhaps a
     plan with this option of all tables."""
     instance, found = four_tables(), list[Choice]()
-    settings = Settings(time_limit=30, options={} if small else {"small_columns": 0, "rough": 0.0})
+    settings = Settings(time_limit=30, options={} if small else {"small_columns": 0, "margin": 0.0})
     context = Context(instance, settings, Clock(settings), usable(instance))
     context.lift(bound, CERTIFICATE)
     if plan is not None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -69,8 +66,8 @@ def test_what_comes_late_is_neither_taken_nor_told() -> None:
 
 
 def test_the_exact_model_is_left_alone_first() -> None:
-    """On small instances the side that makes plans begins after its share of wait."""
-    settings = Settings(time_limit=10.0, options={"alone_first": 0.1})
+    """On small instances the side that makes plans begins one turn later."""
+    settings = Settings(time_limit=10.0, options={"longest_turn": 0.1})
     clock = Clock(settings)
     instance, began = three_on_two(), list[float]()
     context = Context(instance, settings, clock, usable(instance))
@@ -94,9 +91,9 @@ def test_every_core_that_was_asked_for_makes_plans(
     """Each worker has makers with a seed of their own; there are no more of them than cores."""
     seeds, begun, improve = list[int](), list[Plans](), conductor._improve
 
-    def noted(context: Context, bounds: Bounds, plans: Plans) -> None:
+    def noted(context: Context, plans: Plans) -> None:
         begun.append(plans)
-        improve(context, bounds, plans)
+        improve(context, plans)
 
     of = Plans.__init__
 
@@ -130,38 +127,17 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
     plans = Plans(context, np.asarray([0, dearer + 1, dearer + 2]), 0)
     bounds, said = Bounds(context, plans.choose, plans.choose), list[bool]()
 
-    def solve(
-        context: Context, work: float, workers: int, stale: Callable[[int | None], bool]
-    ) -> Answer:
-        said.append(stale(6))
+    def solve(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Answer:
+        said.append(stale())
         assert context.offer(
             Placement(np.asarray([0, dearer + 1, dearer + 2]), on(0, 1, 1).ranks), "late"
         )
-        said.append(stale(6))
+        said.append(stale())
         return Answer(Found.UNKNOWN)
 
     monkeypatch.setattr("formulations.search.bounds.solve_whole", solve)
     assert bounds.whole(1.0)
     assert said == [False, stale]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-@pytest.mark.parametrize(("share", "lower"), [(1.0, 7), (0.0, 0)])
-def test_the_search_gives_way_to_the_exact_model(share: float, lower: int) -> None:
-    """Its priority is low as long as that has a side of its own, and as it was after that."""
-    options = {"exact_first": share, "niceness": 7}
-    settings = Settings(time_limit=10.0, options=options)
-    instance, found = three_on_two(), list[int]()
-    context = Context(instance, settings, Clock(settings), usable(instance))
-    plans = Plans(context, np.arange(3), 0)
-    bounds = Bounds(context, plans.choose, plans.choose)
-
-    def run(amount: float) -> bool:
-        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-        return False
-
-    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
-    assert [priority - os.nice(0) for priority in found] == [lower]
 
 
 def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:

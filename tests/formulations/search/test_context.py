@@ -9,7 +9,7 @@ import pytest
 from formulations.clock import Clock
 from formulations.presolve import usable
 from formulations.result.outcome import BoundSource
-from formulations.search.context import Context, Either, Sizes
+from formulations.search.context import Context, Either
 from formulations.settings import Settings
 from tests.formulations.search.test_conductor import on, three_on_two
 
@@ -105,16 +105,3 @@ def test_either_flag_counts() -> None:
     answer[0] = False
     event.set()
     assert either.is_set()
-
-
-def test_neighbourhoods_grow_where_they_are_solved() -> None:
-    """4% more after a solve to the end, 7% less otherwise, never below 2 ranks or 4 tables."""
-    sizes = Sizes()
-    sizes.learn("ranks", solved=True, improved=False)
-    sizes.learn("tables", solved=False, improved=True)
-    assert (sizes.ranks, sizes.tables) == (pytest.approx(3.12), pytest.approx(11.16))
-    assert sizes.history == {"ranks": [1, 0], "tables": [1, 1]}
-    for _ in range(50):
-        sizes.learn("ranks", solved=False, improved=False)
-        sizes.learn("tables", solved=False, improved=False)
-    assert (sizes.ranks, sizes.tables) == (2.0, 4.0)

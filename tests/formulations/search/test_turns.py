@@ -1,8 +1,9 @@
-"""Turns go to the parts that deliver, and every live part gets some."""
+"""Turns go to the parts that had least, and every live part gets some."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from formulations.clock import Clock, OutOfTime
 from formulations.instance.build import InstanceBuilder
@@ -32,19 +33,20 @@ def part(given: Context, name: str, gain: float, alive: bool = True) -> tuple[Pa
     return Part(name, run, lambda: told[0]), asked
 
 
-def test_most_time_goes_to_what_delivers() -> None:
-    """Of three parts the one that gains gets most of the time, and the others still some."""
-    given = context(100.0)
-    parts, asked = zip(*(part(given, str(gain), gain) for gain in (0.0, 1.0, 0.0)), strict=True)
-    while not given.clock.over():
+def test_time_is_shared() -> None:
+    """Equally, whatever a part gains, but two shares are twice as much."""
+    given = context(400.0)
+    parts, asked = zip(*(part(given, str(gain), gain) for gain in (0.0, 1.0, 1.0)), strict=True)
+    parts[2].shares = 2
+    for _ in range(100):
         assert step(given, list(parts))
     spent = [sum(a) for a in asked]
-    assert spent[1] > spent[0] + spent[2]
-    assert min(spent) > 0
+    assert spent[2] == pytest.approx(2 * spent[1], abs=2)
+    assert spent[0] == pytest.approx(spent[1], abs=max(asked[0]))
 
 
 def test_what_delivers_nothing_is_given_longer_turns() -> None:
-    """A turn without gain doubles the next, up to a share of what is left."""
+    """A turn without progress doubles the next, up to a share of what is left."""
     given = context(1000.0)
     one, asked = part(given, "none", 0.0)
     for _ in range(4):
@@ -108,4 +110,4 @@ def test_what_begins_anew_is_not_cut_short() -> None:
     one.anew = True
     while not given.clock.over():
         assert step(given, [one])
-    assert asked == [1.0, 8.0, 64.0, 27.0]
+    assert asked == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 37.0]
