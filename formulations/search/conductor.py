@@ -292,7 +292,7 @@ def _parts(
 
 def _makers(context: Context, plans: Plans) -> list[Part]:
     """The parts with which one worker makes plans. Replica exchange has as much time as all ways to
-    anneal together, but less where tables are many."""
+    anneal together."""
     better, waits, ways = partial(_better_plan, context), context.loops.compiling, plans.ways()
     part = partial(Part, progress=better, amount=context.parameters.first_turn, waits=waits)
     passes = [part(f"annealing {way}", partial(plans.anneal, *way)) for way in ways]

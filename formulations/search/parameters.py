@@ -50,8 +50,7 @@ class Parameters:
     #: below the last one they do so after a table has changed its option; the rest ruin and
     #: recreate.
     mix: tuple[int, ...] = (34, 64, 8, 1, 94, 40, 80)
-    #: Those visit all tables, and replicas leave few moves for each table: their percentage, and
-    #: the shares of time that replicas have, are at most this number divided by that of tables.
+    #: Those visit all tables: their percentage is at most this number divided by that of tables.
     many: int = 1200
     #: Temperatures of replica exchange (the hottest, the coldest, how many) for each of the first
     #: two workers. Tight memory needs the second ladder.
