@@ -39,6 +39,8 @@ def test_it_stops_there(instance: Instance, formulation: str, workers: int) -> N
     gap = certified_gap(outcome)
     assert outcome.stopped_by is StoppedBy.GAP and gap is not None and 0 < gap <= GAP
     assert outcome.seconds < 250 and verify(instance, outcome).ok
+    if formulation == "auto":  # greedy's plan and the linear program suffice, before any long turn
+        assert outcome.detail["work"] < 2
     plans = [(p.objective, p.placement) for p in told if p.placement is not None]
     for objective, placement in plans:
         assert placement is not None
