@@ -45,7 +45,7 @@ def test_small_version(experiment: ModuleType) -> None:
         assert ("fusion-aware 100x25" in row) == row["fusion"]
 
 
-def test_drawn_plans_make_tight_cases_feasible(experiment: ModuleType) -> None:
+def test_cases_have_their_size_and_fusion(experiment: ModuleType) -> None:
     """Every case becomes an instance of its size, with fusion groups if it asks for them."""
     for case in experiment.small():
         instance = experiment.make(case)

@@ -199,7 +199,7 @@ def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -
     assert needless(compiled.instance, finished(compiled.instance, today, LATE)) == []
 
 
-def test_the_quick_way_is_gone_when_the_time_is_over() -> None:
+def test_the_quick_pass_runs_even_when_no_time_is_left() -> None:
     """Even when no time is left, the quick pass makes tables whole that are cut without need."""
     from formulations.search import kernels  # noqa: F401 - loaded, as after a search
 
