@@ -311,7 +311,7 @@ class Bounds:
                 return context.proved
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
-        workers = context.settings.workers if self.small and not self._hopeless else 1
+        workers = context.workers if self.small and not self._hopeless else 1
         try:
             answer = solve_whole(context, amount, workers, stale)
         except OutOfTime:

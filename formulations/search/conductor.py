@@ -38,7 +38,7 @@ from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
-from formulations.settings import Settings, available_cores
+from formulations.settings import Settings
 
 #: Share of the time left that certifying the caller's gap may take.
 _CLOSING = 0.5
@@ -64,8 +64,8 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     _given(context)
     _priced(context)
     start = _rounded(context, None) if context.best is None else context.best.options
-    workers = min(settings.workers, available_cores()) if context.beside else 2
-    sides = [Plans(context, start, number) for number in range(max(2, workers))]
+    workers = max(2, context.workers if context.beside else 2)
+    sides = [Plans(context, start, number) for number in range(workers)]
     # repairing yesterday's plan may have taken all the time; its multipliers are a certificate
     done = context.over() and context.best is not None and context.certificate is not None
     try:

@@ -21,7 +21,7 @@ from formulations.result.placement import Placement
 from formulations.result.verify import accepted
 from formulations.search.loops import Loops
 from formulations.search.parameters import Parameters
-from formulations.settings import Settings
+from formulations.settings import Settings, available_cores
 
 #: Seconds that the check of a certificate may take even if less time is left, and that a side has
 #: to end when the search is over (a compiler takes longer, and is left behind).
@@ -131,6 +131,11 @@ class Context:
     def beside(self) -> bool:
         """Whether the two workers run at the same time."""
         return self.settings.workers > 1 and not self.clock.counts
+
+    @property
+    def workers(self) -> int:
+        """The threads asked for, but no more than there are cores: more would only take turns."""
+        return min(self.settings.workers, available_cores())
 
     def close(self) -> None:
         """Ignore all later plans and bounds."""

@@ -103,7 +103,7 @@ def test_every_core_that_was_asked_for_makes_plans(
 
     monkeypatch.setattr(conductor, "_improve", noted)
     monkeypatch.setattr(Plans, "__init__", made)
-    monkeypatch.setattr(conductor, "available_cores", lambda: cores)
+    monkeypatch.setattr("formulations.search.context.available_cores", lambda: cores)
     settings = Settings(time_limit=30.0, workers=workers, options={"small_columns": small})
     outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
     assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 6)
