@@ -152,6 +152,8 @@ class Plans:
         self.pack()
         self.passes += 1
         start, target = context.best if warm else None, self._target(warm)
+        if not warm:
+            target = min(target, self._above(self._parameters.far))
         self._restrict(annealer, target)
         if start is not None:
             annealer.load(start, self._targets(target))
