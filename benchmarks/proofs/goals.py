@@ -95,6 +95,8 @@ def main() -> None:
         seconds, verdict, size = checked(instance, outcome)
         rows[name] = {
             "objective": outcome.objective,
+            "status": outcome.status.value,
+            "bound": outcome.bound,
             "certified_bound": outcome.certified_bound,
             "verdict": verdict,
             "seconds": round(outcome.seconds, 1),
