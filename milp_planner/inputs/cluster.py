@@ -72,7 +72,7 @@ class Machine(Spec):
 
 
 class Reservations(Spec):
-    """Memory that embeddings may not use; the defaults are TorchRec's."""
+    """Memory that embeddings may not use; the two multiples default to TorchRec's."""
 
     hbm_percent: Percent | None = None
     """Percentage of every rank's HBM to reserve, headroom included; by default 15 if the model does
