@@ -193,7 +193,7 @@ _OFF: dict[str, object] = {
     "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
 }  # fmt: skip
 #: There is no search without them. (The shares of a mix are parts.)
-_NEVER_OFF = {"ladder", "capacity_weight", "first_turn", "program_turn"}
+_NEVER_OFF = {"burst", "ladder", "capacity_weight", "first_turn", "program_turn"}
 
 
 def settings() -> tuple[Variant, ...]:

@@ -186,26 +186,31 @@ class Annealer:
 
     def temper(
         self, moves: int, over: Callable[[], bool], mix: tuple[int, ...], shrink: float,
-        least: int = -(2**62),
+        burst: int, least: int = -(2**62),
     ) -> int:  # fmt: skip
         """Replica exchange (Swendsen and Wang, Physical Review Letters 57, 1986).
 
         Replicas anneal, each at its own temperature, and neighbours swap temperatures depending on
         their penalties. Hot replicas try other choices of options, and the good ones among them
         cool down, so no schedule needs to know the right temperature. Returns the moves made, and
-        selects the coldest replica. The parameters are those of :meth:`run`.
+        selects the coldest replica.
+
+        Parameters
+        ----------
+        burst : int
+            Moves of each replica between exchanges; the other parameters as in :meth:`run`.
         """
         if not self._instance.num_tables:
             return 0
         made, left = 0, np.zeros(len(self._ladder))
-        burst = SLICE // len(left)  # between two exchanges
+        rounds = max(1, SLICE // (burst * len(left)))
         limits = (shrink, float(least))
         while made < moves:
             self._kernels.temper(
                 self.array, self._weight, self._choice_start, self._choice, self._ladder,
-                self._slot, left, 1, burst, (*mix, 0), limits,
+                self._slot, left, rounds, burst, (*mix, 0), limits,
             )  # fmt: skip
-            made += burst * len(left)
+            made += rounds * burst * len(left)
             if over() or (self.value is not None and self.value <= least):
                 break
         self._kernels.select(self.array, int(self._slot[-1]))

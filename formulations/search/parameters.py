@@ -56,6 +56,8 @@ class Parameters:
     #: two workers. Tight memory needs the second ladder.
     ladder: tuple[float, ...] = (0.1, 1e-3, 14)
     other_ladder: tuple[float, ...] = (0.2, 1e-3, 16)
+    #: Moves of each replica between exchanges.
+    burst: int = 500
     #: A plan is far from the bound, or from the cost of a choice, at this share above it: targets
     #: start there without a plan, replicas begin anew, and the exact model gives up its side of a
     #: small instance. Above it, CP-SAT proves nothing in minutes, while annealing on both sides

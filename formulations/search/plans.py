@@ -194,7 +194,7 @@ class Plans:
         annealer.aim(self._targets(self._aim))
         begin, moves = context.clock.now(), max(1000, int(amount * self._rate))
         over, least = self._overdue(amount), self._enough()
-        made = annealer.temper(moves, over, self._mix(), chosen.shrink, least)
+        made = annealer.temper(moves, over, self._mix(), chosen.shrink, chosen.burst, least)
         self._spent(made, begin)
         if annealer.value is None:
             self._take(annealer)

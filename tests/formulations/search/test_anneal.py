@@ -13,7 +13,7 @@ from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement, same_ranks
 from formulations.search import kernels
-from formulations.search.anneal import SLICE, Annealer
+from formulations.search.anneal import Annealer
 from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
 from formulations.search.parameters import DEFAULT
 from tests.formulations.brute_force import brute_force
@@ -145,7 +145,7 @@ def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
     if annealer is None:
         return
     annealer.replicate(np.geomspace(0.3, 1e-3, count).tolist())
-    made = annealer.temper(600 * count, lambda: False, DEFAULT.mix, 1e-3)
+    made = annealer.temper(600 * count, lambda: False, DEFAULT.mix, 1e-3, burst=20)
     assert made >= 600 * count or not instance.num_tables
     for replica in range(count):
         kernels.select(annealer.array, replica)
@@ -180,14 +180,13 @@ def test_replicas_pass_a_barrier() -> None:
     assert annealer.value is None
     annealer.load(both, [11])
     annealer.replicate([1e-3])
-    annealer.temper(50 * SLICE, lambda: False, single_shards_only, 1e-3)
+    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
     assert annealer.value is None
     annealer.load(both, [11])
     annealer.replicate([1.0, 0.3, 1e-3])
-    annealer.temper(50 * SLICE, lambda: False, single_shards_only, 1e-3)
+    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
     assert annealer.value == 11
-    plan = annealer.placement(best=True)
-    assert plan.to_lists(0) != plan.to_lists(1)
+    assert annealer.placement().to_lists(0) != annealer.placement().to_lists(1)
 
 
 @pytest.mark.parametrize("replicas", [0, 3])
@@ -203,7 +202,7 @@ def test_phases_share_one_target(replicas: int) -> None:
     annealer.start(np.asarray([0, 2]), [30, 1, 1])
     if replicas:
         annealer.replicate(np.geomspace(0.3, 1e-2, replicas).tolist())
-        annealer.temper(10 * SLICE, lambda: False, DEFAULT.mix, 1e-3)
+        annealer.temper(20_000, lambda: False, DEFAULT.mix, 1e-3, burst=20)
     else:
         annealer.run(20_000, HEATS, lambda: False)
     assert annealer.value == 25
