@@ -32,9 +32,11 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
             f"{row['seconds']:.1f}", f"{row['check_seconds']:.1f}",
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    closed = [sum(row["objective"] == row[key] for row in rows.values())
-              for key in ("bound", "certified_bound")]  # fmt: skip
-    lines += ["", f"Of {len(rows)}, {closed[0]} are proved optimal and {closed[1]} certified optimal."]
+    proved, certified = (
+        sum(row["objective"] == row[key] for row in rows.values())
+        for key in ("bound", "certified_bound")
+    )
+    lines += ["", f"Of {len(rows)}, {proved} are proved optimal and {certified} certified optimal."]
     return "\n".join(lines)
 
 
@@ -48,8 +50,10 @@ def main() -> int:
     """Write the table, or say whether it is up to date."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
     rows = json.loads((HERE / "twenty.json").read_text(encoding="utf-8"))
-    return update(HERE / "README.md", {"twenty: benchmarks/proofs/twenty.py": table(rows)}, check=parser.parse_args().check)
+    blocks = {"twenty: benchmarks/proofs/twenty.py": table(rows)}
+    return update(HERE / "README.md", blocks, check=check)
 
 
 if __name__ == "__main__":
