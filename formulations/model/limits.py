@@ -87,10 +87,10 @@ def _limit(
             if most > limit:
                 model.row(own, row.column, row.coefficient, high=limit)
         elif most > limit:
-            pay_beyond(loads, own, row, limit, int(soft[row.place]))
+            _pay_beyond(loads, own, row, limit, int(soft[row.place]))
 
 
-def pay_beyond(loads: Loads, name: tuple[object, ...], row: Row, limit: int, whole: int) -> None:
+def _pay_beyond(loads: Loads, name: tuple[object, ...], row: Row, limit: int, whole: int) -> None:
     """Add row ≤ limit + step × overflow, with the overflow in the objective."""
     model, step = loads.model, max(1, whole // PARTS)
     most = (loads.most(row) + max(0, -limit)) // step + 2

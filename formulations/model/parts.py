@@ -33,8 +33,6 @@ class Parts:
         The open tables of a neighbourhood.
     repair : bool
         Minimise the overflow of the capacities, with the objective at most ``limit``.
-    soft : bool
-        While repairing, the objective may exceed ``limit``, and the excess is minimised too.
     check : callable, optional
         Called between families of rows; raises to abort.
     """
@@ -46,5 +44,4 @@ class Parts:
     base: Placement | None = None
     tables: IntArray | None = None
     repair: bool = False
-    soft: bool = False
     check: Callable[[], None] | None = None

@@ -8,7 +8,6 @@ import numpy as np
 
 from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.model.columns import Columns
-from formulations.model.limits import pay_beyond
 from formulations.model.loads import Loads, Rest, Row, distinct
 from formulations.model.parts import Parts
 
@@ -59,9 +58,6 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
         loads_now = rest.cost.sum(axis=1, keepdims=True) // model.scale
     else:
         loads_now = rest.cost // model.scale
-    if len(costs) == 1 and parts.repair and parts.soft and limit is not None:
-        _pay_for_peaks(loads, columns, costs[0], loads_now[:, 0], limit)
-        return goal
     parts_of = [
         _peak(loads, columns, goal, (*cost, loads_now[:, i], limit), rest.empty)
         for i, cost in enumerate(costs)
@@ -70,19 +66,10 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
               np.concatenate([p.coefficient for p in parts_of]))  # fmt: skip
     if not parts.repair:
         model.minimise(row.column, row.coefficient)
-    _keep_to(loads, row, limit, parts, goal)
-    return goal
-
-
-def _keep_to(loads: Loads, row: Row, limit: int | None, parts: Parts, goal: Goal) -> None:
-    """Keep the sum of the peaks within a limit, or minimise what exceeds it."""
     one = len(goal.phases) == 1 and len(row.column) == 1
-    if limit is None or (one and limit >= 0):  # the column's upper limit suffices
-        return
-    if parts.repair and parts.soft:
-        pay_beyond(loads, ("limit",), row, limit, limit)
-    else:
-        loads.model.row(("limit",), row.column, row.coefficient, high=limit)
+    if limit is not None and not (one and limit >= 0):  # else the column's upper limit suffices
+        model.row(("limit",), row.column, row.coefficient, high=limit)
+    return goal
 
 
 def _peak(
@@ -126,16 +113,3 @@ def _peak(
         )
     goal.phases.append((phase, values, z))
     return Row(-1, 1, np.asarray([z]), np.ones(1, dtype=np.int64))
-
-
-def _pay_for_peaks(
-    loads: Loads, columns: Columns, cost: tuple[str, IntArray], closed: IntArray, limit: int
-) -> None:
-    """Penalise each rank's cost beyond the limit, so that all ranks above it improve together."""
-    phase, values = cost
-    partition = columns.partition
-    room = limit * partition.cell_size - partition.gathered(Scope.RANK, closed)
-    rows = distinct(loads.rows(values, *partition.places(Scope.RANK)), room)
-    for row in loads.with_even(loads.even(values), rows, ("peak", phase)):
-        if loads.most(row) > room[row.place]:
-            pay_beyond(loads, ("peak", phase, row.place), row, int(room[row.place]), limit)
