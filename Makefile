@@ -12,7 +12,6 @@ OUT ?= out/demo
 PYTEST_ARGS ?= -n auto
 BIN := $(VENV)/bin
 PLANNER := $(BIN)/milp-planner
-SOURCES := $(shell find milp_planner formulations cuda_routing scenarios -type f ! -name '*.pyc')
 
 .PHONY: demo test test-all lint docs site figures unseen clean
 
@@ -68,22 +67,26 @@ $(VENV)/bin/python:
 	  { echo "milp-planner needs Python 3.11 or newer; name one with: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml $(SOURCES) | $(VENV)/bin/python
+# All in place: pip would leave the compiled loops of another installation behind, and Python take
+# their folder for the package.
+INSTALL = rm -rf $(VENV)/lib/python3*/site-packages/formulations && $(BIN)/python -m pip install -qq -e
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing into $(VENV) (no torch) ...'
-	$(BIN)/python -m pip install -qq .
+	$(INSTALL) .
 	@echo 'compiling the loops of the search, once (half a minute) ...'
 	cd / && "$(abspath $(BIN))/python" -m formulations.search.loops
 	touch $@
 
 $(VENV)/.tests-installed: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing into $(VENV), with what the tests need ...'
-	$(BIN)/python -m pip install -qq -e '.[test]'
+	$(INSTALL) '.[test]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.docs-installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -qq -e '.[docs]'
+	$(INSTALL) '.[docs]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.dev-installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -qq -e '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $@ $(VENV)/.tests-installed $(VENV)/.installed
