@@ -115,6 +115,8 @@ def close_output(code: int, as_json: bool = False) -> int:
         _drop_output()
     except OSError as error:
         _drop_output()
+        if code == BAD_INPUT:  # a print has failed already, and one sentence is enough
+            return code
         return report(error, as_json)
     return code
 

@@ -92,10 +92,11 @@ def test_an_ascii_terminal(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["--help"]])
-def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str]) -> None:
-    """A sentence and code 2, whether the print or the last flush fails."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str], unbuffered: str) -> None:
+    """One sentence and code 2, whether the print, the last flush or both fail."""
     with open("/dev/full", "w") as full:
-        done = milp_planner(tmp_path, *arguments, stdout=full.fileno())
+        done = milp_planner(tmp_path, *arguments, stdout=full.fileno(), PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 2
     told = "standard output: No space left on device"
     if "--json" in arguments:
