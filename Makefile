@@ -69,7 +69,7 @@ $(VENV)/bin/python:
 
 # All in place: pip would leave the compiled loops of another installation behind, and Python take
 # their folder for the package.
-INSTALL = rm -rf $(VENV)/lib/python3*/site-packages/formulations && $(BIN)/python -m pip install -qq -e
+INSTALL = @rm -rf $(VENV)/lib/python3*/site-packages/formulations && $(BIN)/python -m pip install -qq -e
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing into $(VENV) (no torch) ...'

@@ -1,2 +1,1 @@
-"""The conductor: compiled search, neighbourhoods and the exact model, which share what they
-find."""
+"""The conductor: compiled search, programs and the exact model, which share what they find."""

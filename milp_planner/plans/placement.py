@@ -252,9 +252,10 @@ def _milliseconds(picoseconds: int | None) -> float | None:
 
 def decode(options: Options, instance: Instance, outcome: Outcome) -> Plan:
     """The plan of an Outcome of the Instance that was compiled from some options."""
-    placement = outcome.placement
-    chosen = () if placement is None else [options.choices[o] for o in placement.options.tolist()]
-    tables = _tables(options.model, options.cluster, instance, placement, chosen)
+    placement, tables = outcome.placement, tuple[PlacedTable, ...]()
+    if placement is not None:
+        chosen = [options.choices[o] for o in placement.options.tolist()]
+        tables = _tables(options.model, options.cluster, instance, placement, chosen)
     return Plan(options.model, options.cluster, options.profile, instance, outcome, tables)
 
 
@@ -281,12 +282,10 @@ def _tables(
     model: Model,
     cluster: Cluster,
     instance: Instance,
-    placement: Placement | None,
+    placement: Placement,
     chosen: Sequence[Choice],
 ) -> tuple[PlacedTable, ...]:
     """The placed tables, each with the choice that its option stands for."""
-    if placement is None:
-        return ()
     found, ranks, cpu_only = [], cluster.num_ranks, cluster.cpu_only
     for index, (table, choice) in enumerate(zip(model.tables, chosen, strict=True)):
         dynamic, room = table.kind == "dynamicemb", -(-table.rows // ranks)
