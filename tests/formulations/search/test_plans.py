@@ -157,3 +157,23 @@ def test_a_choice_that_meets_the_target_packs_again_lower() -> None:
 def test_a_choice_that_cannot_beat_the_plan_is_not_packed() -> None:
     """Two tables on every rank are the best there is."""
     assert packed_at(met=True, known=True) == []
+
+
+@pytest.mark.parametrize(("bound", "choice", "warm"), [(100, 111, 1430), (1900, 1970, 1970)])
+def test_a_pass_from_a_choice_aims_not_far_above_the_bound(
+    monkeypatch: pytest.MonkeyPatch, bound: int, choice: int, warm: int
+) -> None:
+    """Targets are 30% of the way from the plan of 2,000 to the bound, but from a choice of options at
+    most 10% above the bound."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context.lift(bound, CERTIFICATE)
+    ranks = [[np.asarray([index % 4])] for index in range(8)]
+    assert context.offer(Placement(np.arange(8), ranks), "test")
+    targets = list[int]()
+    plans = Plans(context, np.arange(8))
+    plans._packed = True
+    monkeypatch.setattr(plans, "_restrict", lambda annealer, target: targets.append(target))
+    plans.anneal(False, 0.001, 0.001)
+    plans.anneal(True, 0.001, 0.001)
+    assert targets == [choice, warm]
