@@ -163,8 +163,8 @@ def test_a_choice_that_cannot_beat_the_plan_is_not_packed() -> None:
 def test_a_pass_from_a_choice_aims_not_far_above_the_bound(
     monkeypatch: pytest.MonkeyPatch, bound: int, choice: int, warm: int
 ) -> None:
-    """Targets are 30% of the way from the plan of 2,000 to the bound, but from a choice of options at
-    most 10% above the bound."""
+    """Targets are 30% of the way from the plan of 2,000 to the bound, but from a choice of options
+    at most 10% above the bound."""
     instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
     context.lift(bound, CERTIFICATE)
