@@ -188,7 +188,7 @@ WALL_ONLY = {
 #: What takes a setting out of effect where that is not 0.
 _OFF: dict[str, object] = {
     "longest_turn": 1.0, "cooling": 1.0, "far": 1e9, "patience": 10**9, "news_left": 0.0,
-    "most_apart": 1, "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1, "fewest_moves": 1,
+    "most_apart": 1, "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
     "many": 1, "settling_moves": 1, "heats": [_COLD] * len(DEFAULT.heats),
     "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
 }  # fmt: skip

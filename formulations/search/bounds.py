@@ -108,7 +108,6 @@ class Bounds:
         """On small instances with several machines: choose options and machines, for all workers;
         not far above the bound or, without a solution, twice as far."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
-        amount = max(amount, clock.share(chosen.pass_share))
         end = clock.now() + amount
         roomy = with_room(context.instance, chosen.surcharges[0], chosen.slack)
         while self.no_start and context.bound is not None and end - clock.now() > amount / 2:

@@ -270,7 +270,10 @@ def _parts(
         urgent=lambda: bounds.answers(apart.spent),
     )  # fmt: skip
     machines = [apart] if several else []
-    start = [part("start", bounds.start, better_bound, urgent=bounds.start_is_urgent)]
+    start = [
+        part("start", bounds.start, better_bound,
+             amount=chosen.program_turn, urgent=bounds.start_is_urgent)
+    ]  # fmt: skip
     patterns: Part = part(
         "patterns", partial(seek_patterns, context, set()), better_bound, amount=inf,
         waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,

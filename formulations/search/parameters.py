@@ -35,9 +35,6 @@ class Parameters:
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
     #: one.
     capacity_weight: float = 1.5
-    #: Moves per table of the shortest pass, and the share of the time left that it may take.
-    fewest_moves: int = 1500
-    pass_share: float = 0.12
     #: Largest shards of the first choices of options, as shares of an average rank's cost.
     widths: tuple[float, ...] = (
         1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03,
@@ -96,8 +93,8 @@ class Parameters:
     #: ``slack``.
     surcharges: tuple[float, ...] = (0.3, 0.1, 0.03, 0.0)
     slack: float = 1e-3
-    #: First turn of the programs over pooled places and with separate machines; mostly they are
-    #: solved sooner.
+    #: First turn of the programs over pooled places and with separate machines, and of those that
+    #: choose options to start from; mostly they are solved sooner.
     program_turn: float = 10.0
     #: Options left times machines up to which the program with separate machines is solved at all:
     #: beyond it, CP-SAT finds nothing in time and does not hear a stop for long.

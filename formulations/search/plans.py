@@ -16,8 +16,8 @@ from formulations.result.check import check
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 
-#: No turn takes longer than this multiple of its length.
-_OVERDUE = 3.0
+#: No turn takes longer than this multiple of its length, or makes fewer moves than these.
+_OVERDUE, _FEWEST = 3.0, 1000
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Plans:
             annealer.load(start, self._targets(target))
         else:
             annealer.start(self._options, self._targets(target), self._machines)
-        moves = max(self._fewest(), int(amount * self._rate))
+        moves = max(_FEWEST, int(amount * self._rate))
         self._cool(annealer, moves, heat, self._overdue(amount))
         met = self._take(annealer)
         self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
@@ -176,7 +176,7 @@ class Plans:
         annealer.choose_from(context.keep)
         annealer.start(self._options, [self._dearest()] * context.peaks, self._machines)
         self.passes += 1
-        moves = max(self._fewest(), int(amount * self._rate))
+        moves = max(_FEWEST, int(amount * self._rate))
         self._cool(annealer, moves, self._heats()[0], self._overdue(amount))
         self._take(annealer)
         return context.objective is None
@@ -192,7 +192,7 @@ class Plans:
             self._aim = min(self._aim, context.objective - less)
         self._restrict(annealer, self._aim)
         annealer.aim(self._targets(self._aim))
-        begin, moves = context.clock.now(), max(1000, int(amount * self._rate))
+        begin, moves = context.clock.now(), max(_FEWEST, int(amount * self._rate))
         over, least = self._overdue(amount), self._enough()
         made = annealer.temper(moves, over, self._mix(), chosen.shrink, chosen.burst, least)
         self._spent(made, begin)
@@ -271,11 +271,6 @@ class Plans:
         clock = self._context.clock
         end = inf if clock.counts else clock.now() + _OVERDUE * amount
         return lambda: self._context.over() or clock.now() > end
-
-    def _fewest(self) -> int:
-        """The fewest moves in which a pass can cool, if there is time for them."""
-        most = self._rate * self._context.clock.share(self._parameters.pass_share)
-        return max(1000, int(min(most, self._parameters.fewest_moves * self._tables)))
 
     def _target(self, warm: bool = False) -> int:
         """A share of the way from the best plan to the bound, which follows what passes met."""

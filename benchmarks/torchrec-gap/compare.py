@@ -1,0 +1,192 @@
+"""Compare two sets of runs of ``run.py`` on the same instances, and write two blocks of pages.
+
+    python benchmarks/torchrec-gap/compare.py [--check]
+
+docs/against-torchrec.md: the unseen instances before the search was made smaller
+(``results/unseen-2026-11-24.json``, at 85afd5b, and ``results/before-2*.json``, the same code on
+the day and machine of *after*), and after (the newest ``results/unseen-2*.json``). docs/scale.md:
+eight workers (``results/workers-2*.json``) beside two (the newest ``results/unseen-2*.json``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, median_high, variance
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import stored, update
+
+HERE = Path(__file__).resolve().parent
+RESULTS, DOCS = HERE / "results", HERE.parents[1] / "docs"
+Row = dict[str, Any]
+Runs = dict[str, list[Row]]
+
+#: Standard errors of a difference up to which it counts as noise.
+_NOISE = 2.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """*After − before* of one value, and its noise.
+
+    Attributes
+    ----------
+    value : float
+        Of the means over runs.
+    error : float
+        Its standard error.
+    """
+
+    value: float
+    error: float
+
+    def more(self) -> bool:
+        """Whether it is above 0 by more than its noise."""
+        return self.value > _NOISE * self.error
+
+    def text(self) -> str:
+        """In percent, or in points of a percentage."""
+        return f"{100 * self.value:+.2f} ± {100 * self.error:.2f}"
+
+
+def difference(before: list[float], after: list[float], scale: float = 1.0) -> Difference:
+    """The difference of two means, as a share of ``scale``. The runs of both sides share one
+    variance, so that a side may have a single run."""
+    gained = fmean(after) - fmean(before)
+    freedom = len(before) + len(after) - 2
+    squares = sum(variance(side) * (len(side) - 1) for side in (before, after) if len(side) > 1)
+    spread = squares / freedom if freedom else 0.0
+    return Difference(
+        gained / scale, (spread * (1 / len(before) + 1 / len(after))) ** 0.5 / abs(scale)
+    )
+
+
+def pooled(each: list[Difference]) -> Difference:
+    """The mean of independent differences."""
+    errors = sum(one.error**2 for one in each) ** 0.5
+    return Difference(fmean(one.value for one in each), errors / len(each))
+
+
+def runs_of(document: dict[str, Any], formulation: str = "auto") -> Runs:
+    """The runs of each instance, small instances first."""
+    found: Runs = defaultdict(list)
+    for row in sorted(document["rows"], key=lambda r: (r["tables"], r["ranks"], r["instance"])):
+        if row["formulation"] == formulation:
+            found[row["instance"]].append(row)
+    return dict(found)
+
+
+def values(rows: Iterable[Row], name: str) -> list[float]:
+    """What the runs of an instance ended with; 1 for a gap that is not known."""
+    return [1.0 if row[name] is None else float(row[name]) for row in rows]
+
+
+def of_instance(before: list[Row], after: list[Row]) -> tuple[Difference, Difference]:
+    """How much dearer plans are (a share of those before), and how much wider gaps."""
+    plans = values(before, "objective"), values(after, "objective")
+    gaps = values(before, "gap"), values(after, "gap")
+    return difference(*plans, scale=fmean(plans[0])), difference(*gaps)
+
+
+def rebuilt(first: Runs, again: Runs, after: Runs) -> str:
+    """Every size before and after, then every instance."""
+    before = {name: rows + again.get(name, []) for name, rows in first.items()}
+    each = {name: of_instance(before[name], after[name]) for name in before if name in after}
+    sizes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for name in each:
+        sizes[after[name][0]["tables"], after[name][0]["ranks"]].append(name)
+    lines = [
+        "| size | instances | runs before, after | plan dearer, % | gap wider, points | "
+        "median gap before | after | worse beyond its noise |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for (tables, ranks), names in sizes.items():
+        plan, gap = (pooled([each[name][side] for name in names]) for side in (0, 1))
+        sides = [[row for name in names for row in runs[name]] for runs in (before, after)]
+        worse = [what for what, one in (("plan", plan), ("gap", gap)) if one.more()]
+        cells = [
+            f"{tables:,}×{ranks}", str(len(names)), f"{len(sides[0])}, {len(sides[1])}",
+            plan.text(), gap.text(),
+            *(f"{100 * median(values(side, 'gap')):.3f}%" for side in sides),
+            " and ".join(worse) or "no",
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "| instance | before ms: best | median | worst | the same code again | after ms: best | "
+        "median | worst | plan dearer, % | gap wider, points |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, (plan, gap) in each.items():
+        cells = [
+            name, *_three(first[name]), _ends(again.get(name, [])), *_three(after[name]),
+            plan.text(), gap.text(),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _three(rows: list[Row]) -> list[str]:
+    plans = sorted(row["objective"] for row in rows)
+    return [f"{plan / 1e9:.4f}" for plan in (plans[0], median_high(plans), plans[-1])]
+
+
+def _ends(rows: list[Row]) -> str:
+    plans = sorted({f"{row['objective'] / 1e9:.4f}" for row in rows}, key=float)
+    return " to ".join(dict.fromkeys((plans[0], plans[-1]))) if plans else ""
+
+
+def workers(two: Runs, eight: Runs) -> str:
+    """Plans of eight workers beside those of two with the same solver seeds."""
+    lines = [
+        "| instance | two workers, ms | eight, ms | dearer, % | gap: two | eight |",
+        "|---|---|---|---|---|---|",
+    ]
+    shares = []
+    for name, rows in eight.items():
+        known = {row["seed"]: row for row in two.get(name, [])}
+        for row in rows:
+            if (other := known.get(row["seed"])) is not None:
+                shares.append(row["objective"] / other["objective"] - 1)
+                cells = [
+                    name, *(f"{r['objective'] / 1e9:.4f}" for r in (other, row)),
+                    f"{100 * shares[-1]:+.2f}",
+                    *(f"{100 * r['gap']:.3f}%" for r in (other, row)),
+                ]  # fmt: skip
+                lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        f"In the median {100 * median(shares):+.2f}%, at worst {100 * max(shares):+.2f}%.",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Write the blocks, or only tell whether they are up to date."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    after = runs_of(stored(RESULTS, "unseen-2*.json"))
+    before = rebuilt(
+        runs_of(stored(RESULTS / "unseen-2026-11-24.json")),
+        runs_of(stored(RESULTS, "before-2*.json")),
+        after,
+    )
+    beside = workers(after, runs_of(stored(RESULTS, "workers-2*.json")))
+    stale = update(
+        DOCS / "against-torchrec.md", {"rebuilt: benchmarks/torchrec-gap/compare.py": before},
+        check=check,
+    )  # fmt: skip
+    return stale | update(
+        DOCS / "scale.md", {"workers: benchmarks/torchrec-gap/compare.py": beside}, check=check
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
