@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.ablation import parts
+from benchmarks.ablation import again, parts
 from benchmarks.ablation.parts import BASE, Variant
 from benchmarks.ablation.sides import by_work
 from formulations import Instance, Settings, read_instance, solve
@@ -33,6 +33,7 @@ from formulations.search import conductor
 HERE = Path(__file__).resolve().parent
 SETS: dict[str, Callable[[], tuple[Variant, ...]]] = {
     "parts": lambda: parts.PARTS, "settings": parts.settings, "proof": lambda: parts.PROOF,
+    "again": again.variants, "repair": again.variants,
 }  # fmt: skip
 Row = dict[str, Any]
 
@@ -80,6 +81,16 @@ def proof_row(path: Path, variant: Variant, upper: int) -> Row:
         "without": variant.name, "instance": name_of(path), "seed": 0, "units": 0.0, "code": code(),
         "objective": upper, "bound": None if certificate is None else certificate.target,
         "status": "certified", "cpu": round(time.process_time() - start, 2),
+    }  # fmt: skip
+
+
+def again_row(path: Path, variant: Variant, seed: int, limited: bool) -> Row:
+    """One plan made from yesterday's (:mod:`again`)."""
+    start = time.process_time()
+    found = again.again(path, variant, seed, limited)
+    return {
+        "without": variant.name, "instance": name_of(path), "seed": seed, "units": 0.0,
+        "code": code(), **found, "cpu": round(time.process_time() - start, 2),
     }  # fmt: skip
 
 
@@ -135,10 +146,14 @@ def main() -> None:
     files = sorted(given.folder.glob(given.instances))
     output.parent.mkdir(parents=True, exist_ok=True)
     if given.set == "proof":
-        given.seeds, given.units, best = 1, 0.0, best_plans()
+        given.seeds, best = 1, best_plans()
+    if given.set in ("proof", "again", "repair"):
+        given.units = 0.0
     for path, variant, seed in missing(known, files, variants, given):
         if given.set == "proof":
             found = proof_row(path, variant, best[name_of(path)])
+        elif given.set in ("again", "repair"):
+            found = again_row(path, variant, seed, given.set == "again")
         else:
             found = row(path, variant, seed, given.units)
         with output.open("a", encoding="utf-8") as file:

@@ -32,7 +32,8 @@ class Effect:
     Attributes
     ----------
     plan, bound, gap : dict of instance to float
-        The plan dearer, the bound lower, the gap wider without the part (means over seeds).
+        The plan dearer, the bound lower, the gap wider without the part (means over seeds); where
+        no bound is known, the gap is as much wider as the plan is dearer.
     pairs, same : int
         Pairs of solves, and those with the same plan cost and the same bound.
     lost : int
@@ -49,7 +50,7 @@ class Effect:
 
     def worst(self) -> tuple[str, float]:
         """The instance whose gap needs the part most."""
-        return max(self.gap.items(), key=lambda pair: pair[1])
+        return max(self.gap.items(), key=lambda pair: pair[1], default=("", 0.0))
 
     def buys(self) -> bool:
         """Whether the gap is wider without it by more than the noise."""
@@ -80,14 +81,15 @@ def _effect(name: str, base: dict[Key, Row], own: dict[Key, Row]) -> Effect:
     same = lost = 0
     pairs = [(row["instance"], base[key], row) for key, row in own.items() if key in base]
     for instance, one, other in pairs:
-        if one["objective"] and other["objective"]:
-            plan[instance].append(100 * (other["objective"] / one["objective"] - 1))
+        both = one["objective"] and other["objective"]
+        dearer = [100 * (other["objective"] / one["objective"] - 1)] if both else []
+        plan[instance] += dearer
         bounds = [row["bound"] or 0 for row in (one, other)]
         bound[instance].append(100 * (bounds[0] - bounds[1]) / max(1, *bounds))
-        gap[instance].append(_gap(other) - _gap(one))
+        gap[instance] += [_gap(other) - _gap(one)] if any(bounds) else dearer
         same += all(one[k] == other[k] for k in ("objective", "bound"))
         lost += (other["objective"] is None) - (one["objective"] is None)
-    means = [{i: mean(values) for i, values in each.items()} for each in (plan, bound, gap)]
+    means = [{i: mean(v) for i, v in each.items() if v} for each in (plan, bound, gap)]
     return Effect(name, *means, len(pairs), same, lost)
 
 

@@ -152,10 +152,19 @@ def summary(rows: list[dict[str, Any]], peers: list[str]) -> str:
     )
 
 
-def with_rebalancer(document: dict[str, Any]) -> dict[str, Any]:
-    """The result with what ``peers.py`` found on the same instances, as rows of a formulation."""
-    path = HERE / "results" / f"rebalancer-{document['date']}.json"
-    known = {r["instance"]: r for r in document["rows"]}
+def with_peers(document: dict[str, Any]) -> dict[str, Any]:
+    """The result with what peers found on the same instances, Rebalancer by ``peers.py`` included;
+    if only ``auto`` ran, with the peers of the newest result that has some."""
+    results, known = HERE / "results", {r["instance"]: r for r in document["rows"]}
+    if all(r["formulation"] not in PEERS for r in document["rows"]):
+        for path in sorted(results.glob("unseen-2*.json"), reverse=True):
+            other = json.loads(path.read_text())
+            rows = [r for r in other["rows"]
+                    if r["formulation"] in PEERS and r["instance"] in known]  # fmt: skip
+            if rows:
+                document = {**document, "peers": other["date"], "rows": [*document["rows"], *rows]}
+                break
+    path = results / f"rebalancer-{document.get('peers', document['date'])}.json"
     found = json.loads(path.read_text()) if path.exists() else []
     rows = [
         {**known[r["instance"]], "formulation": "rebalancer", "objective": r["objective"]}
@@ -167,11 +176,12 @@ def with_rebalancer(document: dict[str, Any]) -> dict[str, Any]:
 
 def table(document: dict[str, Any]) -> str:
     """Date and machine, the table, the summary."""
-    document = with_rebalancer(document)
+    document = with_peers(document)
     by_name: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(document["rows"], key=lambda r: (r["tables"], r["ranks"], r["instance"])):
         by_name.setdefault(row["instance"], []).append(row)
     played = {r["formulation"] for r in document["rows"]}
+    played_at = f"; peers: {document['peers']}" if "peers" in document else ""
     peers = [peer for peer in PEERS if peer in played]
     head = [
         "instance", "TorchRec ms", *(PEERS[peer] for peer in peers), "ours ms: best", "median",
@@ -179,7 +189,7 @@ def table(document: dict[str, Any]) -> str:
         "certified gap, worst", "proved",
     ]  # fmt: skip
     return "\n".join([
-        f"{document['date']}, {document['machine']}", "",
+        f"{document['date']}, {document['machine']}{played_at}", "",
         f"| {' | '.join(head)} |", "|---" * len(head) + "|",
         *(line(rows, peers) for rows in by_name.values()), "",
         summary(document["rows"], peers),

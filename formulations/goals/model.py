@@ -10,6 +10,7 @@ import numpy as np
 
 from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
+from formulations.goals.neighbourhoods import Descent
 from formulations.goals.problem import PARTS, Aim, Problem
 from formulations.instance import Instance
 from formulations.model.build import Model, build
@@ -21,7 +22,6 @@ from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Descent
 from formulations.settings import Settings
 
 #: Up to this many columns, one solve without presolve gives both plan and bound.

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.cpsat import Found
+from formulations.goals.neighbourhoods import Chooser
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.partition import by_rank
@@ -17,7 +18,6 @@ from formulations.model.placements import decode, encode
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
-from formulations.search.neighbourhoods import Chooser
 from tests.formulations.brute_force import brute_force
 from tests.formulations.model.solved import broken_rows, solved
 from tests.formulations.strategies import instances

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from formulations.clock import Clock
+from formulations.goals.neighbourhoods import Chooser, Descent, Sizes, overflow
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.neighbourhoods import Chooser, Descent, Sizes, overflow
 from formulations.settings import Settings
 
 
