@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -22,6 +23,8 @@ from benchmarks.ablation.run import SETS, Row, key_of, rows_of
 from benchmarks.pages import update
 
 HERE = Path(__file__).resolve().parent
+#: So improbable is what chance does not explain.
+_CHANCE = 0.05
 Key = tuple[object, ...]
 
 
@@ -34,8 +37,8 @@ class Effect:
     plan, bound, gap : dict of instance to float
         The plan dearer, the bound lower, the gap wider without the part (means over seeds); where
         no bound is known, the gap is as much wider as the plan is dearer.
-    pairs, same : int
-        Pairs of solves, and those with the same plan cost and the same bound.
+    pairs, worse, better : int
+        Pairs of solves, those that end with a wider gap without the part, and with a narrower one.
     lost : int
         Pairs without a plan where there was one, less those the other way round.
     """
@@ -45,7 +48,8 @@ class Effect:
     bound: dict[str, float]
     gap: dict[str, float]
     pairs: int
-    same: int
+    worse: int
+    better: int
     lost: int
 
     def worst(self) -> tuple[str, float]:
@@ -53,9 +57,12 @@ class Effect:
         return max(self.gap.items(), key=lambda pair: pair[1], default=("", 0.0))
 
     def buys(self) -> bool:
-        """Whether the gap is wider without it by more than the noise."""
+        """Whether the mean gap is wider without it by more than twice its noise, or more pairs are
+        worse than chance explains (sign test, 5%)."""
         value, noise = spread(self.gap.values())
-        return value > noise
+        tried = self.worse + self.better
+        chance = sum(comb(tried, k) for k in range(self.worse, tried + 1)) / 2**tried
+        return value > 2 * noise or chance < _CHANCE
 
 
 def spread(values: Iterable[float]) -> tuple[float, float]:
@@ -78,7 +85,7 @@ def effects(rows: list[Row]) -> list[Effect]:
 
 def _effect(name: str, base: dict[Key, Row], own: dict[Key, Row]) -> Effect:
     plan, bound, gap = (defaultdict[str, list[float]](list) for _ in range(3))
-    same = lost = 0
+    worse = better = lost = 0
     pairs = [(row["instance"], base[key], row) for key, row in own.items() if key in base]
     for instance, one, other in pairs:
         both = one["objective"] and other["objective"]
@@ -86,11 +93,12 @@ def _effect(name: str, base: dict[Key, Row], own: dict[Key, Row]) -> Effect:
         plan[instance] += dearer
         bounds = [row["bound"] or 0 for row in (one, other)]
         bound[instance].append(100 * (bounds[0] - bounds[1]) / max(1, *bounds))
-        gap[instance] += [_gap(other) - _gap(one)] if any(bounds) else dearer
-        same += all(one[k] == other[k] for k in ("objective", "bound"))
+        wider = [_gap(other) - _gap(one)] if any(bounds) else dearer
+        gap[instance] += wider
+        worse, better = worse + any(w > 0 for w in wider), better + any(w < 0 for w in wider)
         lost += (other["objective"] is None) - (one["objective"] is None)
     means = [{i: mean(v) for i, v in each.items() if v} for each in (plan, bound, gap)]
-    return Effect(name, *means, len(pairs), same, lost)
+    return Effect(name, *means, len(pairs), worse, better, lost)
 
 
 def _gap(row: Row) -> float:
@@ -104,8 +112,9 @@ def table(rows: list[Row], names: Iterable[str]) -> str:
     """In Markdown: what was measured, sorted; then what was not."""
     measured = effects(rows)
     lines = [
-        "| without | plan dearer | bound lower | gap wider | most on | plans lost | same | pairs |",
-        "|---|---|---|---|---|---|---|---|",
+        "| without | plan dearer | bound lower | gap wider | most on | plans lost | worse | "
+        "better | pairs |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     lines = [*lines, *map(_line, measured)] if measured else []
     known = {effect.name for effect in measured}
@@ -121,7 +130,7 @@ def _line(effect: Effect) -> str:
     where = f"{where.removeprefix('torchrec_').split('_hbm')[0]} {most:+.2f}" if most > 0 else ""
     return (
         f"| {effect.name}{'' if effect.buys() else ' †'} | {' | '.join(cells)} | "
-        f"{where} | {effect.lost} | {effect.same} | {effect.pairs} |"
+        f"{where} | {effect.lost} | {effect.worse} | {effect.better} | {effect.pairs} |"
     )
 
 

@@ -36,8 +36,19 @@ def test_seeds_are_averaged_before_instances() -> None:
     assert effect.plan == pytest.approx({"a": 20.0, "b": 0.0})
     assert table.spread(effect.plan.values()) == pytest.approx((10.0, 10.0))
     assert effect.gap["a"] == pytest.approx(100 * (10 / 110 + 30 / 130) / 2)
-    assert (effect.pairs, effect.same, effect.lost, effect.worst()[0]) == (3, 1, 0, "a")
-    assert effect.buys() is False
+    assert (effect.pairs, effect.worse, effect.better, effect.lost) == (3, 2, 0, 0)
+    assert effect.worst()[0] == "a" and effect.buys() is False
+
+
+def test_five_pairs_of_five_are_no_chance() -> None:
+    """Without x all five pairs end worse, one by far: the mean is noise, the signs are not. Four of
+    five may be chance."""
+    base, each = parts.BASE.name, (101, 101, 101, 101, 300)
+    rows = [row(base, str(i), 0, 100, 50) for i in range(5)]
+    rows += [row("x", str(i), 0, plan, 50) for i, plan in enumerate(each)]
+    rows += [row("y", str(i), 0, plan, 50) for i, plan in enumerate((99, *each[1:]))]
+    buys = {effect.name: effect.buys() for effect in table.effects(rows)}
+    assert buys == {"x": True, "y": False}
 
 
 def test_a_plan_that_is_not_found_counts_as_the_whole_gap() -> None:
