@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -150,13 +151,29 @@ def prove_infeasible(
     effort = _effort(seconds, stop)
     if not instance.num_tables:
         return None
-    for apart in (False, True) if len(instance.machines) > 1 else (False,):
-        rows = build_rows(instance, apart)
-        tree = Tree(rows, Relaxation(rows, _typical(instance)), None, effort)
+    for rows, allowed in _views(instance, effort):
+        tree = Tree(rows, Relaxation(rows, _typical(instance)), None, allowed)
         tree.run()
         if tree.closed:
             return _Proof(rows, tree, None).certificate("infeasible", [])
     return None
+
+
+def _views(instance: Instance, effort: Effort) -> Iterator[tuple[Rows, Effort]]:
+    """Rows that distinguish more and more, and the effort that each is worth. Where ranks differ,
+    the program that pools them may be far smaller than the one that tells them apart."""
+    rows = build_rows(instance)
+    if rows.cells.count > 1:
+        yield _together(instance), _part(effort, _CLASSES, float("inf"))
+    yield rows, effort
+    if len(instance.machines) > 1:
+        yield build_rows(instance, apart=True), effort
+
+
+def _together(instance: Instance) -> Rows:
+    """Rows that pool all ranks, or all that are alike where costs may be negative: then the ranks
+    with the least use need not have the least cost."""
+    return build_rows(instance, together=int(instance.shard_cost.min(initial=0)) == 0)
 
 
 def _nothing_to_place(instance: Instance) -> Certificate:
@@ -230,7 +247,7 @@ class _Search:
     def __init__(self, instance: Instance, upper: int | None, effort: Effort) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
         self._typical = upper or _typical(instance)
-        self._rows = build_rows(instance, together=int(instance.shard_cost.min(initial=0)) == 0)
+        self._rows = _together(instance)
         self._relaxation = Relaxation(self._rows, self._typical)
         self._packing = Packing(instance, self._rows.measures, _STEPS)
         self._first: list[list[dict[str, Any]]] = []
