@@ -156,6 +156,8 @@ def prove_infeasible(
         tree.run()
         if tree.closed:
             return _Proof(rows, tree, None).certificate("infeasible", [])
+        if effort.over():
+            break
     return None
 
 

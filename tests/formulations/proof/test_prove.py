@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.proof import prove as prove_module
 from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
 from formulations.proof.relaxation import _Matrix
+from formulations.proof.tree import Tree
 from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -124,6 +126,32 @@ def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
     assert brute_force(instance).objective is None
     certificate = prove_infeasible(instance)
     assert certificate is not None and certifies(instance, certificate)
+
+
+def three_tables_on(*rooms: int) -> Instance:
+    """Three tables of 5 bytes, and machines of one rank each with so many bytes."""
+    machines = [[rank] for rank in range(len(rooms))]
+    builder = InstanceBuilder(machines, ["p"], [("hbm", "rank", rooms)], Objective.BUSIEST_RANK)
+    for table in "abc":
+        builder.add_table(table)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [1])])])
+    return builder.build()
+
+
+def test_ranks_that_differ_are_pooled_first() -> None:
+    """15 bytes do not fit into 14, whichever rank holds which: nothing finer is built."""
+    with patch.object(prove_module, "Tree", wraps=Tree) as trees:
+        certificate = prove_infeasible(three_tables_on(6, 8))
+    assert certificate is not None and certifies(three_tables_on(6, 8), certificate)
+    assert [call.args[0].cells.count for call in trees.call_args_list] == [1]
+
+
+def test_nothing_is_built_for_time_that_is_over() -> None:
+    """12 and 8 bytes hold all three, so nothing closes: without time there is one look, and rows
+    that tell machines apart are not built."""
+    with patch.object(prove_module, "build_rows", wraps=prove_module.build_rows) as built:
+        assert prove_infeasible(three_tables_on(12, 8), seconds=0.0) is None
+    assert not any(call.kwargs.get("apart") for call in built.call_args_list)
 
 
 def test_machines_told_apart() -> None:
