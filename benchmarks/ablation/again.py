@@ -24,7 +24,6 @@ from formulations.instance import Current
 from formulations.result.certificate import Certificate
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.search import near
-from formulations.search.parameters import DEFAULT
 
 #: Units of yesterday's solve; share of the tables that grow, by how much, and how many are new.
 _UNITS, _GROWING, _GROWTH, _NEW = 6.0, 0.05, 1.2, 3
@@ -44,14 +43,24 @@ def _variant(name: str, how: str, value: Any) -> Variant:
     return Variant(f"{name.strip('_').lower()} {how}", switch=partial(_changed, {name: value}))
 
 
+def _step(name: str, method: str) -> Variant:
+    """A step of the search that gives back the plan it was given."""
+
+    def same(_: near._Search, plan: Placement, *given: object) -> Placement:
+        return plan
+
+    return Variant(name, switch=lambda: patch.object(near._Search, method, same))
+
+
 def variants() -> tuple[Variant, ...]:
     """What is taken out, halved and doubled."""
     off = {
-        "_TRIES": near._TRIES[:1], "_PATIENCE": 1, "_LESS": 1.0, "_OPTIONS": DEFAULT.mix,
-        "_WEAK": 0.0, "_WORTH": 1e9, "_LIMITS": 1, "_ROOM": 0,
+        "_TRIES": near._TRIES[:1], "_PATIENCE": 1, "_LESS": 1.0, "_WEAK": 0.0, "_WORTH": 1e9,
+        "_LIMITS": 1, "_ROOM": 0,
     }  # fmt: skip
     scaled = ("_MOVES", "_TABLES", "_GROWTH", "_PATIENCE", "_STEP", "_LONGEST", "_WORTH")
     found = [_variant(name, "off", value) for name, value in off.items()]
+    found += [_step("new tables first", "_chosen"), _step("tables that go home", "_homed")]
     for how, factor in (("halved", 0.5), ("doubled", 2.0)):
         for name in scaled:
             now = getattr(near, name)

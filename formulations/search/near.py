@@ -49,8 +49,6 @@ _STEP, _LESS = 0.2, 0.6
 #: Annealing moves per table of the shortest and the longest pass, and the share of the time left
 #: that one pass may take.
 _LEAST, _LONGEST, _SHARE = 25, 300, 0.4
-#: Percentages of moves that mostly change an option and compare many places.
-_OPTIONS = (90, 97, 64, 8, 100, 40, 80)
 #: Multipliers whose bound is below this share of an average rank's cost are not used.
 _WEAK = 0.5
 #: Moves may choose options whose bound, at the multipliers, is at most this share above the best
@@ -273,7 +271,7 @@ class _Search:
             )
         )
         moves = _MOVES * instance.num_tables
-        annealer.run(moves, _HEATS, over, mix=_OPTIONS, least=0)
+        annealer.run(moves, _HEATS, over, least=0)
         found = None if annealer.value is None else annealer.placement(best=True)
         annealer.choose_from(self._keep)
         if found is None or not check(self._asked, found).feasible:
