@@ -50,6 +50,7 @@ unseen: $(VENV)/.dev-installed
 	$(BIN)/python $(GAP)/run.py $(FOLDER) --only 100x16 --busy 1 --seeds 1 2 3 --output $(GAP)/results/busy-$(TODAY).json
 	$(BIN)/python $(GAP)/peers.py $(FOLDER) $(GAP)/results/rebalancer-$(TODAY).json --python $(REBALANCER)
 	$(BIN)/python $(GAP)/table.py
+	$(BIN)/python $(GAP)/compare.py
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m docs.generate.cli docs/cli.md

@@ -213,7 +213,8 @@ def apart(rows: list[dict[str, Any]]) -> float:
 
 
 def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
-    """Every size against its goal, and what other work on the machine costs."""
+    """Every size against its goal; and what other work on the machine costs, from two results of
+    one date."""
     ours = [r for r in document["rows"] if r["formulation"] not in PEERS]
     lines = [
         "| size | goal for the gap | median | worst | median after 60 s | proved | seeds apart |",
@@ -229,16 +230,20 @@ def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
                 percent(apart(rows)),
             ]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
-    loaded = [] if busy is None else busy["rows"]
+    if busy is None:
+        return "\n".join(lines)
+    loaded, quiet = busy["rows"], stored(HERE / "results" / f"unseen-{busy['date']}.json")
+    alone = [r for r in quiet["rows"] if r["formulation"] not in PEERS]
     for name in dict.fromkeys(r["instance"] for r in loaded):
-        mine = [r for r in ours if r["instance"] == name]
+        mine = [r for r in alone if r["instance"] == name]
         idle = middle([r["objective"] for r in mine])
         beside = [r["objective"] for r in loaded if r["instance"] == name]
         low, mid, high = spread(beside)
         lines += ["", (
-            f"Beside a process that keeps one of two cores busy, `{name}` ends at "
+            f"Beside a process that keeps one of two cores busy, `{name}` ended at "
             f"{milliseconds(low)} to {milliseconds(high)} ms ({len(beside)} solver seeds), the "
-            f"median {percent(mid / idle - 1)} from the median of {len(mine)} seeds without."
+            f"median {percent(mid / idle - 1)} from the median of {len(mine)} seeds without "
+            f"({busy['date']})."
         )]  # fmt: skip
     return "\n".join(lines)
 
