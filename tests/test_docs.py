@@ -84,7 +84,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     """`make site` works: links, anchors and every name in the Python reference resolve."""
     pytest.importorskip("mkdocstrings", reason="the docs extra is not installed")
     pytest.importorskip("material", reason="the docs extra is not installed")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "from_dict" in (tmp_path / "tutorial.html").read_text("utf-8")
