@@ -21,7 +21,8 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Any:
 def runs(plans: list[int], gap: float) -> dict[str, list[dict[str, Any]]]:
     """Runs of one instance with seeds 1, 2, …"""
     return {"a": [
-        {"instance": "a", "tables": 50, "ranks": 8, "seed": seed, "objective": plan, "gap": gap}
+        {"instance": "a", "tables": 50, "ranks": 8, "seed": seed, "objective": plan, "gap": gap,
+         "certified_bound": plan / 2}
         for seed, plan in enumerate(plans, 1)
     ]}  # fmt: skip
 
@@ -46,7 +47,7 @@ def test_the_mean_of_two_differences(compare: Any) -> None:
 def test_a_size_that_is_worse_is_named(compare: Any) -> None:
     """Plans 10% dearer without any noise, with equal gaps."""
     line = compare.rebuilt(runs([10, 10], 0.1), {}, runs([11, 11], 0.1)).splitlines()[2]
-    assert line.startswith("| 50×8 | 1 | 2, 2 | +10.00 ± 0.00 | +0.00 ± 0.00 |")
+    assert line.startswith("| 50×8 | 1 | 2, 2 | +10.00 ± 0.00 | +0.00 ± 0.00 | +0.00 ± 0.00 |")
     assert line.endswith("| plan |")
 
 
