@@ -164,9 +164,9 @@ def prove_infeasible(
 def _views(instance: Instance, effort: Effort) -> Iterator[tuple[Rows, Effort]]:
     """Rows that distinguish more and more, and the effort that each is worth. Where ranks differ,
     the program that pools them may be far smaller than the one that tells them apart."""
-    rows = build_rows(instance)
-    if rows.cells.count > 1:
-        yield _together(instance), _part(effort, _CLASSES, float("inf"))
+    together, rows = _together(instance), build_rows(instance)
+    if together.cells.count < rows.cells.count:
+        yield together, _part(effort, _CLASSES, float("inf"))
     yield rows, effort
     if len(instance.machines) > 1:
         yield build_rows(instance, apart=True), effort

@@ -16,7 +16,7 @@ from formulations.result.check import check
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
 
-#: No turn takes longer than this multiple of its length, or makes fewer moves than these.
+#: No turn takes longer than this multiple of its length; and its fewest moves.
 _OVERDUE, _FEWEST = 3.0, 1000
 
 
