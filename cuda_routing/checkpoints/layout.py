@@ -2,8 +2,10 @@
 
 Per table and rank, as dynamicemb writes them (NVIDIA/recsys-examples, ``key_value_table.py``):
 ``{table}_emb_{keys,values,scores,opt_values}.rank_R.world_size_W``, raw little-endian rows, and
-``{table}_opt_args.json`` with ``dist_type`` and ``evict_strategy``. We add a manifest per rank with
-sizes and checksums, written last, so that a file cut short cannot pass for a whole one.
+``{table}_opt_args.json`` with ``dist_type`` and ``evict_strategy``. A key has one score word, or
+two under a compound score strategy, (TIMESTAMP, LFU) or (LFU, TIMESTAMP): its words lie side by
+side, in the order that the strategy names. We add a manifest per rank with sizes and checksums,
+written last, so that a file cut short cannot pass for a whole one.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from cuda_routing.rules import INDEX_TYPES, Rule, block_size_of
 
 KINDS = ("keys", "values", "scores", "opt_values")
 KEY_BYTES = 8
+SCORE_BYTES = 8
+SCORE_WORDS = (1, 2)
+"""Words of a key's score: one, or those of a compound strategy."""
 _FILE = re.compile(r"(?P<table>.+)_emb_keys\.rank_(?P<rank>\d+)\.world_size_(?P<world>\d+)")
 
 

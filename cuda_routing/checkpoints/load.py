@@ -98,7 +98,7 @@ def load_shard(
     files = open_shard(folder, table, rank, world_size, meta)
     arrays = {kind: _read(files, kind) for kind in files.paths}
     arrays["keys"] = arrays["keys"].reshape(-1)
-    if "scores" in arrays:
+    if "scores" in arrays and arrays["scores"].shape[1] == 1:
         arrays["scores"] = arrays["scores"].reshape(-1)
     return Shard(**arrays)
 

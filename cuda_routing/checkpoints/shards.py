@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from cuda_routing.checkpoints.layout import (
     KEY_BYTES,
     KINDS,
+    SCORE_BYTES,
+    SCORE_WORDS,
     Meta,
     data_path,
     manifest_path,
@@ -32,6 +34,7 @@ class Shard:
         As the rank stores them (local keys under continuous).
     values : array of float32 [n, dim]
     scores : array of uint64 [n] or None
+        [n, 2] under a compound score strategy.
     opt_values : array of float32 [n, state] or None
         Optimizer state.
     """
@@ -154,7 +157,8 @@ def _row_bytes(path: Path, kind: str, size: int, count: int) -> int:
         The file does not hold a whole number of rows.
     """
     width, rest = divmod(size, count)
-    fits = {"keys": width == KEY_BYTES, "scores": width == KEY_BYTES, "values": width > 0}
+    scores = [SCORE_BYTES * words for words in SCORE_WORDS]
+    fits = {"keys": width == KEY_BYTES, "scores": width in scores, "values": width > 0}
     if rest or not fits.get(kind, True):
         raise CheckpointError(
             f"{path} has {size} bytes, which is not a whole row for each of {count} keys: "

@@ -160,6 +160,12 @@ DYNAMICEMB_FIELDS = (
 )
 """Fields that only dynamicemb tables have; elsewhere they stay at their defaults."""
 
+ScoreStrategy = Literal[
+    "timestamp", "step", "customized", "lfu", "no_eviction", "timestamp+lfu", "lfu+timestamp"
+]  # fmt: skip
+"""dynamicemb's eviction scores. The compound ones are its tuples (TIMESTAMP, LFU) and (LFU,
+TIMESTAMP)."""
+
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
 Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
 #: No blanks or separators, no control characters, no characters that change the direction of
@@ -220,8 +226,9 @@ class Table(Spec):
         tuple[DistType, ...], BeforeValidator(one_or_many), Field(min_length=1)
     ] = ("roundrobin",)
     """Routing rules that the planner may choose from (a grouped-key field)."""
-    score_strategy: Literal["timestamp", "step", "customized", "lfu", "no_eviction"] = "timestamp"
-    """Eviction score (a grouped-key field)."""
+    score_strategy: ScoreStrategy = "timestamp"
+    """Eviction score (a grouped-key field); two joined by + are compound: two words a key, in this
+    order in checkpoints, and the least frequent row is evicted, of several the longest unused."""
     admit_strategy: Name | None = None
     """Admission rule, for instance frequency (a grouped-key field)."""
     key_value: KeyValue = KeyValue()
@@ -234,6 +241,16 @@ class Table(Spec):
         """Mean ids of one sample over all features that share the table."""
         mean = self.sequence_length if self.output == "sequence" else self.pooling_factor
         return self.num_features * self.num_poolings * (1.0 if mean is None else mean)
+
+    @property
+    def score_words(self) -> int:
+        """Words of 8 bytes that a key's score takes in a dynamicemb table."""
+        return self.score_strategy.count("+") + 1
+
+    @property
+    def evicts_least_frequent(self) -> bool:
+        """Whether rows are evicted by frequency and not by age; only dynamicemb tables can."""
+        return self.kind == "dynamicemb" and "lfu" in self.score_strategy.split("+")
 
     @property
     def element_bytes(self) -> int:

@@ -176,7 +176,7 @@ def has_statistics(access: Access) -> bool:
 
 def policy_of(table: Table, mode: str, batch: float) -> CachePolicy:
     """The policy of a table: only dynamicemb tables may evict by frequency."""
-    frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+    frequency = table.evicts_least_frequent
     return CachePolicy("HYBRID" if mode == "HYBRID" else "CACHING", frequency, batch)
 
 

@@ -33,6 +33,7 @@ class TableColumns:
     element: IntArray
     bucket: IntArray
     counter: IntArray
+    score_words: IntArray
     planner_row: IntArray
     runtime_row: IntArray
     state_over: IntArray
@@ -75,6 +76,7 @@ def table_columns(model: Model) -> TableColumns:
         element=integers([t.element_bytes for t in tables]),
         bucket=integers([t.bucket_capacity for t in tables]),
         counter=integers(counters),
+        score_words=integers([t.score_words for t in tables]),
         planner_row=integers([planner_value_bytes(*p) for p in pairs]),
         runtime_row=integers([runtime_value_bytes(*p) for p in pairs]),
         state_over=integers([s.numerator for s in states]),

@@ -443,9 +443,13 @@ def _dynamicemb(
     table = options.table
     runtime = storage_model == "runtime"
     value = (tables.runtime_row if runtime else tables.planner_row)[table]
-    tiers = storage.runtime_tiers if runtime else storage.torcheasyrec_tiers
     caching = options.is_mode("CACHING")
-    found = tiers(rows, value, tables.bucket[table], (options.over, options.under), caching)
+    sizes = rows, value, tables.bucket[table], (options.over, options.under), caching
+    found = (
+        storage.runtime_tiers(*sizes, tables.score_words[table])
+        if runtime
+        else storage.torcheasyrec_tiers(*sizes)
+    )
     ddr = np.where(caching & tables.external[table], 0, found.ddr)
     ledger = np.zeros((len(table), len(SHARD_NAMES)), dtype=np.int64)
     put = dict(zip(SHARD_NAMES, ledger.T, strict=True))

@@ -118,8 +118,10 @@ def admission_counter(capacity: int, bucket: int = 1024) -> int:
 
 
 ALIGN = 16
-SLOT_BYTES = 8 + 8 + 1
-"""Key, score and digest of one slot."""
+SCORE_BYTES = 8
+"""One word of a score."""
+SLOT_BYTES = 8 + SCORE_BYTES + 1
+"""Key, score of one word and digest of one slot."""
 COUNTER_BYTES = 4
 """The runtime's reference counter of one slot."""
 BUCKET_BYTES = 4
@@ -226,6 +228,7 @@ def runtime_tiers(
     bucket: IntArray,
     ratio: tuple[IntArray, IntArray],
     keeps_all: BoolArray,
+    score_words: Integers = 1,
 ) -> TierBytes:
     """A shard as the dynamicemb runtime really uses memory.
 
@@ -234,7 +237,13 @@ def runtime_tiers(
     takes all slots (CACHING) or slots · (1 − x) (HYBRID), rounded up to its buckets of 128.
     HBM_ONLY and HOST_ONLY have one tier, HBM_ONLY with the table's own buckets. Values live in
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size field
-    (4) are kept in HBM for the slots of *every* tier. Parameters as in :func:`torcheasyrec_tiers`.
+    (4) are kept in HBM for the slots of *every* tier. A score of two words takes 8 bytes more.
+    Parameters as in :func:`torcheasyrec_tiers`, which knows scores of one word only.
+
+    References
+    ----------
+    Two words: NVIDIA/recsys-examples PR 437 (merged 2026-07), ``score.cuh``: a compound score
+    strategy keeps a timestamp and a frequency per key, side by side.
     """
     over, under = ratio
     slots = round_up(rows, bucket)
@@ -244,7 +253,7 @@ def runtime_tiers(
     rest = np.where(keeps_all, slots, slots - slots * over // under)
     cold = round_up(rest, HOST_BUCKET)
     metadata = (
-        (SLOT_BYTES + COUNTER_BYTES) * (hot + cold)
+        (SLOT_BYTES + SCORE_BYTES * (score_words - 1) + COUNTER_BYTES) * (hot + cold)
         + BUCKET_BYTES * (hot // hbm_bucket)
         + BUCKET_BYTES * (cold // HOST_BUCKET)
     )

@@ -19,6 +19,7 @@ from milp_planner.pricing.storage import (
     CACHE_ROW_BYTES,
     CACHE_SLOT_BYTES,
     COUNTER_BYTES,
+    SCORE_BYTES,
     SLOT_BYTES,
     admission_counter,
 )
@@ -116,7 +117,8 @@ def _tiers(
         near = shape.hbm_buckets * (shape.hbm_slots > 0)
         far = shape.host_buckets * (shape.host_slots > 0)
         slots = near * shape.hbm_bucket + far * shape.host_bucket
-        extra = (SLOT_BYTES + COUNTER_BYTES) * slots + BUCKET_BYTES * (near + far)
+        slot = SLOT_BYTES + SCORE_BYTES * (job.table.score_words - 1) + COUNTER_BYTES
+        extra = slot * slots + BUCKET_BYTES * (near + far)
         counted = job.table.admission_capacity or 0
         extra += admission_counter(counted, job.table.admission_bucket_capacity)
         elsewhere = shape.mode == "CACHING" and job.table.external_storage is not None

@@ -140,7 +140,7 @@ def _even(slots: int, bucket: int) -> int:
 
 def _shape_of(table: Table, placed: PlacedTable, ranks: int) -> Shape:
     """The tiers of one rank, sized as in the plan."""
-    frequency = table.kind == "dynamicemb" and table.score_strategy == "lfu"
+    frequency = table.evicts_least_frequent
     ratio = placed.cache_ratio
     if placed.kind == "dynamicemb":
         slots = placed.capacity_per_rank or -(-table.rows // ranks)

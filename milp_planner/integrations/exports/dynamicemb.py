@@ -123,7 +123,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "dim": table.dim,
             "embedding_dtype": table.dtype,
             "index_type": table.index_type,
-            "score_strategy": table.score_strategy.upper(),
+            "score_strategy": _strategy(table),
             "training": plan.model.workload.trains,
             "external_storage": table.external_storage,
             "admit_strategy": table.admit_strategy,
@@ -131,6 +131,12 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "admission_bucket_capacity": table.admission_bucket_capacity,
         },
     }
+
+
+def _strategy(table: Table) -> str | list[str]:
+    """dynamicemb's name of the score strategy; a list of two for its tuple."""
+    names = table.score_strategy.upper().split("+")
+    return names[0] if len(names) == 1 else names
 
 
 def _caching(placed: PlacedTable) -> bool:

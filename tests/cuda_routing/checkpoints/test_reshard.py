@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cuda_routing.checkpoints import inspect, load_shard, reshard
 from cuda_routing.checkpoints import journal as journal_module
-from cuda_routing.checkpoints import reshard
 from cuda_routing.checkpoints.journal import NAME
 from cuda_routing.checkpoints.layout import data_path, manifest_path, meta_path, read_meta
 from cuda_routing.errors import CheckpointError
@@ -188,6 +188,64 @@ def test_foreign_checkpoint_without_dist_type(tmp_path: Path) -> None:
     reshard(tmp_path / "s", tmp_path / "t", world_size=3, rule="hash_roundrobin")
     assert_holds(tmp_path / "t", keys)
     assert read_meta(tmp_path / "t", "t").other["evict_strategy"] == "LRU"
+
+
+def write_compound(folder: Path, keys: np.ndarray, world: int) -> None:
+    """Files as dynamicemb writes them under score_strategy (TIMESTAMP, LFU).
+
+    NVIDIA/recsys-examples, ``key_value_table.py`` since PR 437, ``_dump_table``: each array's bytes
+    as they are, scores as int64 [n, 2], no manifest; metadata with the optimizer's arguments, the
+    eviction strategy and the dist_type.
+    """
+    folder.mkdir()
+    for rank in range(world):
+        mine = keys[keys % world == rank]
+        arrays = {
+            "keys": mine,
+            "values": np.stack([mine * 2.0, mine + 0.5], 1).astype(np.float32),
+            "scores": scores_of(mine),
+            "opt_values": (mine[:, None] * 3.0).astype(np.float32),
+        }
+        for kind, array in arrays.items():
+            data_path(folder, "t", kind, rank, world).write_bytes(array.tobytes())
+    meta = {
+        "opt_type": "adagrad", "lr": 0.1, "evict_strategy": "EvictStrategy.KLfu",
+        "dist_type": "roundrobin",
+    }  # fmt: skip
+    meta_path(folder, "t").write_text(json.dumps(meta))
+
+
+def scores_of(keys: np.ndarray) -> np.ndarray:
+    """A timestamp in nanoseconds and a frequency for every key, int64 [n, 2]."""
+    return np.stack([1_700_000_000_000_000_000 + 17 * keys, keys % 5 + 1], 1)
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_compound_scores_make_the_round_trip(tmp_path: Path, rule: Rule) -> None:
+    """Two score words a key go with it to 3 ranks and back to 4, where they are what they were."""
+    keys = some_keys(90)
+    write_compound(tmp_path / "s", keys, 4)
+    assert inspect(tmp_path / "s", "t").row_bytes["scores"] == 16
+    reshard(tmp_path / "s", tmp_path / "there", world_size=3, rule=rule, rows=ROWS, durable=False)
+    reshard(tmp_path / "there", tmp_path / "back", world_size=4, rule="roundrobin", durable=False)
+    for rank in range(4):
+        shard = load_shard(tmp_path / "back", "t", rank=rank, world_size=4, rule="roundrobin")
+        assert sorted(shard.keys) == sorted(keys[keys % 4 == rank])
+        np.testing.assert_array_equal(shard.scores, scores_of(shard.keys).astype(np.uint64))
+        np.testing.assert_array_equal(shard.values[:, 0], shard.keys * 2)
+        np.testing.assert_array_equal(shard.opt_values[:, 0], shard.keys * 3)
+    assert read_meta(tmp_path / "back", "t").other["evict_strategy"] == "EvictStrategy.KLfu"
+
+
+def test_compound_scores_that_lost_a_word_are_refused(tmp_path: Path) -> None:
+    """A file with one and a half words a key, or with one where other ranks have two."""
+    write_compound(tmp_path / "s", some_keys(90), 2)
+    path = data_path(tmp_path / "s", "t", "scores", 1, 2)
+    whole = path.read_bytes()
+    for share in (3, 2):
+        path.write_bytes(whole[: len(whole) * share // 4])
+        with pytest.raises(CheckpointError, match="cut short"):
+            reshard(tmp_path / "s", tmp_path / "t", world_size=3)
 
 
 def test_wrong_dist_type_is_found_and_overridden(tmp_path: Path) -> None:

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.pricing import storage as emb
+from milp_planner.pricing.held import held_by
+from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.profile import load_profile
 from milp_planner.pricing.storage import input_bytes, output_bytes
+from tests.milp_planner.pricing.build import cluster, model
 
 
 def column(value: int) -> np.ndarray:
@@ -96,6 +100,35 @@ def test_runtime_small_shard_by_hand() -> None:
     hbm, ddr, values = tiers("runtime", 1000, row, Fraction(1, 2), True)
     assert (ddr, values) == (1024 * row, 4096 * row)
     assert hbm == values + 21 * (4096 + 1024) + 4 * 4 + 4 * 8
+
+
+def test_two_score_words_by_hand() -> None:
+    """A compound score adds 8 bytes to each of the 1,024 + 512 slots of HYBRID, and to no value."""
+    sizes = column(1000), column(256), column(128), (column(1), column(2)), np.array([False])
+    one, two = (emb.runtime_tiers(*sizes, score_words=words) for words in (1, 2))
+    assert two.hbm - one.hbm == 8 * (1024 + 512)
+    assert (two.ddr, two.values_hbm) == (one.ddr, one.values_hbm)
+
+
+def test_a_models_compound_scores_are_charged() -> None:
+    """HBM_ONLY on one rank: 1,024 slots take 8 bytes more, in either order of the words, except
+    where TorchEasyRec's formula counts."""
+
+    def metadata(strategy: str, **workload: str) -> int:
+        table = {
+            "kind": "dynamicemb",
+            "score_strategy": strategy,
+            "constraints": {"modes": "HBM_ONLY"},
+        }
+        read, site = model(table, **workload), cluster(ranks=1)
+        held = held_by(read, site, load_profile(site.profile), ["row_wise/HBM_ONLY/roundrobin"])
+        assert held is not None
+        return int(held.ledger[:, SHARD_NAMES.index("metadata")].sum())
+
+    for compound in ("timestamp+lfu", "lfu+timestamp"):
+        assert metadata(compound) - metadata("lfu") == 8 * 1024
+        torcheasyrec = {"storage_model": "torcheasyrec"}
+        assert metadata(compound, **torcheasyrec) == metadata("lfu", **torcheasyrec)
 
 
 def test_runtime_single_tiers_by_hand() -> None:

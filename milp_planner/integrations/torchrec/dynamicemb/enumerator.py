@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,13 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     mode_of,
     optimizer_of,
     ratio_of,
+    score_words,
 )
 from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.pricing import lookup, torcheasyrec
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.storage import (
+    TierBytes,
     admission_counter,
     hbm_for_values,
     planner_value_bytes,
@@ -76,10 +78,11 @@ def table_bytes(
     ``ratio`` is the share of the values in HBM, 0 to 1; ``model`` selects the runtime's allocation
     or TorchEasyRec's count.
     """
-    value, tiers = {
-        "runtime": (runtime_value_bytes, runtime_tiers),
-        "torcheasyrec": (planner_value_bytes, torcheasyrec_tiers),
-    }[model]
+    tiers: Callable[..., TierBytes] = torcheasyrec_tiers
+    value = planner_value_bytes
+    if model == "runtime":
+        tiers = partial(runtime_tiers, score_words=score_words(options))
+        value = runtime_value_bytes
     found = tiers(
         _array(held.rows),
         _array(value(held.dim, held.element_bytes, held.optimizer)),

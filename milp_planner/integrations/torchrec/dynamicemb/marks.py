@@ -81,6 +81,12 @@ def mode_of(option: ShardingOption) -> str:
     return "HYBRID" if ratio > 0 else "HOST_ONLY"
 
 
+def score_words(options: TableOptions) -> int:
+    """Words of a key's score: one, or as many as a compound score strategy, a tuple, has."""
+    strategy = getattr(options, "score_strategy", None)
+    return len(strategy) if isinstance(strategy, tuple) else 1
+
+
 def label(option: ShardingOption) -> str:
     """``row_wise/MODE/ratio``, with a suffix for HBM_ONLY in the group that caches."""
     mode = mode_of(option)

@@ -67,6 +67,14 @@ def test_by_hand() -> None:
     assert options["global_hbm_for_values"] == 4 * 294_912
     assert options["caching"] is True and options["dist_type"] == "roundrobin"
     assert [group["tables"] for group in document["groups"]] == [["d", "e"]]
+    assert options["score_strategy"] == "TIMESTAMP"
+
+
+def test_a_compound_score_strategy_is_a_list_in_its_order() -> None:
+    """dynamicemb takes a tuple, whose order is that of the words in checkpoints."""
+    compound = plans.dynamic("d", 5000, score_strategy="lfu+timestamp")
+    document = dynamicemb.document(plans.chosen_plan({}, compound))
+    assert document["tables"]["d"]["dynamicemb_options"]["score_strategy"] == ["LFU", "TIMESTAMP"]
 
 
 def _changed(**changes: Any) -> str:

@@ -77,7 +77,11 @@ def test_own_fields_of_a_config_are_left_alone() -> None:
 
 def test_what_it_cannot_say() -> None:
     """Routing rules and eviction scores that the config has no word for are errors."""
-    for field, value in (("dist_types", ["continuous"]), ("score_strategy", "no_eviction")):
+    for field, value in (
+        ("dist_types", ["continuous"]),
+        ("score_strategy", "no_eviction"),
+        ("score_strategy", "timestamp+lfu"),
+    ):
         plan = plans.chosen_plan({}, plans.dynamic("d", **{field: value}))
         with pytest.raises(BadInput, match="TorchEasyRec"):
             tzrec.write(plan)

@@ -44,7 +44,7 @@ class DynamicEmbTableOptions:
     bucket_capacity: int = 128
     dim: int | None = None
     index_type: Any = torch.int64
-    score_strategy: str = "TIMESTAMP"
+    score_strategy: str | tuple[str, ...] = "TIMESTAMP"
     external_storage: str | None = None
     admit_strategy: Any = None
     admission_counter: KVCounter | None = None

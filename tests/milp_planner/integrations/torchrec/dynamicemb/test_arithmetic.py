@@ -48,6 +48,8 @@ def test_runtime_by_hand() -> None:
     assert hbm == 1024 * 256 + 21 * (1024 + 512) + 4 * (1 + 4)
     whole, none = table_bytes(held, options, Fraction(1), True, "runtime")
     assert (whole, none) == (1024 * 256 + 21 * 1024 + 4 * 8, 0)
+    options.score_strategy = ("TIMESTAMP", "LFU")  # two words a key
+    assert table_bytes(held, options, Fraction(1), True, "runtime")[0] == whole + 8 * 1024
 
 
 def test_admission_counter_reads_its_own_bucket() -> None:
