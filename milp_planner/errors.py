@@ -62,6 +62,12 @@ class BadInput(PlannerError):
         return cls(f"{problems[0]}{rest if more else ''}", problems)
 
 
+class FallsShort(PlannerError):
+    """What was asked for would not run: says why, and which change would do."""
+
+    exit_code = 1
+
+
 class MissingExtra(PlannerError):
     """An optional package is absent: says what to install."""
 

@@ -22,8 +22,8 @@ _USAGE_ERROR = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "Usag
 
 
 KINDS = {
-    BAD_INPUT: "bad_input", NO_PLAN: "no_plan", INTERNAL: "internal_error",
-    INTERRUPTED: "interrupted",
+    FALLS_SHORT: "falls_short", BAD_INPUT: "bad_input", NO_PLAN: "no_plan",
+    INTERNAL: "internal_error", INTERRUPTED: "interrupted",
 }  # fmt: skip
 """Kind of a failure in ``--json``, by its exit code."""
 

@@ -70,9 +70,7 @@ def import_plan(
     -o writes the pinned model as YAML, so that plan prices and bounds exactly what your trainer
     would run, and chooses what the file leaves open.
     """
-    import yaml
-
-    from milp_planner.inputs.strict_yaml import read_text
+    from milp_planner.inputs.strict_yaml import dump, read_text
     from milp_planner.integrations import exports
     from milp_planner.integrations.exports import with_pins, with_workload
     from scenarios import catalog
@@ -85,7 +83,7 @@ def import_plan(
     workload = exports.workload(text, format, found)
     if output is not None:
         changed = with_workload(with_pins(found, pins), workload).to_dict()
-        write_atomically(output, yaml.safe_dump(changed, sort_keys=False))
+        write_atomically(output, dump(changed))
     for sentence in exports.unread(text, format):
         console.err().print(f"note: {sentence}", markup=False)
     lines = [f"{name}: {_words(pin)}" for name, pin in pins.items()]

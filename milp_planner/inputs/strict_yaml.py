@@ -214,6 +214,30 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
     return text
 
 
+def dump(data: object) -> str:
+    """YAML that :func:`read_yaml` reads back as the same values, with fields in their order."""
+    return str(yaml.dump(data, Dumper=_Writer, sort_keys=False))
+
+
+class _Writer(yaml.SafeDumper):
+    """Quotes text that would read as anything else, such as ``1e6``, and uses no aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Never: the reader refuses aliases."""
+        return True
+
+
+def _text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    try:
+        plain = plain_scalar(text) == text
+    except ValueError:
+        plain = False
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+
+
+_Writer.add_representer(str, _text)
+
+
 def _what(error: yaml.MarkedYAMLError) -> str:
     parts = [part for part in (error.context, error.problem) if part]
     message = ", ".join(" ".join(part.split()) for part in parts) or "unreadable"

@@ -22,7 +22,7 @@ from formulations import InstanceError, Settings
 from formulations.result.outcome import certified_gap, gap_between, standing
 from formulations.settings import News as Progress
 from formulations.settings import TracePoint
-from milp_planner.errors import BadInput
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.plan.cache import PlanCache
 from milp_planner.features.plan.call import plan
@@ -108,7 +108,7 @@ def write_files(best: Plan, folder: Path) -> dict[str, Any]:
         try:
             write_atomically(folder / f"{name}.txt", exports.write(best, name))
             able.append(name)
-        except BadInput as error:
+        except (BadInput, FallsShort) as error:
             unable[name] = str(error)
     outcome = best.outcome
     return {

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import yaml
-
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import one_of
+from milp_planner.inputs.strict_yaml import dump
 from milp_planner.pricing.options import MODE_OF_KERNEL
 
 HEADING = "Parameter Info:"
@@ -181,7 +180,7 @@ def model_files(
     }
     tables = [{**head["defaults"], **{k: v for k, v in row.items() if v != ""}} for row in rows]
     Model.from_dict({**head, "tables": tables} | {"defaults": {}}, "the printout")
-    return yaml.safe_dump(head, sort_keys=False), text.getvalue()
+    return dump(head), text.getvalue()
 
 
 def _model_row(table: StatsTable, short: str) -> dict[str, Any]:

@@ -12,17 +12,15 @@ mlcommons/training, recommendation_v4 (HSTU on Yambda-5b): ``EMB_PLACEMENT``,
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from milp_planner.errors import BadInput
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import PinSpec
-from milp_planner.integrations.exports import known
+from milp_planner.integrations.exports import known, shell
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES
 
@@ -31,8 +29,9 @@ PLACEMENT_OVERRIDES = "EMB_PLACEMENT_OVERRIDES"
 SHARDING_OVERRIDES = "EMB_SHARDING_OVERRIDES"
 PLACING = (PLACEMENT, PLACEMENT_OVERRIDES, SHARDING_OVERRIDES)
 
-_PLACEMENTS = {"HBM_ONLY": "hbm", "HOST_ONLY": "uvm", "CACHING": "uvm_caching"}
-_MODES = {placement: mode for mode, placement in _PLACEMENTS.items()} | {"auto": None}
+_MODES = {"hbm": "HBM_ONLY", "uvm": "HOST_ONLY", "uvm_caching": "CACHING", "auto": None}
+OFFERED = ("data_parallel", "table_wise", "column_wise", "row_wise")
+"""Sharding types that TorchRec's ``EmbeddingCollectionSharder`` offers."""
 _TYPES = tuple(kind for kind in SHARDING_TYPES if kind != "grid_shard")
 _ALIASES: dict[str, str | None] = {
     "auto": None,
@@ -53,54 +52,67 @@ WIRE = ("fp32", "bf16", "fp16")
 _CODECS = {"0": "stock", "1": "low_memory"}
 """0: a full fp32 temporary for the clamp; 1: cast first."""
 _FLAGS = {"0": False, "1": True}
-_DEFAULT = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
+DEFAULT_CAP = 260
+"""GiB of HBM that the trainer's planner takes a rank to have, unless ``HBM_CAP_GB`` is set."""
 
 
 def environment(plan: Plan) -> dict[str, str]:
-    """The variables with which the trainer runs a plan as priced.
+    """The variables that place a plan's tables, and those of its workload.
 
-    BadInput for a table that these variables cannot place: HYBRID, grid_shard, or dynamicemb.
+    A data-parallel table is placed by ``auto``, since its kernel is not that of ``hbm``. Nothing
+    that the trainer has on by default is turned off, and its default memory is lowered to what the
+    smallest rank has, but never raised.
+
+    Raises
+    ------
+    BadInput
+        For a table that is HYBRID, on SSD, or of dynamicemb.
+    FallsShort
+        For a table whose placement stops the trainer: a sharding type that its sharder does not
+        offer, or host memory.
     """
     placements = {placed.name: _placement(placed) for placed in plan.tables}
-    common = Counter(placements.values()).most_common(1)
-    default = common[0][0] if common else "auto"
-    others = {name: where for name, where in placements.items() if where != default}
+    others = {name: where for name, where in placements.items() if where != "hbm"}
     return {
-        PLACEMENT: default,
+        PLACEMENT: "hbm",
         PLACEMENT_OVERRIDES: _join(others),
         SHARDING_OVERRIDES: _join({p.name: p.sharding_type for p in plan.tables}),
-        **_priced_for(plan),
+        **_asked_for(plan),
     }
 
 
 def write(plan: Plan) -> str:
-    """The variables as lines a shell can source."""
-    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment(plan).items()]
-    return "\n".join(lines) + "\n"
+    """The variables as lines a shell can source; empty ones are left out."""
+    found = environment(plan)
+    return "".join(f"export {key}={shlex.quote(value)}\n" for key, value in found.items() if value)
 
 
 def notes(plan: Plan) -> list[str]:
-    """Sentences about what the variables cannot express."""
-    work, expressed = plan.model.workload, _priced_for(plan)
-    free = min(plan.cluster.usable_hbm(plan.model)) / 2**30
-    found = ["the ranks are left to the trainer's own planner"]
-    if HBM in expressed:
-        found.append(f"{HBM} is before reservations; the plan keeps within {free:.1f} GiB")
-    else:
-        found.append(f"{HBM} counts in whole GiB, of which a rank has none")
-    if FORWARD not in expressed or BACKWARD not in expressed:
-        found.append(f"the exchange in {work.exchange_dtype} cannot be expressed")
-    if work.codec_peak_factor is not None and not _plain(work):
-        found.append(
-            f"a codec that needs {work.codec_peak_factor:g} times its input cannot be expressed"
-        )
+    """Sentences about what the variables do not express."""
+    found = ["the ranks are left to the trainer's own planner", *_differences(plan.model.workload)]
     if any(placed.stash for placed in plan.tables):
         found.append("no variable says which tables are stashed")
     if any(placed.column_shards > 1 for placed in plan.tables):
         found.append("the width of column shards is left to the trainer")
-    ratios = sorted({str(p.cache_ratio) for p in plan.tables if p.mode == "CACHING"})
-    if ratios:
-        found.append(f"the cache ratio of uvm_caching tables ({', '.join(ratios)}) has no variable")
+    return found
+
+
+def _differences(work: Workload) -> list[str]:
+    """What was priced with something else than the trainer's default, which stays on."""
+    found = []
+    for name, dtype in _directions(work).items():
+        if dtype == "fp32":
+            found.append(f"priced with fp32 on the wire: {name}=fp32 instead of the trainer's fp16")
+        elif dtype not in WIRE:
+            found.append(f"the exchange in {dtype} cannot be expressed")
+    if work.codec_peak_factor is not None and not _plain(work):
+        found.append(
+            f"a codec that needs {work.codec_peak_factor:g} times its input cannot be expressed"
+        )
+    elif work.codec == "stock" and not _plain(work):
+        found.append(f"priced with the stock codec: {CODEC}=0 instead of the trainer's 1")
+    if not work.dedup:
+        found.append(f"priced without deduplication: {DEDUP}=0 instead of the trainer's 1")
     return found
 
 
@@ -168,49 +180,58 @@ def read_environment(variables: Mapping[str, str], model: Model) -> dict[str, Pi
 def assignments(text: str) -> dict[str, str]:
     """Variables that sourcing a text would set; those in ``EMB_`` must be among :data:`PLACING`.
 
-    Comments, several assignments per line, lines continued by a backslash, and ``${NAME:-default}``
-    are understood; the last does not use the surrounding environment: it is NAME as set before, or
-    the default. A variable set to the empty string is unset, as for the trainer. BadInput, with the
-    line number, for lines that hold anything else and for misspelt ``EMB_`` names.
+    A variable set to the empty string is unset, as for the trainer; see
+    :func:`milp_planner.integrations.exports.shell.assignments` for what is understood. BadInput,
+    with the line number, for anything else and for misspelt ``EMB_`` names.
     """
     found: dict[str, str] = {}
-    for number, line in _lines(text):
-        try:
-            words = [word for word in shlex.split(line, comments=True) if word != "export"]
-        except ValueError as error:
-            raise BadInput(f"line {number}: not a shell assignment ({error})") from None
-        for word in words:
-            name, equals, value = word.partition("=")
-            if not equals or not name.isidentifier():
-                raise BadInput(f"line {number}: found {word!r}; allowed: NAME=value")
-            if name.startswith("EMB_"):
-                one_of(name, PLACING, f"line {number}")
-            found[name] = _DEFAULT.sub(lambda m: found.get(m[1]) or m[2] or "", value)
+    for line, name, value in shell.assignments(text):
+        if name.startswith("EMB_"):
+            one_of(name, PLACING, f"line {line}")
+        found[name] = value
     return {name: value for name, value in found.items() if value.strip()}
 
 
-def _priced_for(plan: Plan) -> dict[str, str]:
-    """The workload and the smallest rank, as far as variables express them."""
+def _asked_for(plan: Plan) -> dict[str, str]:
+    """The workload's batch, exchange, codec and deduplication, and the memory of small ranks.
+
+    What the workload does without is not written: it would turn off a default of the trainer's.
+    """
     work = plan.model.workload
     found = {BATCH: str(work.batch_per_rank)}
-    backward = work.exchange_dtype_backward or work.exchange_dtype
-    for name, dtype in ((FORWARD, work.exchange_dtype), (BACKWARD, backward)):
-        if dtype in WIRE:
-            found[name] = dtype
-    if work.codec_peak_factor is None and not _plain(work):
-        found[CODEC] = {codec: flag for flag, codec in _CODECS.items()}[work.codec]
-    found[DEDUP] = str(int(work.dedup))
+    found |= {name: dtype for name, dtype in _directions(work).items() if dtype in ("bf16", "fp16")}
+    if work.codec == "low_memory" and work.codec_peak_factor is None and not _plain(work):
+        found[CODEC] = "1"
+    if work.dedup:
+        found[DEDUP] = "1"
     whole = min(rank.hbm_bytes for rank in plan.cluster.ranks) // 2**30
-    return {**found, HBM: str(whole)} if whole else found
+    return {**found, HBM: str(whole)} if 0 < whole < DEFAULT_CAP else found
+
+
+def _directions(work: Workload) -> dict[str, str]:
+    backward = work.exchange_dtype_backward or work.exchange_dtype
+    return {FORWARD: work.exchange_dtype, BACKWARD: backward}
 
 
 def _placement(placed: PlacedTable) -> str:
     where = f"table {placed.name!r}"
     if placed.kind == "dynamicemb":
         raise BadInput(f"{where} is of dynamicemb; DLRMv4's variables place TorchRec tables only")
-    if placed.sharding_type not in _TYPES:
-        raise BadInput(f"{where} is {placed.sharding_type}; DLRMv4 allows: {', '.join(_TYPES)}")
-    return str(one_of(placed.mode, _PLACEMENTS, f"{where}: mode"))
+    if placed.mode not in _MODES.values():
+        allowed = ", ".join(mode for mode in _MODES.values() if mode)
+        raise BadInput(f"{where}: mode: found {placed.mode}; allowed: {allowed}")
+    if placed.sharding_type not in OFFERED:
+        raise FallsShort(
+            f"{where} is {placed.sharding_type}, which the sharder of the trainer's "
+            f"EmbeddingCollection does not offer: it would stop with 'No available sharding type "
+            f"and compute kernel combination'; allowed: {', '.join(OFFERED)}"
+        )
+    if placed.mode != "HBM_ONLY":
+        raise FallsShort(
+            f"{where} is {placed.mode}: the trainer gives its planner ddr_cap=0, with which "
+            "TorchRec from 1.7 on finds no plan with rows in host memory; allowed: HBM_ONLY"
+        )
+    return "auto" if placed.sharding_type == "data_parallel" else "hbm"
 
 
 def _join(pairs: Mapping[str, str]) -> str:
@@ -233,20 +254,6 @@ def _pairs(variables: Mapping[str, str], key: str, model: Model) -> list[tuple[s
 def _plain(workload: Workload) -> bool:
     """Whether both directions are sent uncoded."""
     return workload.exchange_dtype == "fp32" and workload.exchange_dtype_backward in (None, "fp32")
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Logical lines, each with the number of its first physical line."""
-    held, first = "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        first = first or number
-        if line.endswith("\\"):
-            held += line[:-1]
-            continue
-        yield first, held + line
-        held, first = "", 0
-    if held:
-        yield first, held
 
 
 def _whole(variables: Mapping[str, str], name: str) -> int:

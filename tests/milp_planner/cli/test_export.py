@@ -40,6 +40,21 @@ def test_read_back_pins_the_model(cli: Cli, planned: Path, tmp_path: Path) -> No
     assert pins_of(read_plan(tmp_path / "again.json")) == pins_of(read_plan(planned))
 
 
+@pytest.mark.parametrize("name", ["1e6", "${Z}", "$(date)", "yes"])
+def test_any_name_of_a_table_goes_there_and_back(cli: Cli, tmp_path: Path, name: str) -> None:
+    """A table named like a number, a variable or a command is exported, pinned and read again."""
+    model = {"name": "m", "workload": {"batch_per_rank": 8}, "defaults": {"rows": 8, "dim": 8},
+             "tables": [{"name": name, "constraints": {"modes": ["HBM_ONLY"]}}]}  # fmt: skip
+    (tmp_path / "named.yaml").write_text(json.dumps(model))
+    assert cli("plan", "named.yaml", "cluster.yaml", "-o", "named.plan.json").code == 0
+    done = cli("export", "named.plan.json", "--to", "dlrmv4", "-o", "env.sh")
+    assert done.code == 0, done.err
+    done = cli("import-plan", "env.sh", "named.yaml", "--from", "dlrmv4", "-o", "pinned.yaml")
+    assert done.code == 0, done.err
+    assert f"{name}: " in done.out
+    assert cli("check", "pinned.yaml", "cluster.yaml").code == 0
+
+
 def test_read_back_as_json(cli: Cli, tmp_path: Path) -> None:
     """JSON of what DLRMv4's variables fix; null for what they leave open."""
     (tmp_path / "env.sh").write_text("export EMB_SHARDING_OVERRIDES=ads=tw\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from milp_planner.errors import BadInput
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4, with_workload
@@ -19,27 +19,58 @@ SMALL = plans.model(*TABLES)
 
 
 def test_written_by_hand() -> None:
-    """The most common placement becomes the default; the others are overrides."""
+    """Every type is listed; a data-parallel table is placed by auto, as hbm would stop TorchRec."""
     plan = plans.chosen_plan(
         {
             "item_id": "table_wise/HBM_ONLY",
             "album_id": "column_wise:2/HBM_ONLY",
-            "uid": "row_wise/HOST_ONLY",
+            "uid": "data_parallel/HBM_ONLY",
         },
         *TABLES,
     )
     assert dlrmv4.write(plan) == (
         "export EMB_PLACEMENT=hbm\n"
-        "export EMB_PLACEMENT_OVERRIDES=uid=uvm\n"
+        "export EMB_PLACEMENT_OVERRIDES=uid=auto\n"
         "export EMB_SHARDING_OVERRIDES="
-        "item_id=table_wise,album_id=column_wise,uid=row_wise\n"
+        "item_id=table_wise,album_id=column_wise,uid=data_parallel\n"
         "export BATCH_SIZE=64\n"
-        "export SPARSE_A2A_FWD=fp32\n"
-        "export SPARSE_A2A_BWD=fp32\n"
-        "export EC_INDEX_DEDUP=0\n"
         "export HBM_CAP_GB=80\n"
     )
     assert any("width" in note for note in dlrmv4.notes(plan))
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("table_row_wise/HBM_ONLY", "No available sharding type.*allowed: data_parallel"),
+        ("table_column_wise:2/HBM_ONLY", "does not offer"),
+        ("row_wise/HOST_ONLY", "ddr_cap=0.*allowed: HBM_ONLY"),
+        ("row_wise/CACHING/0.5", "finds no plan with rows in host memory"),
+    ],
+)
+def test_what_would_stop_the_trainer_is_refused(option: str, sentence: str) -> None:
+    """Types that its sharder does not offer, and host memory, which its planner does not have."""
+    plan = plans.chosen_plan({"uid": option}, plans.static("uid"))
+    with pytest.raises(FallsShort, match=f"table 'uid'.*{sentence}"):
+        dlrmv4.write(plan)
+
+
+@pytest.mark.parametrize("dedup", [False, True])
+@pytest.mark.parametrize("codec", ["stock", "low_memory"])
+@pytest.mark.parametrize("wire", ["fp32", "fp16", "bf16"])
+def test_no_default_is_turned_off(wire: str, codec: str, dedup: bool) -> None:
+    """Sourcing an export leaves the trainer's 16-bit exchange, low-memory codec, deduplication."""
+    changes = {"exchange_dtype": wire, "codec": codec, "dedup": dedup}
+    plan = plans.plan_of(with_workload(SMALL, changes))
+    written = dlrmv4.environment(plan)
+    assert written.get("QCOMM_LOWMEM_CODEC", "1") == "1"
+    assert written.get("EC_INDEX_DEDUP", "1") == "1"
+    for name in ("SPARSE_A2A_FWD", "SPARSE_A2A_BWD"):
+        assert written.get(name, "fp16") in ("fp16", "bf16")
+    notes = " ".join(dlrmv4.notes(plan))
+    assert ("EC_INDEX_DEDUP=0" in notes) == (not dedup)
+    assert ("QCOMM_LOWMEM_CODEC=0" in notes) == (codec == "stock" and wire != "fp32")
+    assert ("SPARSE_A2A_FWD=fp32" in notes) == (wire == "fp32")
 
 
 def test_read_with_aliases_and_defaults() -> None:
@@ -196,25 +227,22 @@ def test_written_and_read_back(changes: dict[str, Any]) -> None:
     back = with_workload(model, exports.workload(dlrmv4.write(plan), "dlrmv4", model)).workload
     wanted = model.workload
     both = wanted.exchange_dtype_backward or wanted.exchange_dtype
-    assert back == wanted.model_copy(update={"exchange_dtype_backward": both})
+    same = wanted.model_copy(update={"exchange_dtype_backward": both})
+    assert back.model_copy(update={"exchange_dtype_backward": both}) == same
 
 
 def test_what_cannot_be_written_is_said() -> None:
-    """An exchange in fp8, a codec of another size, or less than a GiB has no variable."""
+    """An exchange in fp8 or a codec of another size has no variable."""
     model = with_workload(SMALL, {"exchange_dtype": "fp8", "codec_peak_factor": 3.0})
-    notes = dlrmv4.notes(plans.plan_of(model, on=plans.cluster(hbm="512MiB")))
+    notes = dlrmv4.notes(plans.plan_of(model))
     assert any("fp8" in note for note in notes)
     assert any("3 times" in note for note in notes)
-    assert any("HBM_CAP_GB counts in whole GiB" in note for note in notes)
 
 
-def test_memory_is_written_as_the_cluster_has_it() -> None:
-    """HBM_CAP_GB is a rank's whole GiB before reservations; read back, it names the ``hbm`` to plan
-    with."""
-    plan = plans.plan_of(SMALL, on=plans.cluster(hbm="3900MiB"))
-    assert "export HBM_CAP_GB=3\n" in dlrmv4.write(plan)
-    assert any(
-        "before reservations; the plan keeps within 3.2 GiB" in n for n in dlrmv4.notes(plan)
-    )
-    [said] = dlrmv4.unread(dlrmv4.write(plan))
-    assert "hbm: 3GiB" in said
+@pytest.mark.parametrize(("hbm", "written"), [("3900MiB", "3"), ("259GiB", "259"), ("260GiB", "")])
+def test_memory_is_lowered_but_never_raised(hbm: str, written: str) -> None:
+    """Ranks with less than the trainer's 260 GiB write their whole GiB; others nothing."""
+    plan = plans.plan_of(SMALL, on=plans.cluster(hbm=hbm))
+    assert dlrmv4.environment(plan).get("HBM_CAP_GB", "") == written
+    said = dlrmv4.unread(dlrmv4.write(plan))
+    assert [f"hbm: {written}GiB" in each for each in said] == [True] * bool(written)

@@ -15,6 +15,7 @@ from formulations.instance.file import instance_from_dict
 from milp_planner.errors import BadInput
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
+from milp_planner.integrations.exports.dlrmv4 import OFFERED
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan, unpacked
 
@@ -73,14 +74,13 @@ def test_tzrec(seed: int) -> None:
 @_QUICK
 @given(seed=st.integers(0, 10_000))
 def test_dlrmv4(seed: int) -> None:
-    """The environment keeps mode and sharding type of every table."""
-    plan = plans.random_plan(seed, *STATIC)
-    if any(t.sharding_type == "grid_shard" for t in plan.tables):
-        with pytest.raises(BadInput, match="grid_shard"):
-            exports.write(plan, "dlrmv4")
-        return
+    """The environment keeps type and mode of every table; the mode of data-parallel is implied."""
+    limits = {"modes": ["HBM_ONLY"], "sharding_types": [*OFFERED]}
+    plan = plans.random_plan(seed, *({**each, "constraints": limits} for each in STATIC))
     back = exports.read(exports.write(plan, "dlrmv4"), "dlrmv4", plan.model)
-    assert back == _only(plans.pins_of(plan), {"sharding_type", "mode"})
+    for name, pin in _only(plans.pins_of(plan), {"sharding_type", "mode"}).items():
+        implied = pin.sharding_type == "data_parallel"
+        assert back[name] == (pin.model_copy(update={"mode": None}) if implied else pin)
 
 
 def test_joint_plan_is_covered_by_two_files() -> None:
