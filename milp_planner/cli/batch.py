@@ -70,6 +70,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         str | None,
         option("--query SQL", "SQLite query to run at the end, on the table named results."),
     ] = None,
+    rows: Annotated[
+        Path | None,
+        option(
+            "--rows FILE",
+            "Append a row about every scenario solved in this run, with the columns of "
+            "torchrec-dry-run --rows. FILE.jsonl, FILE.sqlite or FILE.db (table runs).",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a suite of scenarios; run it again to resume.
@@ -87,18 +95,39 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     found, folder = find_suite(suite)
     if query is not None:
         _answer(output, query)  # report mistakes before solving anything
-    with _terminated_as_interrupted(), _progress(found.name) as note:
+    solved: list[dict[str, Any]] = []
+    with (
+        _rows_of(solved, rows),
+        _terminated_as_interrupted(),
+        _progress(found.name, solved) as note,
+    ):
         batch = run_batch(
             found, output, folder=folder, engine=engine.value, workers=workers, address=address,
             on_record=note, plans=plans, cache=None if kept is None else kept.folder,
         )  # fmt: skip
-    rows = None if query is None else _answer(output, query)
+    answer = None if query is None else _answer(output, query)
     if json:
-        extra = {} if rows is None else {"query": rows}
+        extra = {} if answer is None else {"query": answer}
         console.emit_json({**batch.to_dict(), **extra})
     else:
-        _show(batch, rows, output)
+        _show(batch, answer, output)
     _finish(batch)
+
+
+@contextmanager
+def _rows_of(solved: list[dict[str, Any]], path: Path | None) -> Iterator[None]:
+    """Append rows of what was solved meanwhile, also when that ends in an error."""
+    if path is None:
+        yield
+        return
+    from milp_planner.plans.run_rows import append_rows, check_rows_file
+    from scenarios.batch.rows import run_rows
+
+    check_rows_file(path)
+    try:
+        yield
+    finally:
+        append_rows(path, run_rows(solved))
 
 
 def _finish(batch: Batch) -> None:
@@ -138,11 +167,18 @@ def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
-    """A progress bar with the time left, on a terminal."""
+def _progress(
+    name: str, solved: list[dict[str, Any]]
+) -> Iterator[Callable[[dict[str, Any] | None, int, int], None]]:
+    """Keep what is solved; on a terminal, show a progress bar with the time left."""
     err = console.err()
+
+    def keep(record: dict[str, Any] | None, *_: int) -> None:
+        if record is not None:
+            solved.append(record)
+
     if not err.is_terminal:
-        yield lambda *_: None
+        yield keep
         return
     from rich.progress import (
         BarColumn,
@@ -163,6 +199,7 @@ def _progress(name: str) -> Iterator[Callable[[dict[str, Any] | None, int, int],
 
         def note(record: dict[str, Any] | None, done: int, total: int) -> None:
             nonlocal failed
+            keep(record)
             failed += record is not None and record["status"] == "failed"
             text = f"{name} ({failed} failed)" if failed else name
             bar.update(task, completed=done, total=total, description=text)

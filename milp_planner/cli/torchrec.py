@@ -82,6 +82,21 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
             "20GiB.",
         ),
     ] = None,
+    dense_multiple: Annotated[
+        float | None,
+        option(
+            "--dense-multiple X",
+            "How many times the dense parameters TorchRec's reservation counts; default: 6.",
+        ),
+    ] = None,
+    no_module_terms: Annotated[
+        bool,
+        option(
+            "--no-module-terms",
+            "With --home-sku or --base: reserve neither dense parameters nor ids of a batch "
+            "(TorchRec's reserve_module_terms=False).",
+        ),
+    ] = False,
     objective: Annotated[
         RatingChoice,
         option(
@@ -101,6 +116,14 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
             "Folder for the plans: DIR/SKU.json, in the format of export --to torchrec.",
         ),
     ] = None,
+    rows: Annotated[
+        Path | None,
+        option(
+            "--rows FILE",
+            "Append a row about every SKU, also where planning fails: TorchRec's columns, and "
+            "bound, gap, seed and work. FILE.jsonl, FILE.sqlite or FILE.db (table runs).",
+        ),
+    ] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Plan a TorchRec model on several SKUs through TorchRec's own dry run; no GPU needed.
@@ -111,7 +134,10 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     """
     from milp_planner.integrations.torchrec import load_inputs
     from milp_planner.integrations.torchrec.service import dry_run
+    from milp_planner.plans.run_rows import append_rows, check_rows_file
 
+    if rows is not None:
+        check_rows_file(rows)
     hardware = _hardware(skus)
     inputs = load_inputs(reference)
     found = dry_run(
@@ -121,13 +147,18 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         local_world_size=local_world_size,
         home_sku=home_sku,
         base_bytes=None if base is None else _size(base),
+        parameter_multiplier=dense_multiple,
+        reserve_module_terms=not no_module_terms,
         objective=objective.value,
         ddr=ddr.value,
         settings=options.make_settings(time_limit, workers=workers),
     )
     written = [] if output is None else _write(found, output)
-    rows = [asdict(row) for row in found.rows]
-    console.tell(json, lambda: rows, lambda: _drawn(found, objective), *written)
+    if rows is not None:
+        append_rows(rows, found.runs)
+        written.append(rows)
+    table = [asdict(row) for row in found.rows]
+    console.tell(json, lambda: table, lambda: _drawn(found, objective), *written)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 

@@ -52,6 +52,17 @@ def test_a_run_and_a_second(suite: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert [r["status"] for r in found["results"]] == ["feasible", "optimal"]  # certified so
 
 
+def test_rows_about_what_was_solved(suite: Path, tmp_path: Path) -> None:
+    """A row for each scenario solved now, none for those kept; a wrong file is told before."""
+    rows = tmp_path / "runs.jsonl"
+    assert _batch(suite, "--rows", str(tmp_path / "runs.txt")) == 2
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert _batch(suite, "--rows", str(rows)) == 0
+    assert _batch(suite, "--rows", str(rows)) == 0
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [(row["sku"], row["success"]) for row in found] == [("8xh100", True)] * 2
+
+
 def test_a_broken_assertion_is_exit_1(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A suite can guard a model in CI."""
     suite.write_text(SUITE + "assertions: [{name: half is free, hbm_headroom: 50%}]\n")
@@ -116,7 +127,7 @@ def test_progress_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO()
     terminal = Console(file=text, force_terminal=True, width=100)
     monkeypatch.setattr("milp_planner.cli.console.err", lambda: terminal)
-    with _progress("small") as note:
+    with _progress("small", []) as note:
         note(None, 1, 4)
         for done in (2, 3):
             time.sleep(0.15)

@@ -115,3 +115,18 @@ def test_the_page_shows_what_is_printed(cli: Cli, tmp_path: Path) -> None:
         for text in (done.out, shown)
     )
     assert [row[:5] + row[7:] for row in printed] == [row[:5] + row[7:] for row in wanted]
+
+
+@needs_service
+def test_rows_of_runs(cli: Cli, folder: Path) -> None:
+    """A row about every SKU is in the file, with the kind of failure; a wrong suffix is told before
+    anything is planned."""
+    done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "--rows", "runs.csv")
+    assert done.code == 2 and ".jsonl, .sqlite, .db" in done.err
+    both = ("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml,small.yaml")
+    assert cli(*both, "--rows", "runs.jsonl").code == 1
+    rows = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
+    assert [(row["sku"], row["planner_error_type"]) for row in rows] == [
+        ("big", None), ("small", "insufficient_storage")
+    ]  # fmt: skip
+    assert rows[0]["certified_gap"] == 0.0 and len(rows[0]["model_arch_hash"]) == 16

@@ -19,18 +19,15 @@ if find_spec("torchrec.distributed.planner.provider") is None:
 
 from milp_planner.integrations.torchrec.service.cache import FolderPlans
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider, hardware_of
-from milp_planner.integrations.torchrec.service.skus import (
-    DryRun,
-    MilpPlanReporter,
-    PlanReport,
-    SkuRow,
-    dry_run,
-)
+from milp_planner.integrations.torchrec.service.reports import MilpPlanReporter, PlanReport
+from milp_planner.integrations.torchrec.service.reservation import MilpPlannerConfig
+from milp_planner.integrations.torchrec.service.skus import DryRun, SkuRow, dry_run
 
 __all__ = [
     "DryRun",
     "FolderPlans",
     "MilpPlanReporter",
+    "MilpPlannerConfig",
     "MilpPlannerProvider",
     "PlanReport",
     "SkuRow",

@@ -8,94 +8,24 @@ from typing import Any
 
 from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest, DryRunResult
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
-from torchrec.distributed.planner.reporter import DefaultPlanReporter
-from torchrec.distributed.planner.stats import NoopEmbeddingStats
 from torchrec.distributed.planner.types import (
     HardwareConfig,
     PlannerConfig,
     PlannerErrorType,
     PlannerSessionContext,
     PlannerVariant,
-    Stats,
     StorageReservationPolicy,
     TrainingFramework,
 )
 
-from formulations import Outcome
+from formulations import Settings
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec.rating import Guilty, RatingName, milliseconds
 from milp_planner.integrations.torchrec.reference import TorchRecInputs
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider
-
-
-@dataclass(frozen=True)
-class PlanReport:
-    """How good the plan of one SKU is."""
-
-    sku: str
-    request_id: str
-    request_hash: str
-    """As in TorchRec's result."""
-    objective: RatingName
-    status: str
-    """``optimal`` or ``feasible``."""
-    milliseconds: float
-    bound: float | None
-    """Milliseconds that no plan can beat."""
-    gap: float | None
-    held_up_by: Guilty | None
-
-
-class MilpPlanReporter(DefaultPlanReporter):
-    """Builds TorchRec's own sinks, and one that keeps a :class:`PlanReport` by SKU.
-
-    Parameters
-    ----------
-    console : bool
-        Whether TorchRec's statistics are logged as well.
-
-    Attributes
-    ----------
-    reports : dict of str to PlanReport
-        Reports on this project's plans; other planners have no bound.
-    """
-
-    def __init__(self, console: bool = True) -> None:
-        self._console = console
-        self.reports: dict[str, PlanReport] = {}
-
-    def build_stats(self, ctx: PlannerSessionContext, sku: str) -> list[Stats]:
-        """Sinks for the next SKU."""
-        own = super().build_stats(ctx, sku) if self._console else []
-        return [*own, BoundStats(self.reports, ctx, sku)]
-
-
-class BoundStats(NoopEmbeddingStats):
-    """Stores the outcome of :class:`~milp_planner.integrations.torchrec.MilpShardingPlanner`."""
-
-    def __init__(
-        self, reports: dict[str, PlanReport], ctx: PlannerSessionContext, sku: str
-    ) -> None:
-        self._reports, self._ctx, self._sku = reports, ctx, sku
-
-    def log_outcome(
-        self, outcome: Outcome, objective: RatingName, held_up_by: Guilty | None
-    ) -> None:
-        """Called by the planner after ``log``, with the Outcome of the solve."""
-        request = self._ctx.request
-        assert outcome.objective is not None, "a plan has an objective"
-        self._reports[self._sku] = PlanReport(
-            sku=self._sku,
-            request_id=request.request_id,
-            request_hash=request.request_hash,
-            objective=objective,
-            status=outcome.status.value,
-            milliseconds=milliseconds(outcome.objective),
-            bound=None if outcome.bound is None else milliseconds(outcome.bound),
-            gap=outcome.gap,
-            held_up_by=held_up_by,
-        )
-
+from milp_planner.integrations.torchrec.service.reports import MilpPlanReporter, PlanReport
+from milp_planner.integrations.torchrec.service.reservation import MilpPlannerConfig
+from milp_planner.integrations.torchrec.service.rows import run_row
+from milp_planner.plans.run_rows import RunRow
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
 
@@ -134,6 +64,8 @@ class DryRun:
     """Mapping of SKU to DryRunResult."""
     rows: tuple[SkuRow, ...]
     """In the requested order."""
+    runs: tuple[RunRow, ...]
+    """The same with all that is known, for a file of runs."""
 
     @property
     def exit_code(self) -> int:
@@ -142,7 +74,7 @@ class DryRun:
         return next((code for code in (FALLS_SHORT, BAD_INPUT, NO_PLAN) if code in codes), OK)
 
 
-def dry_run(
+def dry_run(  # noqa: PLR0913 (what TorchRec's request holds)
     inputs: TorchRecInputs,
     hardware: Mapping[str, HardwareConfig],
     *,
@@ -150,6 +82,8 @@ def dry_run(
     local_world_size: int | None = None,
     home_sku: str | None = None,
     base_bytes: int | None = None,
+    parameter_multiplier: float | None = None,
+    reserve_module_terms: bool = True,
     **planner: Any,
 ) -> DryRun:
     """Plan a model on every SKU, without a GPU, through TorchRec's ``DryRunOrchestrator``.
@@ -165,6 +99,10 @@ def dry_run(
         times the dense parameters, 20 times the ids of a batch.
     base_bytes : int, optional
         These replace the first two.
+    parameter_multiplier : float, optional
+        Replaces the 6.
+    reserve_module_terms : bool
+        With a home SKU or base bytes: whether dense parameters and ids count as well.
     **planner
         As in :class:`MilpPlannerProvider`.
 
@@ -179,31 +117,45 @@ def dry_run(
             "dry run: found an enumerator, which is made for one topology; allowed: none, so that "
             "every SKU gets its own"
         )
-    config = _config(inputs, home_sku, base_bytes)
+    config = _config(inputs, home_sku, base_bytes, parameter_multiplier, reserve_module_terms)
     request = _request(inputs, list(hardware), world_size, local_world_size, config)
     ctx = PlannerSessionContext(request=request, results={})
     provider = MilpPlannerProvider(hardware, **planner)
     reporter = MilpPlanReporter(console=False)
     orchestrator = DryRunOrchestrator(DefaultPlannerExecutor(provider), reporter)
     results = orchestrator.plan(request, ctx)
-    rows = [_row(result, reporter.reports.get(sku), ctx) for sku, result in results.items()]
-    return DryRun(request, results, tuple(rows))
+    reports, seed = reporter.reports, (planner.get("settings") or Settings()).seed
+    rows = [_row(result, reports.get(sku), ctx) for sku, result in results.items()]
+    runs = [run_row(result, reports.get(sku), ctx, seed) for sku, result in results.items()]
+    return DryRun(request, results, tuple(rows), tuple(runs))
 
 
-def _config(inputs: TorchRecInputs, home: str | None, base: int | None) -> PlannerConfig:
+def _config(
+    inputs: TorchRecInputs, home: str | None, base: int | None, multiple: float | None, terms: bool
+) -> PlannerConfig:
     """This planner's variant, with the SKU-aware reservation if requested."""
-    if home is None and base is None:
-        return PlannerConfig(planner_variant=PlannerVariant.LINEAR_PROGRAMMING)
-    if inputs.storage_reservation is not None:
+    aware = home is not None or base is not None
+    if not terms and not aware:
         raise BadInput(
-            "dry run: found a storage_reservation and a home SKU or base bytes; allowed: either"
+            "dry run: found reserve_module_terms=False; allowed: with a home SKU or base bytes"
         )
-    return PlannerConfig(
-        planner_variant=PlannerVariant.LINEAR_PROGRAMMING,
-        storage_reservation_policy=StorageReservationPolicy.SKU_AWARE,
-        home_sku=home,
-        model_base_bytes=base,
-    )
+    if (aware or multiple is not None) and inputs.storage_reservation is not None:
+        raise BadInput(
+            "dry run: found a storage_reservation and a home SKU, base bytes or a multiple of the "
+            "dense parameters; allowed: either"
+        )
+    policy = StorageReservationPolicy.SKU_AWARE if aware else StorageReservationPolicy.UNSET
+    try:
+        return MilpPlannerConfig(
+            planner_variant=PlannerVariant.LINEAR_PROGRAMMING,
+            storage_reservation_policy=policy,
+            home_sku=home,
+            model_base_bytes=base,
+            parameter_multiplier=multiple,
+            reserve_module_terms=terms,
+        )
+    except ValueError as error:
+        raise BadInput(f"dry run: {error}") from None
 
 
 def _request(

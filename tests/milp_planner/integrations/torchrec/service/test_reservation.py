@@ -15,12 +15,18 @@ from torchrec.distributed.planner.types import (
     HardwareConfig,
     ParameterConstraints,
     PlannerConfig,
+    PlannerError,
+    PlannerErrorType,
     StorageReservationPolicy,
 )
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import TorchRecInputs
-from milp_planner.integrations.torchrec.service import MilpPlannerProvider, dry_run
+from milp_planner.integrations.torchrec.service import (
+    MilpPlannerConfig,
+    MilpPlannerProvider,
+    dry_run,
+)
 
 from ..models import bag_sharders, bags, topology
 from .requests import GIB, LP, QUICK, SHAPES, request
@@ -67,6 +73,50 @@ def test_vectors() -> None:
     assert left("home", home_sku="home") == 72_986_738_680
     assert left("large", home_sku="home") == 180_360_921_080
     assert left("home", 2 * GIB, model_base_bytes=20 * GIB) == 62_274_568_192
+
+
+def reserved(sku: str, size: int, terms: bool, share: float = 0.15) -> int:
+    """Bytes that a SKU of this many GiB reserves where the home SKU has 80 GiB; a third of a GiB of
+    dense parameters, 1 GiB for ids (20 copies of 8 bytes), 3 GiB of overhead."""
+    skus = {"home": SKUS["home"], sku: HardwareConfig(hbm_cap_bytes=size * GIB)}
+    config = MilpPlannerConfig(
+        planner_variant=LP, storage_reservation_policy=AWARE, home_sku="home",
+        storage_reservation_percentage=share, reserve_module_terms=terms,
+    )  # fmt: skip
+    dense = nn.ParameterList([nn.Parameter(torch.empty(2**30 // 12, device="meta"))])
+    model = nn.ModuleDict({"bags": bags([(1000, 64)]), "dense": dense})
+    asked = request(model=model, config=config, storage_reservation=None)
+    made = MilpPlannerProvider(skus, {sku: 3 * GIB}).build_storage_reservation(sku, asked)
+    ids = {"t0": ParameterConstraints(pooling_factors=[2**30 / 20 / 8 / 512])}
+    found = made.reserve(topology(4, hbm=size * GIB), 512, model, bag_sharders(), ids)
+    return size * GIB - int(found.devices[0].storage.hbm)
+
+
+def test_module_terms_are_left_out_on_request() -> None:
+    """TorchRec #4736 by hand: 12 + 2 + 1 + 3 = 18 GiB with them, 12 + 3 = 15 without, on any SKU;
+    86% of the home SKU: 74.8 and 71.8."""
+    for sku, size in (("home", 80), ("large", 288)):
+        assert reserved(sku, size, True) == pytest.approx(18 * GIB, abs=4096)
+        assert reserved(sku, size, False) == 15 * GIB
+    assert reserved("home", 80, True, 0.86) == pytest.approx(74.8 * GIB, abs=4096)
+    assert reserved("home", 80, False, 0.86) == pytest.approx(71.8 * GIB, abs=1)
+
+
+def test_a_reservation_of_everything_is_told() -> None:
+    """Without module terms TorchRec's helper would stop at 0 bytes left and say nothing."""
+    with pytest.raises(PlannerError, match="takes 83 GiB of every rank's 80 GiB") as told:
+        reserved("home", 80, False, 1.0)
+    assert told.value.error_type is PlannerErrorType.INSUFFICIENT_STORAGE
+
+
+def test_what_is_reserved_is_part_of_the_request() -> None:
+    """A request's hash differs with the flag and with the multiple, and only then."""
+
+    def key(**config: Any) -> str:
+        return str(request(config=MilpPlannerConfig(planner_variant=LP, **config)).request_hash)
+
+    assert key() == key(reserve_module_terms=True)
+    assert len({key(), key(reserve_module_terms=False), key(parameter_multiplier=4.0)}) == 3
 
 
 @pytest.mark.parametrize(

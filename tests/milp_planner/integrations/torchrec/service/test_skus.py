@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.integrations.torchrec import TorchRecInputs
 from milp_planner.integrations.torchrec.service import dry_run, hardware_of
 
-from ..models import bags, topology
+from ..models import bag_sharders, bags, topology
 from .requests import GIB, QUICK, SHAPES, SKUS
 
 
@@ -40,6 +42,60 @@ def test_a_row_for_every_sku() -> None:
     assert 0 < rows["narrow"].hbm_bytes <= 60 * 2**20
     assert "short by" in (rows["tiny"].reason or "")
     assert not rows["tiny"].error
+
+
+def test_a_row_about_every_run() -> None:
+    """TorchRec's columns and ours, where a plan was found and where there is none."""
+    given = inputs(module=bags([(1_000_000, 128)]), sharders=bag_sharders())
+    wide, _, tiny = dry_run(given, SKUS, settings=replace(QUICK, seed=7)).runs
+    assert wide.success and wide.planner_error_type is None
+    assert wide.critical_path_ms == pytest.approx(
+        (wide.comms_critical_path_ms or 0) + (wide.comp_critical_path_ms or 0)
+    )
+    assert wide.max_rank_perf == pytest.approx(wide.objective_ms, rel=1e-5)
+    assert wide.perf_imbalance_ratio == pytest.approx(
+        (wide.max_rank_perf or 0) / (wide.mean_rank_perf or 1)
+    )
+    assert wide.certified_gap is not None and wide.bound_ms is not None
+    assert json.loads(wide.resolved_hw_config or "")["hbm_cap_bytes"] == GIB
+    assert (tiny.success, tiny.planner_error_type) == (False, "insufficient_storage")
+    assert "short by" in (tiny.planner_failure_reason or "") and tiny.gap is None
+    for row in (wide, tiny):
+        assert row.seed == 7 and row.request_hash == wide.request_hash
+        assert row.total_sparse_param_bytes == 512_000_000
+
+
+def test_the_hash_of_a_model_is_torchrecs() -> None:
+    """One table t of 1,000,000 x 128 with feature f has a hash that was computed by hand from the
+    rule; another size has another."""
+    from torch import device
+    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+
+    def key(rows: int) -> str | None:
+        table = EmbeddingBagConfig(
+            name="t", num_embeddings=rows, embedding_dim=128, feature_names=["f"]
+        )
+        module = EmbeddingBagCollection(tables=[table], device=device("meta"))
+        given = inputs(module=module, sharders=[EmbeddingBagCollectionSharder()])
+        return dry_run(given, {"wide": SKUS["wide"]}, settings=QUICK).runs[0].model_arch_hash
+
+    assert key(1_000_000) == "9da421e4eca5329d" != key(1_000_001)
+
+
+def test_multiples_and_module_terms() -> None:
+    """The dense multiple and the flag reach the request; a flag without a base is refused."""
+    given = inputs(storage_reservation=None)
+    found = dry_run(
+        given, SKUS, base_bytes=2**20, parameter_multiplier=3.0, reserve_module_terms=False,
+        settings=QUICK,
+    )  # fmt: skip
+    config = found.request.planner_config
+    assert (config.parameter_multiplier, config.reserve_module_terms) == (3.0, False)
+    with pytest.raises(BadInput, match="with a home SKU or base bytes"):
+        dry_run(given, SKUS, reserve_module_terms=False)
+    with pytest.raises(BadInput, match="finite non-negative"):
+        dry_run(given, SKUS, parameter_multiplier=-1.0)
 
 
 def test_ranks_and_pods_of_the_topology_unless_told() -> None:
