@@ -1,0 +1,134 @@
+"""Do counted solves still repeat? A fingerprint of each, to compare with those before a change.
+
+``python benchmarks/ablation/traces.py FILE`` solves 75 small instances with counted work and one
+worker: all objectives and kinds of place, fusion, several machines, with the lists of small
+instances and of others, and plans near yesterday's. It writes a fingerprint of every solve to FILE
+or, where FILE exists, prints the solves that differ from it and exits with 1. A fingerprint holds
+the trace (work, plan, bound and source of every point), the plan, its goals and what is certified,
+so a change that only moves code must leave all of them as they are. Two minutes of a core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from formulations import Instance, Objective, Outcome, Settings, solve
+from formulations.instance import Current
+from formulations.settings import Goals
+
+_SMALL = run_path(str(Path(__file__).resolve().parents[1] / "small" / "run.py"))
+
+#: Units of work of a small instance and of a larger one.
+UNITS, MORE = 0.6, 1.2
+#: Machines, ranks of each, and tables of the larger instances, and what is tight there.
+LARGER = ((2, 4, 40), (2, 8, 60), (1, 8, 60))
+#: Short turns, so that every part of the search gets some.
+TURNS = {"first_turn": 0.03, "program_turn": 0.1, "exact_first": 0.1, "far": 0.03}
+
+Fingerprint = dict[str, Any]
+
+
+def solves() -> Iterator[tuple[str, Instance, Settings]]:
+    """What is solved: a name, the instance and how."""
+    asked = Settings(time_limit=None, workers=1, certificate=False)
+    every = list(_SMALL["instances"](None))
+    for number, (name, instance) in enumerate(every):
+        yield name, instance, replace(asked, work_limit=UNITS, certificate=number % 6 == 0)
+    for number, (name, instance) in enumerate(every):
+        options = TURNS if number % 2 else {**TURNS, "small_columns": 1}
+        yield f"{name} in turns", instance, replace(asked, work_limit=MORE, options=options)
+    for objective in Objective:
+        for machines, ranks, tables in LARGER:
+            case = _SMALL["Case"]("larger", "mixed", machines, ranks, tables, 90, "both", 0.1, True)
+            instance = replace(_SMALL["make"](case), objective=objective)
+            yield f"{case.key}/{objective.value}", instance, replace(asked, work_limit=MORE)
+    yield from _again(every[::5], asked)
+
+
+def _again(
+    every: list[tuple[str, Instance]], asked: Settings
+) -> Iterator[tuple[str, Instance, Settings]]:
+    """Plans near yesterday's on today's smaller memory, with and without a limit on moves."""
+    for number, (name, plain) in enumerate(every):
+        before = replace(plain, shard_move=plain.shard_use.sum(axis=1))
+        plan = solve(before, "greedy", asked).placement
+        if plan is None:
+            continue
+        current = tuple(
+            Current(
+                table, int(option), tuple(tuple(map(int, block)) for block in plan.ranks[table])
+            )
+            for table, option in enumerate(plan.options.tolist())
+        )
+        rooms = tuple(replace(r, capacity=r.capacity * 99 // 100) for r in before.resources)
+        size = int(before.shard_move.max()) if number % 2 else None
+        today = replace(before, current=current, resources=rooms, max_moved_bytes=size)
+        goals = Goals(tolerance=0.01, enough=0.0) if number % 3 == 0 else asked.goals
+        yield f"{name} again", today, replace(asked, work_limit=UNITS, hint=plan, goals=goals)
+
+
+def fingerprint(outcome: Outcome) -> Fingerprint:
+    """What must stay the same, the longer parts as a digest."""
+    plan = outcome.placement
+    places = None if plan is None else [[list(map(int, b)) for b in t] for t in plan.ranks]
+    long = {
+        "trace": [(p.seconds, p.objective, p.bound, p.source) for p in outcome.trace],
+        "plan": None if plan is None else [plan.options.tolist(), places],
+        "goals": [str(goal) for goal in outcome.goals],
+        "certified": outcome.certified_bound,
+        "work": outcome.detail.get("work"),
+    }
+    digests = {
+        name: sha256(json.dumps(value).encode()).hexdigest()[:12] for name, value in long.items()
+    }
+    return {"objective": outcome.objective, "bound": outcome.bound,
+            "status": outcome.status.value, **digests}  # fmt: skip
+
+
+def differences(
+    before: dict[str, Fingerprint], now: dict[str, Fingerprint]
+) -> list[tuple[str, str]]:
+    """The solves that differ, and in what; one that is missing differs in everything."""
+    found = []
+    for name in sorted({*before, *now}):
+        old, new = before.get(name), now.get(name)
+        if old is None or new is None:
+            found.append((name, "everything"))
+        elif old != new:
+            found.append((name, ", ".join(key for key in new if new[key] != old.get(key))))
+    return found
+
+
+def main() -> None:
+    """Solve all, then store or compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", type=Path, help="written if it is not there, else compared with")
+    parser.add_argument("--only", default="", help="part of the names of what is solved")
+    given = parser.parse_args()
+    now = {name: fingerprint(solve(instance, "auto", settings))
+           for name, instance, settings in solves() if given.only in name}  # fmt: skip
+    if not given.file.exists():
+        given.file.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(now)} solves, {given.file}")
+        return
+    before = json.loads(given.file.read_text(encoding="utf-8"))
+    before = {name: value for name, value in before.items() if given.only in name}
+    found = differences(before, now)
+    for name, what in found:
+        print(f"{name}: {what}")
+    print(f"{len(now) - len(found)} of {len(now)} solves as before")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

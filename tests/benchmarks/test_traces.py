@@ -1,0 +1,41 @@
+"""Fingerprints of counted solves: they repeat, tell searches apart, and cover what they must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.ablation import traces
+from formulations import Objective, Settings, solve
+from tests.formulations.search.test_plans import tight
+
+
+def test_equal_solves_have_equal_fingerprints_and_others_differ() -> None:
+    """The same seed repeats; another walks another way and has another trace or plan."""
+    asked = Settings(time_limit=None, work_limit=0.3, workers=1, options=traces.TURNS)
+    first, second, other = (
+        traces.fingerprint(solve(tight(), "auto", replace(asked, seed=seed))) for seed in (1, 1, 2)
+    )
+    assert first == second
+    assert traces.differences({"a": first}, {"a": second}) == []
+    ((name, what),) = traces.differences({"a": first}, {"a": other})
+    assert name == "a" and {"trace", "plan"} & set(what.split(", "))
+
+
+def test_a_missing_solve_differs_in_everything() -> None:
+    """Neither a lost nor a new solve counts as before."""
+    assert traces.differences({"a": {}}, {"b": {}}) == [("a", "everything"), ("b", "everything")]
+
+
+def test_solves_cover_objectives_places_fusion_and_machines() -> None:
+    """At least twenty of each objective; every kind of place that options have; both goals."""
+    every = [(name, instance, asked) for name, instance, asked in traces.solves()]
+    for objective in Objective:
+        assert sum(instance.objective == objective for _, instance, _ in every) >= 20
+    kinds = {int(kind) for _, i, _ in every for kind in np.unique(i.block_where)}
+    assert len(kinds) >= 4
+    assert any(i.fusion_groups for _, i, _ in every)
+    assert any(len(i.machines) > 1 for _, i, _ in every)
+    assert any(i.limits_moves for _, i, _ in every)
+    assert all(asked.workers == 1 and asked.work_limit for *_, asked in every)
