@@ -123,7 +123,7 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
         f"busiest rank's exchange a step  {show_bytes(round(info.predicted_exchange))} → "
         f"{show_bytes(round(info.exchange))}",
         f"host link a step, busiest rank  {show_bytes(round(max(info.rank_pcie_bytes)))} "
-        "(rows with optimizer state)",
+        "(rows, with optimizer state where rows hold it)",
         f"ids of the busiest rank over the mean, all tables  {info.predicted_hot:.3f} → "
         f"{info.hot:.3f} (peak {info.hot_peak:.3f})",
         *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import LARGEST_L1
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.lookup import Hits
@@ -93,10 +94,7 @@ class StoreBytes(NamedTuple):
 def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
     """Memory of shards in a key-value store; ``options`` has one row per entry.
 
-    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is kept in the
-    row. DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; for a
-    virtual table in host memory, every row with 32 bytes of header and map instead. SSD: a row and
-    its key.
+    The cap of its cache follows from the largest shard of its table.
     """
     tables, table = job.tables, options.table
     element, literal = tables.element[table], job.workload.storage_model == "torcheasyrec"
@@ -105,22 +103,45 @@ def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> Store
     cap = cache_mebibytes(rows, columns, element, (options.over, options.under))
     if literal:
         return _as_torchrec_counts(tables, options, shards, cap)
-    on_ssd = options.is_mode("SSD")
     slots = cache_slots(shards.rows, shards.columns, element, cap)
-    row = row_elements(tables, table, shards.columns) * element
-    slot = PREFETCHED_SLOT_BYTES if job.workload.prefetch_pipeline else SLOT_BYTES
-    state = np.where(
-        tables.state_in_rows[table], 0, shards.rows * state_bytes(tables, table, shards.columns)
+    slot = slot_bytes(job.workload)
+    return allocated(
+        tables, table, (shards.rows, shards.columns), slots, slot, options.is_mode("SSD")
     )
+
+
+def slot_bytes(workload: Workload) -> int:
+    """Bytes of a slot of the cache besides its row."""
+    return PREFETCHED_SLOT_BYTES if workload.prefetch_pipeline else SLOT_BYTES
+
+
+def allocated(
+    tables: TableColumns,
+    table: IntArray,
+    shape: tuple[IntArray, IntArray],
+    slots: IntArray,
+    slot: int,
+    on_ssd: BoolArray,
+) -> StoreBytes:
+    """What FBGEMM allocates for shards of ``shape`` rows and columns; int64 arrays.
+
+    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is kept in the
+    row. DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; for a
+    virtual table in host memory, every row with 32 bytes of header and map instead. SSD: a row and
+    its key.
+    """
+    rows, columns = shape
+    row = row_elements(tables, table, columns) * tables.element[table]
+    state = np.where(tables.state_in_rows[table], 0, rows * state_bytes(tables, table, columns))
     evicted = 2 * slots * (row + EVICTED_BYTES)
-    hosted = shards.rows * (row + HEADER_BYTES + MAP_BYTES)
+    hosted = rows * (row + HEADER_BYTES + MAP_BYTES)
     buffers = tables.l2[table] + tables.write_buffer[table]
     return StoreBytes(
         slots * row,
         slots * slot,
         state,
         evicted + np.where(on_ssd, buffers, hosted),
-        np.where(on_ssd, shards.rows * (row + KEY_BYTES), 0),
+        np.where(on_ssd, rows * (row + KEY_BYTES), 0),
     )
 
 

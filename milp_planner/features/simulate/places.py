@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from formulations.instance import Scope
+from milp_planner.drawing.units import memory_name
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.plans.placement import PlacedShard, Plan
 from milp_planner.pricing.exchange import wire_bytes
+from milp_planner.pricing.job import table_columns
+from milp_planner.pricing.key_value import (
+    StoreBytes,
+    allocated,
+    cache_mebibytes,
+    cache_slots,
+    slot_bytes,
+)
 from milp_planner.pricing.ledger import batches_in_flight, send_share
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.shards import LENGTHS
@@ -25,13 +34,16 @@ from milp_planner.pricing.storage import (
 )
 from milp_planner.pricing.units import FloatArray, IntArray
 
+MEMORIES = {"hbm": "rank", "ddr": "machine", "ssd": "machine"}
+"""Memories that hold bytes, with their places; what else a plan limits is traffic of a step."""
+
 
 @dataclass(frozen=True)
 class MemoryInfo:
     """Embedding tables and their buffers in one kind of memory, at every place that has it."""
 
     memory: str
-    """HBM or DDR."""
+    """HBM, DDR or SSD."""
     place: str
     """rank or machine."""
     predicted: tuple[int, ...]
@@ -43,11 +55,13 @@ class MemoryInfo:
 
 
 def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[MemoryInfo, ...]:
-    """HBM of every rank and DDR of every machine; ``runs`` has one per table, in the plan's order.
+    """HBM of every rank, DDR and SSD of every machine; ``runs`` has one per table, in the plan's
+    order.
 
     Hash tables (dynamicemb) fill with the simulated rows, each with its optimizer state; their
     keys, scores and counters are allocated for all slots at once. Arrays (TorchRec) are allocated
-    for all rows. Buffers hold the ids that a rank received and the embeddings it returned in its
+    for all rows; so are key-value stores, except that of their caches only the rows held count.
+    Buffers hold the ids that a rank received and the embeddings it returned in its
     fullest step. ``outputs`` is the number of pooled outputs in one rank's batch, float array
     [tables].
     """
@@ -56,37 +70,42 @@ def memory_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> tuple[Me
     assert verdict.loads is not None
     resources = instance.resources
     filled = [np.zeros(len(resource.capacity)) for resource in resources]
-    on_ranks = [i for i, resource in enumerate(resources) if resource.scope is Scope.RANK]
+    of = {
+        memory: [i for i, resource in enumerate(resources) if memory_name(resource.name) == memory]
+        for memory in MEMORIES
+    }
     cpu_only = plan.cluster.cpu_only
     for run, bags in zip(runs, outputs.tolist(), strict=True):
         holders = run.job.holders(instance.num_ranks).tolist()
         held, hosted = (most.max(axis=0).tolist() for most in rows_held(run))
-        for shard, (rank, part) in zip(plan.shards(run.job.table.name), holders, strict=True):
-            hbm, ddr = _tiers(plan, run, shard, held[part], hosted[part])
+        shards, store = plan.shards(run.job.table.name), _store(plan, run)
+        for number, (shard, (rank, part)) in enumerate(zip(shards, holders, strict=True)):
+            if store is None:
+                hbm, ddr = _tiers(plan, run, shard, held[part], hosted[part])
+            else:
+                hbm, ddr = store.near(number, held[part]), store.bytes.ddr[number]
+                filled[of["ssd"][0]][instance.machine_of[rank]] += store.bytes.ssd[number]
             ids, buffer = _buffers(plan, run, shard, part, bags)
-            machine = int(instance.machine_of[rank])
-            most = max(shard.use[resources[i].name] for i in on_ranks)
-            for i, resource in enumerate(resources):
-                if i not in on_ranks:
-                    filled[i][machine] += ddr + (hbm + ids + buffer if cpu_only else 0.0)
-                elif not cpu_only:  # a collective's buffers count in that collective's resource
-                    filled[i][rank] += hbm + ids + (shard.use[resource.name] == most) * buffer
+            most = max(shard.use[resources[i].name] for i in of["hbm"])
+            for i in of["ddr"]:
+                on_host = ddr + (hbm + ids + buffer if cpu_only else 0.0)
+                filled[i][instance.machine_of[rank]] += on_host
+            for i in [] if cpu_only else of["hbm"]:
+                # a collective's buffers count in that collective's resource
+                in_it = shard.use[resources[i].name] == most
+                filled[i][rank] += hbm + ids + in_it * buffer
     return tuple(
-        _info(memory, place, [verdict.loads.use[i] for i in chosen], [filled[i] for i in chosen])
-        for memory, place, chosen in (
-            ("HBM", "rank", on_ranks),
-            ("DDR", "machine", [i for i in range(len(resources)) if i not in on_ranks]),
-        )
+        _info(memory, [verdict.loads.use[i] for i in of[memory]], [filled[i] for i in of[memory]])
+        for memory in MEMORIES
+        if of[memory]
     )
 
 
-def _info(
-    memory: str, place: str, reserved: list[IntArray], filled: list[FloatArray]
-) -> MemoryInfo:
+def _info(memory: str, reserved: list[IntArray], filled: list[FloatArray]) -> MemoryInfo:
     simulated = np.ceil(np.max(filled, axis=0)).astype(np.int64)
     return MemoryInfo(
-        memory=memory,
-        place=place,
+        memory=memory.upper(),
+        place=MEMORIES[memory],
         predicted=tuple(np.max(reserved, axis=0).tolist()),
         simulated=tuple(simulated.tolist()),
         fullest=int(simulated.argmax()),
@@ -129,6 +148,44 @@ def _tiers(
         return rows * row, 0.0
     extra = CACHE_ROW_BYTES * rows + CACHE_SLOT_BYTES * shape.hbm_slots
     return (held * row + extra if shape.mode == "CACHING" else 0.0), rows * row
+
+
+class _Store(NamedTuple):
+    """A table in a key-value store; arrays [shards]."""
+
+    bytes: StoreBytes
+    slots: IntArray
+
+    @property
+    def row(self) -> IntArray:
+        """Bytes of a row, array [shards]; with optimizer state only if that is kept in the row."""
+        return self.bytes.cache // self.slots
+
+    def near(self, shard: int, held: float) -> float:
+        """Bytes of HBM of one shard that holds so many rows in its cache."""
+        full = min(held / self.slots[shard], 1.0)
+        return float(full * self.bytes.cache[shard] + self.bytes.indices[shard]) + float(
+            self.bytes.state[shard]
+        )
+
+
+def _store(plan: Plan, run: TableRun) -> _Store | None:
+    """What the runtime allocates for a table in a key-value store; None for other tables."""
+    placed, table = run.job.placed, run.job.table
+    on_ssd = placed.mode == "SSD"
+    if not (on_ssd or (table.key_value.virtual and placed.mode == "CACHING")):
+        return None
+    alone = table_columns(plan.model.model_copy(update={"tables": (table,)}))
+    shards = plan.shards(table.name)
+    rows = np.array([stop - start for start, stop in (s.rows or (0, 0) for s in shards)])
+    columns = np.array([stop - start for start, stop in (s.columns for s in shards)])
+    of, element = np.zeros(len(shards), np.int64), np.array(table.element_bytes)
+    ratio = np.array(placed.cache_ratio.numerator), np.array(placed.cache_ratio.denominator)
+    cap = cache_mebibytes(rows.max(), columns.max(), element, ratio)
+    slots = cache_slots(rows, columns, element, cap)
+    slot = slot_bytes(plan.model.workload)
+    found = allocated(alone, of, (rows, columns), slots, slot, np.array(on_ssd))
+    return _Store(found, slots)
 
 
 def _buffers(
@@ -190,8 +247,9 @@ def loads_of(plan: Plan, runs: list[TableRun], outputs: FloatArray) -> RankLoads
         shards = plan.shards(run.job.table.name)
         columns = np.array([stop - start for start, stop in (s.columns for s in shards)])
         received, expected = run.ids[-steps:, part], run.job.expected_ids[part]
+        store = _store(plan, run)
         row = [run.job.row_bytes(w, plan.model.workload.trains) for w in columns.tolist()]
-        moved = _rows_moved(plan, run)[:, part] * np.array(row)
+        moved = _rows_moved(plan, run)[:, part] * (np.array(row) if store is None else store.row)
         np.add.at(ids.T, rank, received.T)
         np.add.at(exchange.T, rank, _exchanged(plan, run, received, bags, columns).T)
         np.add.at(link.T, rank, moved[-steps:].T)
@@ -237,10 +295,10 @@ def _exchanged(
 ) -> FloatArray:
     """Bytes of ids received and embeddings sent, from the ids of every shard [..., shards].
 
-    Replicas exchange nothing.
+    Replicas exchange nothing, and neither does a single rank.
     """
     job, wire = run.job, wire_bytes(plan.model.workload, run.job.table)[0]
-    if job.placed.sharding_type == "data_parallel":
+    if job.placed.sharding_type == "data_parallel" or plan.instance.num_ranks == 1:
         return np.zeros_like(ids)
     rows = ids if job.table.output == "sequence" else np.full_like(ids, bags * job.senders)
     return np.asarray(ID_BYTES * ids + rows * columns * wire)

@@ -110,7 +110,7 @@ class SimulationInfo(Facts):
     """Busiest rank in each of the last batches that every table has: ids over the mean, bytes
     exchanged, bytes between host and HBM."""
     memory: tuple[MemoryInfo, ...]
-    """HBM of every rank and DDR of every machine; empty if some tables were not simulated."""
+    """HBM of every rank, DDR and SSD of every machine; empty if some tables were not simulated."""
     left: int = 0
     """Number of tables not simulated for lack of time; totals cover the others."""
 

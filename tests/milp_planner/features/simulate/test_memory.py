@@ -108,3 +108,46 @@ def test_a_sample_holds_no_more_than_the_slots_it_stands_for(
     assert row.held == row.growth[-1] == row.predicted_slots == 100_000
     hbm, _ = memory(found)
     assert hbm.simulated == hbm.predicted
+
+
+STORED = [
+    {"name": "drive", "rows": 100_000, "dim": 64, "pooling_factor": 4, "optimizer": "adam",
+     "constraints": {"modes": "SSD", "sharding_types": "row_wise", "cache_ratios": [0.2]}},
+    {"name": "host", "rows": 50_000, "dim": 64, "pooling_factor": 4,
+     "key_value": {"virtual": True, "optimizer_in_rows": True},
+     "constraints": {"modes": "CACHING", "sharding_types": "row_wise", "cache_ratios": [0.2]}},
+]  # fmt: skip
+
+
+def on_drives(storage_model: str = "runtime") -> Plan:
+    """A table on SSD and a virtual table in host memory, on one machine of two ranks."""
+    workload = {"batch_per_rank": 256, "ssd_step_ms": 100, "storage_model": storage_model}
+    model = Model.from_dict({"name": "m", "workload": workload, "tables": STORED})
+    cluster = {"name": "c", "profile": "a10", "machines": 1, "ranks_per_machine": 2,
+               "hbm": "80GiB", "ddr": "64GiB", "ssd": {"size": "3TB", "bandwidth": "16GB/s"},
+               "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip
+    return plan(model, Cluster.from_dict(cluster), formulation="greedy")
+
+
+def test_rows_on_ssd_are_not_bytes_of_ddr() -> None:
+    """Worked by hand: 8 bytes of key a row on SSD; in DDR two buffers for evicted rows, the write
+    buffer, and the virtual table's rows with their state (4 bytes in 16) and 32 bytes each."""
+    hbm, ddr, ssd = simulate_plan(on_drives(), 4, 1).memory
+    assert [(m.memory, m.place) for m in (hbm, ddr, ssd)] == [
+        ("HBM", "rank"), ("DDR", "machine"), ("SSD", "machine"),
+    ]  # fmt: skip
+    row, drive_slots, host_slots = 64 * 4, 9_984, 4_992  # a fifth of a rank's rows in sets of 32
+    buffers = 2 * 2 * (drive_slots * (row + 12) + host_slots * (row + 16 + 12))
+    assert ssd.simulated == ssd.predicted == (100_000 * (row + 8),)
+    hosted = 2 * 2 * 2**30 + 50_000 * (row + 16 + 32)
+    assert ddr.simulated == ddr.predicted == (buffers + hosted,)
+    assert hbm.simulated == pytest.approx(hbm.predicted, rel=0.01)
+
+
+def test_the_memory_of_a_store_is_the_runtimes() -> None:
+    """TorchRec's planner counts no DDR; the simulated bytes are those that FBGEMM allocates."""
+    real = simulate_plan(on_drives(), 4, 1).memory
+    counted = simulate_plan(on_drives("torcheasyrec"), 4, 1).memory
+    assert counted[1].predicted == (0,)
+    assert counted[1].simulated == real[1].simulated
+    assert counted[2].simulated == real[2].simulated

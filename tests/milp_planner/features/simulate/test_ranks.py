@@ -136,3 +136,25 @@ def test_without_hbm_nothing_crosses_the_host_link() -> None:
     """Processors read their own memory."""
     info = simulate_plan(planned(ARRAY, hbm="0GiB"), 2)
     assert info.rank_pcie_bytes == (0, 0)
+
+
+def test_a_single_rank_exchanges_nothing() -> None:
+    """Ids and embeddings stay where they are: 0 bytes, predicted and simulated."""
+    info = simulate_plan(planned(top("a", 0), ranks=1), 4)
+    assert info.predicted_exchange == info.exchange == max(info.exchange_over_time) == 0
+    assert info.rank_ids == (pytest.approx(256 * 20),)
+
+
+def test_rows_of_a_store_cross_the_link_without_the_state_in_hbm() -> None:
+    """FBGEMM's SSD kernel keeps Adam's state in HBM: 256 bytes a row each way, not 768."""
+    table = {"name": "t", "rows": 100_000, "dim": 64, "pooling_factor": 4, "optimizer": "adam",
+             "constraints": {"modes": "SSD", "cache_ratios": [0.2]}}  # fmt: skip
+    model = Model.from_dict({"name": "m", "workload": {"batch_per_rank": 256}, "tables": [table]})
+    cluster = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 1,
+               "hbm": "80GiB", "ddr": "64GiB",
+               "ssd": {"size": "3TB", "bandwidth": "16GB/s"}}  # fmt: skip
+    info = simulate_plan(plan(model, Cluster.from_dict(cluster), formulation="greedy"), 4)
+    hit = info.tables[0].unique_hit
+    assert hit is not None
+    fetched = 256 * 4 * (1 - hit) * 256
+    assert info.rank_pcie_bytes[0] == pytest.approx(2 * fetched, rel=0.05)
