@@ -27,6 +27,7 @@ ID_BYTES = 8
 
 MAX_RANKS = 65_536
 """Most ranks of a cluster."""
+_COUNT = f"a whole number, 1 to {MAX_RANKS}"
 
 SMALLEST_MEMORY = 1024
 """A memory smaller than this, in bytes, is assumed to lack a unit."""
@@ -53,6 +54,8 @@ class Rank(Spec):
 class Machine(Spec):
     """One host; its DDR is shared by its ranks."""
 
+    shorthand = ("hbm",)
+
     ddr_bytes: Annotated[Bytes, AfterValidator(_not_a_lost_unit), Field(alias="ddr")]
     """Host memory in bytes."""
     ssd: Ssd | None = None
@@ -64,8 +67,11 @@ class Machine(Spec):
     @classmethod
     def _expand(cls, data: Any) -> Any:
         """``ranks: 8`` with ``hbm: 80GiB`` stands for eight equal ranks."""
-        if not isinstance(data, dict) or not _is_count(data.get("ranks")):
+        if not isinstance(data, dict) or isinstance(data.get("ranks", ()), list | tuple):
             return data
+        if not _is_count(data["ranks"]):
+            found = f"found {show(data['ranks'])}; allowed: {_COUNT}, or a list of ranks"
+            raise problem_at(found, "ranks")
         rest = {key: value for key, value in data.items() if key not in ("ranks", "hbm")}
         rank = {"hbm": data["hbm"]} if "hbm" in data else {}
         return {**rest, "ranks": [rank] * data["ranks"]}
@@ -101,8 +107,14 @@ class Reservations(Spec):
     """Further DDR to reserve per machine."""
 
 
+_SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
+"""Fields next to ``machines: N``, and their names inside each machine."""
+
+
 class Cluster(Spec):
     """Machines, links and the hardware profile; ranks are numbered machine by machine."""
+
+    shorthand = tuple(_SUGAR)
 
     name: Name
     """Name of the cluster."""
@@ -135,7 +147,7 @@ class Cluster(Spec):
             return data
         if not _is_count(machines):
             raise problem_at(
-                f"found {show(machines)}; allowed: a whole number from 1, or a list of machines",
+                f"found {show(machines)}; allowed: {_COUNT}, or a list of machines",
                 "machines",
             )
         _require_sugar(data)
@@ -309,9 +321,6 @@ class Cluster(Spec):
 TwoD.model_rebuild(_types_namespace={"Cluster": Cluster})
 Cluster.model_rebuild()
 
-_SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
-"""Fields next to ``machines: N``, and their names inside each machine."""
-
 
 def _refuse_sugar(data: dict[str, Any]) -> None:
     for name in _SUGAR:
@@ -335,9 +344,7 @@ def _require_sugar(data: dict[str, Any]) -> None:
             "ranks_per_machine",
         )
     if not _is_count(ranks):
-        raise problem_at(
-            f"found {show(ranks)}; allowed: a whole number from 1", "ranks_per_machine"
-        )
+        raise problem_at(f"found {show(ranks)}; allowed: {_COUNT}", "ranks_per_machine")
 
 
 def _is_count(value: Any) -> bool:

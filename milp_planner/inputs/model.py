@@ -19,11 +19,11 @@ from pydantic import (
 
 from milp_planner.inputs.problems import (
     Loc,
-    choice,
     explain,
     likeliest_first,
     problem_at,
     problems_at,
+    unknown_field,
 )
 from milp_planner.inputs.repeated import spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
@@ -180,6 +180,8 @@ __all__ = ["HostMemory", "Model", "OutsideEmbeddings", "Table", "Workload"]
 class Model(Spec):
     """Workload and tables; the order of the tables is kept."""
 
+    shorthand = ("defaults", "patterns")
+
     name: Name
     """Name of the model."""
     source: str = ""
@@ -288,9 +290,7 @@ def _check_names(fields: Any, path: Loc) -> None:
     allowed = [each for each in Table.model_fields if each != "name"]
     unknown = [str(name) for name in fields if name not in allowed]
     if unknown:
-        raise problems_at(
-            [(f"unknown field; {choice(name, allowed)}", (*path, name)) for name in unknown]
-        )
+        raise problems_at([(unknown_field(name, allowed), (*path, name)) for name in unknown])
 
 
 def _filled(tables: Sequence[Any], pattern: str, fields: dict[str, Any], path: Loc) -> list[Any]:

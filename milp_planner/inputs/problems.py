@@ -43,6 +43,12 @@ _BOUNDS = {
 LONG_LIST = 10
 """With more allowed names than this, a sentence that suggests one does not list them all."""
 
+ELSEWHERE = {
+    "num_embeddings": "rows", "embedding_dim": "dim", "data_type": "dtype",
+    "feature_names": "features", "batch_size": "batch_per_rank",
+}  # fmt: skip
+"""Our names of fields that TorchRec's configurations call otherwise, and no letters resemble."""
+
 LONG_NAME = 60
 """Longer field names (a damaged file has them) are shortened in sentences."""
 
@@ -110,13 +116,18 @@ def explain(cls: type[BaseModel], finding: Any) -> str:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
-    """The allowed name closest to ``name``, or None if nothing is close."""
+    """The allowed name closest to ``name``, or None if nothing is close.
+
+    A name that begins with it is closer than one that differs in some letters, and that closer than
+    one that contains it.
+    """
     names = list(allowed)
     folded = {each.lower(): each for each in reversed(names)}
     wanted = str(name).lower()
-    close = difflib.get_close_matches(wanted, folded, n=1, cutoff=0.6)
+    begun = [each for each in folded if len(wanted) >= 3 and each.startswith(wanted)]
+    close = difflib.get_close_matches(wanted, begun or folded, n=1, cutoff=0.0 if begun else 0.6)
     if not close and len(wanted) >= 3:
-        close = [each for each in folded if wanted in each]
+        close = sorted((each for each in folded if wanted in each), key=len)
     return folded[close[0]] if close else None
 
 
@@ -180,8 +191,14 @@ def _unknown_field(cls: type[BaseModel], loc: Loc) -> str:
     for part in loc[:-1]:
         if isinstance(part, str):
             classes = _tagged(classes, part) or _classes_of(classes, part)
-    names = list(dict.fromkeys(name for each in classes for name in _fields(each)))
-    return f"unknown field; {choice(str(loc[-1]), names)}"
+    names = list(dict.fromkeys(name for each in classes for name in _written(each)))
+    return unknown_field(str(loc[-1]), names)
+
+
+def unknown_field(name: str, allowed: Sequence[str]) -> str:
+    """The sentence about a field that does not exist."""
+    same = ELSEWHERE.get(name)
+    return f"unknown field; {f'did you mean {same}?' if same in allowed else choice(name, allowed)}"
 
 
 def _unknown_choice(found: Any, context: dict[str, Any], finding: Any) -> str:
@@ -189,6 +206,11 @@ def _unknown_choice(found: Any, context: dict[str, Any], finding: Any) -> str:
     if finding["type"] == "union_tag_invalid":
         found = context["tag"]
     return f"found {show(found)}; {choice(str(found), names)}"
+
+
+def _written(cls: type[BaseModel]) -> list[str]:
+    """Names of the fields that a file may have: those of the class, and its shorthand."""
+    return [*_fields(cls), *getattr(cls, "shorthand", ())]
 
 
 def _fields(cls: type[BaseModel]) -> dict[str, Any]:

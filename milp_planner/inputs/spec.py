@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -34,6 +34,9 @@ class Spec(BaseModel):
         populate_by_name=True,
         use_attribute_docstrings=True,
     )
+
+    shorthand: ClassVar[tuple[str, ...]] = ()
+    """Further fields that a file may have; they stand for fields of the class."""
 
     @model_validator(mode="before")
     @classmethod

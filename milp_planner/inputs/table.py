@@ -179,6 +179,8 @@ ELEMENT_BYTES: dict[str, int] = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int
 class Table(Spec):
     """One embedding table; sizes are global, and the planner splits them over ranks."""
 
+    shorthand = ("names",)
+
     name: Name
     """Name, unique in the model; no blanks, commas, semicolons, equals signs or control characters.
     """

@@ -142,8 +142,8 @@ def without(name: str, **fields: Any) -> dict[str, Any]:
             cluster(interconnect={"intra_machine": "1GB/s"}),
             r"interconnect\.inter_machine: is missing; needed with more than one machine",
         ),
-        (cluster(machines=0), r"machines: found 0; allowed: a whole number from 1"),
-        (cluster(machines=True), r"machines: found True; allowed: a whole number from 1"),
+        (cluster(machines=0), r"machines: found 0; allowed: a whole number, 1 to 65536"),
+        (cluster(machines=True), r"machines: found True; allowed: a whole number, 1 to 65536"),
         (cluster(machines=[]), r"ranks_per_machine: needs a number of machines"),
         (
             {"name": "c", "machines": [{"ddr": 0, "ranks": []}]},

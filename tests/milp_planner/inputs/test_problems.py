@@ -25,6 +25,21 @@ def test_nearest(name: str, expected: str | None) -> None:
     assert nearest(name, ["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "allowed", "expected"),
+    [
+        ("pooling", ["num_poolings", "pooling_factor"], "pooling_factor"),
+        ("ranks", ["machines", "two_d", "ranks_per_machine"], "ranks_per_machine"),
+        ("dtype", ["exchange_dtype_backward", "exchange_dtype"], "exchange_dtype"),
+        ("rowz", ["rows", "row_wise"], "rows"),
+    ],
+)
+def test_a_name_that_begins_alike_is_nearest(name: str, allowed: list[str], expected: str) -> None:
+    """Before names that only share letters; of those that contain it, the shortest."""
+    assert nearest(name, allowed) == expected
+    assert nearest(name, allowed[::-1]) == expected
+
+
 def test_long_lists_are_left_out_when_a_name_is_near() -> None:
     """A long list of allowed names appears only if none of them is near."""
     names = [f"field_{i}" for i in range(LONG_LIST + 1)]
