@@ -33,23 +33,27 @@ def export(
 ) -> None:
     """Write a plan for TorchRec, dynamicemb, TorchEasyRec, DLRMv4 or HugeCTR.
 
-    The result goes to stdout, or to a file with -o; notes on what the format cannot express go to
-    stderr.
+    The result goes to stdout, or to a file with -o. What the trainer will run of it, where its own
+    planner decides more than the file says, and notes on what the format cannot express go to
+    stderr. A plan on which the trainer would stop or run out of memory is refused (exit code 1).
     """
     from milp_planner.integrations import exports
+    from milp_planner.integrations.replay.judge import judge
     from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
     check_writable(output)
     found = read_plan(plan)
-    text, notes = exports.write(found, to), chosen.notes(found)
+    judgement, _ = judge(found, to)
+    text, notes = exports.write(found, to, judgement.settings), chosen.notes(found)
     if output is not None:
         write_atomically(output, text)
     if json:
-        console.emit_json({"format": to, "text": text, "notes": notes})
+        told = {**judgement.to_dict(), "exact": judgement.exact}
+        console.emit_json({"format": to, "text": text, "notes": notes, "runs": told})
         return
-    for note in notes:
-        console.err().print(f"note: {note}")
+    for note in (*notes, *judgement.sentences()):
+        console.err().print(f"note: {note}", markup=False)
     if output is None:
         typer.echo(text, nl=False)
     else:

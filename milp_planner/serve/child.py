@@ -37,6 +37,7 @@ from milp_planner.features.report.page import (
 from milp_planner.files import write_atomically, write_json
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations import exports
+from milp_planner.integrations.replay.judge import judge
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import write_plan
 
@@ -106,7 +107,8 @@ def write_files(best: Plan, folder: Path) -> dict[str, Any]:
     able, unable = [], {}
     for name in exports.FORMATS:
         try:
-            write_atomically(folder / f"{name}.txt", exports.write(best, name))
+            settings = judge(best, name)[0].settings
+            write_atomically(folder / f"{name}.txt", exports.write(best, name, settings))
             able.append(name)
         except (BadInput, FallsShort) as error:
             unable[name] = str(error)

@@ -37,8 +37,8 @@ FORMATS = {
 class Format(Protocol):
     """Functions of each format's module."""
 
-    def write(self, plan: Plan) -> str:
-        """The plan as text of this format."""
+    def write(self, plan: Plan, settings: Mapping[str, str] = ...) -> str:
+        """The plan as text of this format; only formats of trainers with settings take any."""
 
     def notes(self, plan: Plan) -> list[str]:
         """Sentences about what the format cannot express."""
@@ -55,8 +55,11 @@ def get(name: str) -> Format:
     return module
 
 
-def write(plan: Plan, to: str) -> str:
+def write(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> str:
     """A plan as text of a format.
+
+    ``settings`` are further ones of the trainer that the text is to hold, as
+    :func:`milp_planner.integrations.replay.judge.judge` finds them.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def write(plan: Plan, to: str) -> str:
         raise BadInput(
             f"table {wrong[0].name!r} is of {wrong[0].kind}: the format {to} cannot hold it"
         )
-    return chosen.write(plan)
+    return chosen.write(plan, settings) if settings else chosen.write(plan)
 
 
 def _check(plan: Plan) -> None:

@@ -56,12 +56,12 @@ DEFAULT_CAP = 260
 """GiB of HBM that the trainer's planner takes a rank to have, unless ``HBM_CAP_GB`` is set."""
 
 
-def environment(plan: Plan) -> dict[str, str]:
-    """The variables that place a plan's tables, and those of its workload.
+def environment(plan: Plan, settings: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables that place a plan's tables, and those of its workload; then ``settings``.
 
     A data-parallel table is placed by ``auto``, since its kernel is not that of ``hbm``. Nothing
     that the trainer has on by default is turned off, and its default memory is lowered to what the
-    smallest rank has, but never raised.
+    smallest rank has.
 
     Raises
     ------
@@ -78,22 +78,21 @@ def environment(plan: Plan) -> dict[str, str]:
         PLACEMENT_OVERRIDES: _join(others),
         SHARDING_OVERRIDES: _join({p.name: p.sharding_type for p in plan.tables}),
         **_asked_for(plan),
+        **(settings or {}),
     }
 
 
-def write(plan: Plan) -> str:
+def write(plan: Plan, settings: Mapping[str, str] | None = None) -> str:
     """The variables as lines a shell can source; empty ones are left out."""
-    found = environment(plan)
+    found = environment(plan, settings)
     return "".join(f"export {key}={shlex.quote(value)}\n" for key, value in found.items() if value)
 
 
 def notes(plan: Plan) -> list[str]:
     """Sentences about what the variables do not express."""
-    found = ["the ranks are left to the trainer's own planner", *_differences(plan.model.workload)]
+    found = _differences(plan.model.workload)
     if any(placed.stash for placed in plan.tables):
         found.append("no variable says which tables are stashed")
-    if any(placed.column_shards > 1 for placed in plan.tables):
-        found.append("the width of column shards is left to the trainer")
     return found
 
 

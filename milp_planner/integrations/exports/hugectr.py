@@ -49,9 +49,10 @@ def write(plan: Plan) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Sentences about what the values do not hold."""
+    found = ["give these values to shard instead of what the samples' generate_plan makes"]
     if plan.model.workload.cost_model == "embark_hierarchical":
-        return ["set CommunicationStrategy.Hierarchical, for which the plan was priced"]
-    return []
+        found.append("set CommunicationStrategy.Hierarchical, for which the plan was priced")
+    return found
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:

@@ -1,13 +1,14 @@
 """A TorchEasyRec config fragment: constraints of a plan's tables, feature by feature.
 
 TorchEasyRec's config holds less than a plan: sharding types and kernels of TorchRec tables, and
-capacity and ``cache_load_factor`` of dynamicemb tables, whose mode and routing its own planner
-sets. What it cannot express is refused, or written as a comment if the trainer decides it.
+the capacity of dynamicemb tables, whose mode, ratio and routing its own planner sets. What it
+cannot express is refused, or written as a comment if the trainer decides it. ``cache_load_factor``
+is read, but never written: at the commit below it reaches the planner as a tuple, which stops it.
 
 References
 ----------
-alibaba/TorchEasyRec, ``tzrec/protos/feature.proto`` (``ParameterConstraints``,
-``DynamicEmbedding``).
+alibaba/TorchEasyRec 54cac316, ``tzrec/protos/feature.proto`` (``ParameterConstraints``,
+``DynamicEmbedding``); ``tzrec/utils/dynamicemb_util.py:318-322`` (``cache_load_factor``).
 """
 
 from __future__ import annotations
@@ -68,22 +69,16 @@ def write(plan: Plan) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Sentences about what the config leaves to TorchEasyRec."""
-    found = ["the ranks are left to TorchEasyRec's planner"]
+    found = []
     if any(placed.stash for placed in plan.tables):
         found.append("no field says which tables are stashed")
-    if any(p.column_shards > 1 for p in plan.tables):
-        found.append("the width of column shards is left to TorchRec")
-    static = sorted({str(p.cache_ratio) for p in plan.tables
-                     if p.kind == "torchrec" and p.mode == "CACHING"})  # fmt: skip
-    if static:
-        found.append(
-            f"the load factor of fused_uvm_caching tables ({', '.join(static)}) has no field"
-        )
-    dynamic = sorted({p.mode for p in plan.tables if p.kind == "dynamicemb"})
+    dynamic = sorted({
+        f"{t.mode} at {t.cache_ratio}" for t in plan.tables if t.kind == "dynamicemb"
+    })  # fmt: skip
     if dynamic:
         found.append(
-            f"the mode of dynamicemb tables ({', '.join(dynamic)}) is TorchEasyRec's choice at "
-            "the given ratio"
+            f"mode and ratio of dynamicemb tables ({', '.join(dynamic)}) are TorchEasyRec's "
+            "choice: cache_load_factor would stop its planner (a tuple of one, at 54cac316)"
         )
     return found
 
@@ -159,7 +154,6 @@ def _dynamic(table: Table, placed: PlacedTable) -> tuple[str, dict[str, Any]]:
         )
     return "dynamicemb", {
         "max_capacity": table.rows,
-        "cache_load_factor": float(placed.cache_ratio),
         "score_strategy": _SCORES[table.score_strategy],
     }
 

@@ -27,6 +27,30 @@ def test_text_on_stdout_and_in_a_file(cli: Cli, planned: Path, tmp_path: Path, t
     assert all(note in done.err.replace("\n", " ") for note in as_json["notes"])
 
 
+def test_what_will_run_is_judged_first(cli: Cli, planned: Path) -> None:
+    """What runs stands beside the plan on stderr and in --json; torchrec runs as planned."""
+    runs = cli("export", planned, "--to", "torchrec", "--json").json["runs"]
+    assert runs["exact"] and runs["runs"] == runs["planned"]
+    done = cli("export", planned, "--to", "dlrmv4", "--json").json["runs"]
+    words = cli("export", planned, "--to", "dlrmv4").err
+    assert ("what runs is this plan" in words) == done["exact"]
+    assert ("the plan says" in " ".join(words.split())) == (not done["exact"])
+
+
+def test_what_would_stop_the_trainer_is_refused(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 1, a sentence that says why, and nothing written."""
+    model = {"name": "m", "workload": {"batch_per_rank": 8},
+             "tables": [{"name": "t", "rows": 8, "dim": 8, "constraints": {"modes": ["HOST_ONLY"]}}]
+             }  # fmt: skip
+    (tmp_path / "hosted.yaml").write_text(json.dumps(model))
+    assert cli("plan", "hosted.yaml", "cluster.yaml", "-o", "hosted.json").code == 0
+    done = cli("export", "hosted.json", "--to", "dlrmv4", "-o", "env.sh")
+    assert done.code == 1 and "table 't' is HOST_ONLY" in done.err
+    assert not (tmp_path / "env.sh").exists()
+    done = cli("export", "hosted.json", "--to", "dlrmv4", "--json")
+    assert json.loads(done.err)["error"]["kind"] == "falls_short"
+
+
 def test_read_back_pins_the_model(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A TorchRec plan read back pins every table; the pinned model plans to the same plan."""
     cli("export", planned, "--to", "torchrec", "-o", "plan.torchrec.json")

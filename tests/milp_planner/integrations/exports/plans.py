@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from formulations import Outcome, Placement, Status, StoppedBy, Where
+from formulations import Outcome, Placement, Status, StoppedBy, Where, check
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
@@ -126,6 +127,22 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
     if block.where == Where.ANY_RANK_OF_ONE_MACHINE:
         home = list(instance.machines[draw.choice(machines)])
     return np.asarray([draw.choice(home) for _ in range(block.count)])
+
+
+def on_ranks(plan: Plan, ranks: dict[str, list[int]]) -> Plan:
+    """The plan with the shards of these tables on other ranks, fitting or not."""
+    placement = plan.outcome.placement
+    assert placement is not None
+    moved = list(placement.ranks)
+    for index, name in enumerate(plan.instance.table_names):
+        if name in ranks:
+            moved[index] = [np.array(ranks[name], dtype=np.int64)]
+    placement = replace(placement, ranks=moved)
+    objectives = check(plan.instance, placement).objectives
+    outcome = plan.outcome.with_(
+        placement=placement, objective=objectives[plan.instance.objective.value]
+    )
+    return decode(price(plan.model, plan.cluster), plan.instance, outcome)
 
 
 def pin_of(placed: PlacedTable) -> PinSpec:

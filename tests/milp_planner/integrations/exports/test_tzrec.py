@@ -15,21 +15,21 @@ CHOICE = {"a": "row_wise/HBM_ONLY", "d": "row_wise/CACHING/0.3/roundrobin"}
 
 def test_by_hand() -> None:
     """Each feature of a shared table gets the table's constraints; dynamicemb tables get their
-    ratio."""
+    capacity, but no ratio, which would stop the trainer."""
     text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
     assert text.count("feature_configs {") == 3
     assert text.count('embedding_name: "a"') == 2
     assert 'sharding_types: "row_wise"\n      compute_kernels: "fused"' in text
     assert 'feature_name: "click"' in text
-    assert "max_capacity: 5000\n      cache_load_factor: 0.3" in text
+    assert "max_capacity: 5000\n      score_strategy" in text and "cache_load_factor" not in text
 
 
 def test_what_it_leaves_open_is_said() -> None:
     """The notes name what the config has no field for."""
     choose = {"a": "column_wise:2/CACHING/0.3", "d": CHOICE["d"]}
     notes = " ".join(tzrec.notes(plans.chosen_plan(choose, *TABLES)))
-    for word in ("ranks", "width", "load factor", "mode of dynamicemb"):
-        assert word in notes
+    assert "mode and ratio of dynamicemb tables (CACHING at 3/10)" in notes
+    assert "cache_load_factor would stop its planner" in notes
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,7 @@ def test_what_it_leaves_open_is_said() -> None:
 def test_illegal_values(old: str, new: str, sentence: str) -> None:
     """Unknown tables, words and figures are errors."""
     text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))
+    text = text.replace("score_strategy", "cache_load_factor: 0.3\n      score_strategy")
     assert old in text
     with pytest.raises(BadInput, match=sentence):
         tzrec.read(text.replace(old, new), plans.model(*TABLES))

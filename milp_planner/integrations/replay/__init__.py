@@ -1,0 +1,64 @@
+"""What a trainer makes of our plan: a plan is worth what runs.
+
+A trainer that has a planner of its own reads types and kernels and decides the ranks itself. Each
+is a module with ``runs(asked, planned, model, cluster)``: what it reads, which planner it calls
+with which constants, hence what will run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Protocol
+
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.problems import choice
+from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.pricing.options import Choice
+
+Pins = Mapping[str, PinSpec]
+
+TRAINERS = {
+    "torchrec": "whole",
+    "hugectr": "whole",
+    "dlrmv4": "dlrmv4",
+    "tzrec": "tzrec",
+    "dynamicemb": "dynamicemb",
+}
+"""The module of each trainer, by the name of the format that it reads."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One way in which a trainer runs what it reads."""
+
+    pins: dict[str, PinSpec]
+    """Type, mode, width and ranks of every table."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """Further settings of the trainer that lead to it; empty: its defaults."""
+    left: tuple[str, ...] = ()
+    """Sentences about what the trainer decides later, which the pins take from the plan."""
+
+
+class Trainer(Protocol):
+    """Functions of each trainer's module."""
+
+    def runs(self, asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
+        """The ways to run what a file asks for, that of the default settings first.
+
+        ``asked`` is what the file fixes, ``planned`` what the plan has. FallsShort, in the
+        trainer's words, if it stops.
+        """
+
+    def can_run(self, table: Table, choice: Choice) -> bool:
+        """Whether the trainer can be made to hold a table by an option, on some ranks."""
+
+
+def get(name: str) -> Trainer:
+    """The trainer that reads a format; BadInput names the nearest one."""
+    if name not in TRAINERS:
+        raise BadInput(f"unknown trainer {name!r}; {choice(name, TRAINERS)}")
+    module: Trainer = import_module(f"{__name__}.{TRAINERS[name]}")
+    return module

@@ -1,0 +1,190 @@
+"""What will run of an exported plan: price and memory beside the plan's, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from formulations import Outcome, Status, StoppedBy, check
+from milp_planner.drawing.units import show_bytes, show_cost
+from milp_planner.errors import FallsShort
+from milp_planner.files import Facts
+from milp_planner.inputs import Model
+from milp_planner.inputs.table import Constraints, PinSpec
+from milp_planner.integrations import exports, replay
+from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay.differences import Difference, differences
+from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.ledger import ledger_of
+from milp_planner.plans.placement import Plan, decode
+from milp_planner.pricing import price
+from milp_planner.pricing.options import TIERED
+from milp_planner.today.matching import matched, place
+from milp_planner.today.rows import read_today
+
+MOST = 6
+"""Most tables that a sentence lists."""
+
+
+@dataclass(frozen=True)
+class Fullest:
+    """The rank with the least free HBM."""
+
+    rank: int
+    used: int
+    whole: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Judgement(Facts):
+    """What a trainer runs of a plan."""
+
+    trainer: str
+    planned: int
+    runs: int
+    """The objective of the plan and of what runs."""
+    time_unit: str
+    planned_fullest: Fullest | None
+    fullest: Fullest | None
+    """None where the plan's version counts other bytes."""
+    differ: tuple[Difference, ...]
+    settings: dict[str, str]
+    """Settings of the trainer that lead to it."""
+    left: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the plan runs as it is, up to interchangeable ranks."""
+        return not self.differ
+
+    def sentences(self) -> Iterator[str]:
+        """What to tell a user."""
+        yield from self.left
+        if self.exact:
+            yield "what runs is this plan, up to interchangeable ranks"
+            return
+        runs, planned = (show_cost(v, self.time_unit) for v in (self.runs, self.planned))
+        rank = "" if self.fullest is None else f", {_memory(self.fullest)}"
+        ours = "" if self.planned_fullest is None else f", {_memory(self.planned_fullest)}"
+        yield f"the trainer's planner will run this as {runs}{rank}; the plan says {planned}{ours}"
+        listed = [f"{d.table} ({d.reason}: {d.runs}, not {d.planned})" for d in self.differ[:MOST]]
+        more = len(self.differ) - MOST
+        listed += [f"and {more} more"] if more > 0 else []
+        yield f"{len(self.differ)} tables differ: {'; '.join(listed)}"
+
+
+def _memory(fullest: Fullest) -> str:
+    used = show_bytes(fullest.used)
+    return f"rank {fullest.rank} the fullest with {used} of {show_bytes(fullest.whole)}"
+
+
+def judge(plan: Plan, to: str) -> tuple[Judgement, Plan]:
+    """What the trainer that reads a format runs of a plan, and that as a plan.
+
+    Of several settings that lead to different plans, the first of least cost that fits.
+
+    Raises
+    ------
+    BadInput
+        If the format cannot hold the plan.
+    FallsShort
+        If the trainer would stop, or run out of memory.
+    """
+    trainer = replay.get(to)
+    planned = pins_of(plan)
+    asked = exports.read(exports.write(plan, to), to, plan.model)
+    ways = trainer.runs(asked, planned, plan.model, plan.cluster)
+    found = [(ran, plan if ran.pins == planned else _placed(plan, ran)) for ran in ways]
+    fitting = [(ran, each) for ran, each in found if each.verdict and each.verdict.feasible]
+    if not fitting:
+        raise FallsShort(_overflow(found[0][1]))
+    ran, as_plan = min(fitting, key=lambda each: cost_of(each[1]))
+    return _judgement(to, plan, ran, as_plan), as_plan
+
+
+def _judgement(to: str, plan: Plan, ran: Ran, as_plan: Plan) -> Judgement:
+    return Judgement(
+        trainer=to,
+        planned=cost_of(plan),
+        runs=cost_of(as_plan),
+        time_unit=plan.instance.time_unit,
+        planned_fullest=fullest_of(plan),
+        fullest=fullest_of(as_plan),
+        differ=differences(plan, as_plan),
+        settings=ran.settings,
+        left=ran.left,
+    )
+
+
+def cost_of(plan: Plan) -> int:
+    """The objective of a plan's placement."""
+    verdict = plan.verdict
+    assert verdict is not None
+    return verdict.objectives[plan.instance.objective.value]
+
+
+def fullest_of(plan: Plan) -> Fullest | None:
+    """The rank with the least free HBM."""
+    ledger = ledger_of(plan)
+    if ledger is None or not ledger.hbm:
+        return None
+    place = min(ledger.hbm, key=lambda each: each.room)
+    return Fullest(place.place, place.used, place.whole)
+
+
+def pins_of(plan: Plan) -> dict[str, PinSpec]:
+    """Everything that a plan decided, table by table."""
+    return {
+        t.name: PinSpec(
+            mode=t.mode,
+            sharding_type=t.sharding_type,
+            cache_ratio=t.cache_ratio if t.mode in TIERED else None,
+            dist_type=t.dist_type,
+            column_width=t.column_width if t.column_shards > 1 else None,
+            ranks=tuple(rank for block in t.ranks for rank in block),
+        )
+        for t in plan.tables
+    }
+
+
+def _placed(plan: Plan, ran: Ran) -> Plan:
+    """What runs as a plan of the same inputs, whether or not it fits."""
+    model = narrowed(plan.model, ran.pins)
+    options = price(model, plan.cluster, plan.profile)
+    instance = compile_instance(options, plan.instance.objective)
+    rows, wrong = matched(read_today(ran.pins), model)
+    placement = place(options, instance, rows, wrong=wrong)
+    verdict = check(instance, placement)
+    outcome = Outcome(
+        Status.UNKNOWN, StoppedBy.EXHAUSTED, "replay", placement=placement,
+        objective=verdict.objectives.get(instance.objective.value),
+        objectives=verdict.objectives,
+    )  # fmt: skip
+    return decode(options, instance, outcome)
+
+
+def narrowed(model: Model, pins: Pins) -> Model:
+    """The model with the options of these pins only, whatever its own constraints say."""
+    tables = []
+    for table in model.tables:
+        pin, stash = pins[table.name], table.constraints.stash
+        width = None if pin.column_width is None else (pin.column_width,)
+        limits = Constraints(
+            modes=None if pin.mode is None else (pin.mode,),
+            sharding_types=None if pin.sharding_type is None else (pin.sharding_type,),
+            cache_ratios=None if pin.cache_ratio is None else (pin.cache_ratio,),
+            column_widths=width,
+            stash=stash,
+        )
+        tables.append(table.model_copy(update={"constraints": limits}))
+    return model.model_copy(update={"tables": tuple(tables)})
+
+
+def _overflow(ran: Plan) -> str:
+    """Which memory what runs would overflow."""
+    fullest, verdict = fullest_of(ran), ran.verdict
+    where = "" if verdict is None or not verdict.violations else str(verdict.violations[0])
+    if fullest is not None and fullest.used > fullest.whole:
+        where = _memory(fullest)
+    return f"what the trainer's planner makes of this plan does not fit: {where}"

@@ -1,0 +1,29 @@
+"""Trainers that take a plan as it is: what runs is the plan.
+
+``DistributedModelParallel(plan=…)`` calls no planner, and ``EmbeddingCollectionConfig.shard``
+stores what it is given.
+
+References
+----------
+TorchRec 1.9.2, ``distributed/model_parallel.py``; HugeCTR,
+``HugeCTR/include/embeddings/embedding_collection.hpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.table import Table
+from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.pricing.options import Choice
+
+
+def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
+    """The plan itself."""
+    yield Ran(dict(planned))
+
+
+def can_run(table: Table, choice: Choice) -> bool:
+    """Everything."""
+    return True

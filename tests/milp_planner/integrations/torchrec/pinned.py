@@ -1,0 +1,99 @@
+"""TorchRec's own planner with type and kernel of every table pinned, as trainers call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from milp_planner.integrations.replay.estimate import Asked, Job
+
+
+def module_of(tables: Sequence[Asked]) -> Any:
+    """One collection of the tables, on no device, with their optimizers marked."""
+    import torch
+    from torchrec import EmbeddingBagCollection, EmbeddingCollection
+    from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig
+    from torchrec.optim import RowWiseAdagrad
+
+    pooled = tables[0].pooled
+    config: Any = EmbeddingBagConfig if pooled else EmbeddingConfig
+    configs = [
+        config(
+            name=t.name, num_embeddings=t.rows, embedding_dim=t.dim,
+            feature_names=[f"{t.name}_{i}" for i in range(len(t.lengths))],
+        )
+        for t in tables
+    ]  # fmt: skip
+    meta = torch.device("meta")
+    collection = (
+        EmbeddingBagCollection(tables=configs, is_weighted=tables[0].weighted, device=meta)
+        if pooled
+        else EmbeddingCollection(tables=configs, device=meta)
+    )
+    classes = {
+        "adam": torch.optim.Adam, "sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
+        "rowwise_adagrad": RowWiseAdagrad,
+    }  # fmt: skip
+    wanted = {t.name: classes[t.optimizer] for t in tables}
+    for name, parameter in collection.named_parameters():
+        parameter._optimizer_classes = [wanted[name.split(".")[-2]]]
+    model = torch.nn.Module()
+    model.tables = collection
+    return model
+
+
+def sharders_of(wire: tuple[float, float] | None) -> list[Any]:
+    """The sharders of both kinds of collection; 2 bytes on the wire stand for fp16."""
+    from torchrec.distributed.embedding import EmbeddingCollectionSharder
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+    from torchrec.distributed.fbgemm_qcomm_codec import (
+        CommType,
+        QCommsConfig,
+        get_qcomm_codecs_registry,
+    )
+
+    codecs = None
+    if wire == (2.0, 2.0):
+        config = QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.FP16)
+        codecs = get_qcomm_codecs_registry(config)
+    return [
+        EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs),
+        EmbeddingCollectionSharder(qcomm_codecs_registry=codecs),
+    ]
+
+
+def constraints_of(tables: Sequence[Asked]) -> dict[str, Any]:
+    """One type and one kernel for every table."""
+    from torchrec.distributed.planner import ParameterConstraints
+    from torchrec.distributed.types import CacheParams
+
+    return {
+        t.name: ParameterConstraints(
+            sharding_types=[t.sharding_type],
+            compute_kernels=[t.kernel],
+            min_partition=t.min_partition,
+            pooling_factors=[*t.lengths],
+            is_weighted=t.weighted,
+            cache_params=None if t.load_factor is None else CacheParams(load_factor=t.load_factor),
+        )
+        for t in tables
+    }
+
+
+def planned(
+    tables: Sequence[Asked], job: Job, hbm: int, ddr: int, constraints: Any = None
+) -> dict[str, tuple[int, ...]]:
+    """The ranks of every table's shards; TorchRec's PlannerError if it finds no plan."""
+    from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+
+    planner = EmbeddingShardingPlanner(
+        topology=Topology(
+            world_size=job.world, local_world_size=job.local, compute_device="cuda",
+            hbm_cap=hbm, ddr_cap=ddr,
+        ),
+        batch_size=job.batch,
+        constraints=constraints_of(tables) if constraints is None else constraints,
+        stats=[],
+    )  # fmt: skip
+    plan = planner.plan(module_of(tables), sharders_of(job.wire)).plan["tables"]
+    return {name: tuple(entry.ranks) for name, entry in plan.items()}
