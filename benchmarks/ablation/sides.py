@@ -22,7 +22,7 @@ def by_work(
     exact, second = parts
     spent = [0.0, 0.0]
     while not context.over():
-        first = bounds.exact_first()
+        first = not bounds.give_up()
         sides = [makers, exact if first else second]
         alive = [side for side in (0, 1) if any(part.alive for part in sides[side])]
         if not alive:

@@ -90,11 +90,16 @@ class Bounds:
         return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
 
     def exact_first(self) -> bool:
-        """Whether the exact model has the dual side to itself: on small instances, unless the plan
-        is still far above the bound after a while."""
+        """Whether the exact model has the dual side to itself: on small instances, unless it gave
+        that up."""
+        return self._small and not self._hopeless
+
+    def give_up(self) -> bool:
+        """Give up the dual side if, after a while, the plan is still far above the bound; for good,
+        and asked by the dual side alone. Returns whether it is given up."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
             self._hopeless = self._context.above(self._parameters.far)
-        return self._small and not self._hopeless
+        return not self.exact_first()
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
@@ -304,7 +309,7 @@ class Bounds:
 
         def stale() -> bool:
             value = context.objective
-            if alone and not self.exact_first():
+            if alone and self.give_up():
                 return True
             if context.proved or value is None or value == known:
                 return context.proved

@@ -201,7 +201,7 @@ def _in_turn(
     """One worker: the sides take turns; between them the caller's gap is certified if it is met."""
     exact, second = parts
     for turn in itertools.count(0 if bounds.exact_first() else 1):
-        sides = [exact if bounds.exact_first() else second, makers]
+        sides = [second if bounds.give_up() else exact, makers]
         if context.settings.gap_asked and bounds.may_end():
             bounds.close(context.clock.share(context.parameters.longest_turn))
         if context.over() or not any(p.alive for p in itertools.chain(*sides)):
@@ -214,7 +214,7 @@ def _prove(
 ) -> None:
     """The dual side: the exact model alone while it may have the side, then everything else."""
     exact, second = parts
-    take_turns(context, exact, lambda: context.over() or not bounds.exact_first())
+    take_turns(context, exact, lambda: context.over() or bounds.give_up())
     take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
     if kept:
         bounds.last_word()

@@ -172,12 +172,13 @@ class Context:
     def left_below(self, value: int) -> NDArray[np.bool_]:
         """Options that a plan cheaper than ``value`` may use, by their own cost and by exact
         reduced-cost fixing."""
-        if self._below[0] != value:
+        known, keep = self._below  # read once: another thread may replace the pair
+        if known != value:
             keep = self.keep & (own_cost(self.instance) < value)
             if self.certificate is not None:
                 keep = keep & bounds_at(self.instance, keep, self.certificate).below(value)
             self._below = (value, keep)
-        return self._below[1]
+        return keep
 
     def drop(self) -> None:
         """Drop options that no better plan can use; if a table has none left, the plan is

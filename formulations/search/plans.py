@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -58,8 +59,9 @@ class Plans:
     """
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
-        self._context, self._options = context, options
-        self._parameters = context.parameters
+        self._context, self._parameters = context, context.parameters
+        self._choice, self._lock = Choice(options), threading.Lock()
+        self._told: tuple[Choice, bool] | None = None
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.annealer: Annealer | None = None
@@ -69,19 +71,27 @@ class Plans:
         self._rate = float(self._parameters.moves_a_unit)
         self._replicas: Annealer | None = None
         self._misses = self._begun = 0
-        self._machines: IntArray | None = None
-        self._value: int | None = None
         self._reached = self._stuck = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
         self._facts = measures(context.instance)
 
     def choose(self, choice: Choice) -> None:
-        """Start from another choice of options, and of machines where these are known. Replicas
-        that have met no plan, or only far dearer ones, restart from it as well."""
-        self._options, self._machines = choice.options, choice.machines
-        self._value = choice.value
-        if not self._reached or self._cheaper():
-            self._replicas, self._stuck = None, False
+        """Start from another choice of options, and of machines where these are known, from the
+        next turn on; may be called from any thread. Replicas that have met no plan, or only far
+        dearer ones, restart from it as well."""
+        with self._lock:
+            restart = self._told is not None and self._told[1]
+            restart = restart or not self._reached or self._cheaper(choice)
+            self._told = choice, restart
+
+    def _listen(self) -> None:
+        """Adopt the choice told since the last turn; a turn works with one choice throughout."""
+        with self._lock:
+            told, self._told = self._told, None
+        if told is not None:
+            self._choice, restart = told
+            if restart:
+                self._replicas, self._stuck = None, False
 
     def pack(self) -> None:
         """Place choices of options, the largest shards first, improve them and offer the plans;
@@ -94,17 +104,20 @@ class Plans:
         """
         if self._packed:
             return
+        self._listen()
         self._packed = True
-        context, best = self._context, float("inf")
+        context, best, found = self._context, float("inf"), self._choice.options
         for least, options in self._choices():
             if context.over() or (context.objective is not None and least >= context.objective):
-                return
+                break
             excess = self._settle(options, max(self._target(), 1))
             if excess < 0:
                 above = int(self._parameters.shrink * abs(least))
                 self._settle(options, max(1, least + above))
             if excess < best:
-                best, self._options = excess, options
+                best, found = excess, options
+        if found is not self._choice.options:  # which the machines and the value do not belong to
+            self._choice = Choice(found)
 
     def _settle(self, options: IntArray, target: int) -> float:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
@@ -123,7 +136,7 @@ class Plans:
         context, instance = self._context, self._context.instance
         own = own_cost(instance)
         total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
-        choices, mean = [self._options], abs(self._mean(self._options))
+        choices, mean = [self._choice.options], abs(self._mean(self._choice.options))
         for width in self._parameters.widths if instance.objective != Objective.TOTAL else (1.0,):
             fits = context.keep & (own <= max(1, int(width * mean)))
             worth = np.where(fits, total, np.where(context.keep, 2.0**62 + own, np.inf))
@@ -150,6 +163,7 @@ class Plans:
         plan."""
         context, annealer = self._context, self._ready()
         self.pack()
+        self._listen()
         self.passes += 1
         start, target = context.best if warm else None, self._target(warm)
         if not warm:
@@ -158,7 +172,7 @@ class Plans:
         if start is not None:
             annealer.load(start, self._targets(target))
         else:
-            annealer.start(self._options, self._targets(target), self._machines)
+            annealer.start(self._choice.options, self._targets(target), self._choice.machines)
         moves = max(_FEWEST, int(amount * self._rate))
         self._cool(annealer, moves, heat, self._overdue(amount))
         met = self._take(annealer)
@@ -173,8 +187,10 @@ class Plans:
         if context.objective is not None:
             return False
         annealer = self._ready()
+        self._listen()
         annealer.choose_from(context.keep)
-        annealer.start(self._options, [self._dearest()] * context.peaks, self._machines)
+        target = [self._dearest()] * context.peaks
+        annealer.start(self._choice.options, target, self._choice.machines)
         self.passes += 1
         moves = max(_FEWEST, int(amount * self._rate))
         self._cool(annealer, moves, self._heats()[0], self._overdue(amount))
@@ -184,6 +200,7 @@ class Plans:
     def temper(self, amount: float) -> bool:
         """Replica exchange, which continues where its last turn ended."""
         context, chosen = self._context, self._parameters
+        self._listen()
         if self._replicas is None:
             self._replicas = self._replicated()
         annealer = self._replicas
@@ -238,19 +255,19 @@ class Plans:
         self._misses, self._reached = 0, False
         annealer = self._made(self._seed + 2 * self._begun)
         self._begun += 1
-        known = self._value is not None and self._machines is not None
+        known = self._choice.value is not None and self._choice.machines is not None
         self._aim = self._above(self._parameters.margin if known else self._parameters.far)
         best = self._context.objective
         if self._stuck and best is not None:
             self._aim = max(self._aim, (self._aim + best) // 2)
         self._restrict(annealer, self._aim)
-        annealer.start(self._options, self._targets(self._aim), self._machines)
+        annealer.start(self._choice.options, self._targets(self._aim), self._choice.machines)
         annealer.replicate(self._heats())
         return annealer
 
-    def _cheaper(self) -> bool:
-        """Whether the best plan is far above the cost of the choice at hand."""
-        best, value = self._context.objective, self._value
+    def _cheaper(self, choice: Choice) -> bool:
+        """Whether the best plan is far above the cost of a choice."""
+        best, value = self._context.objective, choice.value
         far = self._parameters.far
         return value is not None and best is not None and best - value > far * abs(value)
 
@@ -286,8 +303,8 @@ class Plans:
 
     def _least(self) -> int:
         """A lower bound on plans from the choice at hand, as far as one is known."""
-        known = [v for v in (self._context.bound, self._value) if v is not None]
-        return max(known, default=self._mean(self._options))
+        known = [v for v in (self._context.bound, self._choice.value) if v is not None]
+        return max(known, default=self._mean(self._choice.options))
 
     def _mean(self, options: IntArray) -> int:
         """Average cost of a rank at a choice of options; under ``total`` the sum of all costs."""
@@ -304,7 +321,9 @@ class Plans:
             return [target]
         if context.best is None:
             counts = shard_counts(instance)[:, None]
-            peaks = per_option(instance, instance.shard_cost * counts)[self._options].sum(axis=0)
+            peaks = per_option(instance, instance.shard_cost * counts)[self._choice.options].sum(
+                axis=0
+            )
         else:
             loads = check(instance, context.best).loads
             assert loads is not None

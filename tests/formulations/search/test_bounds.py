@@ -87,8 +87,10 @@ def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
     bounds = Bounds(context, lambda choice: None, lambda choice: None)
     on_two = [[np.asarray([rank])] for rank in (0, 0, 1, 1)]
     assert context.offer(Placement(np.asarray([1, 3, 5, 7]), on_two), "test")
-    assert bounds.exact_first()
+    assert not bounds.give_up()
     context.spend(2.1)
+    assert bounds.exact_first()  # asking changes nothing
+    assert bounds.give_up() is not alone
     assert bounds.exact_first() is alone
 
 

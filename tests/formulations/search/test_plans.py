@@ -118,6 +118,57 @@ def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
     assert aims == [[2091], [1651]][:begun]
 
 
+def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
+    """The other side tells one at the last moment of their making: the next turn begins from it,
+    with its own machines."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2)
+    machines = list[object]()
+    with pytest.MonkeyPatch.context() as patch:
+        start, replicate = Annealer.start, Annealer.replicate
+
+        def noted(annealer: Annealer, options: np.ndarray, target: list[int], at: object) -> None:
+            machines.append(at)
+            start(annealer, options, target, at)
+
+        def late(annealer: Annealer, heats: list[float]) -> None:
+            replicate(annealer, heats)
+            if len(machines) == 1:
+                plans.choose(told)
+
+        patch.setattr(Annealer, "start", noted)
+        patch.setattr(Annealer, "replicate", late)
+        plans.temper(0.01)
+        plans.temper(0.01)
+    assert len(machines) == 2 and machines[0] is None and machines[1] is told.machines
+
+
+def test_a_turn_works_with_one_choice() -> None:
+    """What is told between two steps of a turn waits for the next one."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2, 5)
+    begun = list[object]()
+    with pytest.MonkeyPatch.context() as patch:
+        restrict, start = Plans._restrict, Annealer.start
+
+        def late(plans: Plans, annealer: Annealer, target: int) -> None:
+            plans.choose(told)
+            restrict(plans, annealer, target)
+
+        def noted(annealer: Annealer, options: np.ndarray, target: list[int], at: object) -> None:
+            begun.append(at)
+            start(annealer, options, target, at)
+
+        patch.setattr(Plans, "_restrict", late)
+        patch.setattr(Annealer, "start", noted)
+        plans._packed = True
+        plans.anneal(False, 0.001, 0.001)
+        plans.anneal(False, 0.001, 0.001)
+    assert len(begun) == 2 and begun[0] is None and begun[1] is told.machines
+
+
 def eight_equal() -> Instance:
     """Eight equal tables for four ranks."""
     builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
