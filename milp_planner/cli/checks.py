@@ -21,8 +21,7 @@ def check(
     """List all mistakes in a model and a cluster, without solving.
 
     Prints one line per problem: file and line, field, what was found, what is allowed. Exit code 2
-    if there are any. Values that cannot be read (1e6, a field written twice) are reported before
-    fields are checked. If there are no problems, warns of values that are probably not intended: a
+    if there are any. If there are no problems, warns of values that are probably not intended: a
     table that fits nowhere, a share in place of a percentage, a size in another unit. --json prints
     a list of objects with level (problem or warning), file, line, field and message.
     """

@@ -276,7 +276,7 @@ def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
         if name in found:
             raise BadInput(f"{given_as} {pair!r}: {name} is given twice")
         try:
-            found[name] = plain_scalar(text)
+            found[name] = plain_scalar(text, in_yaml=False)
         except ValueError as error:
             raise BadInput(f"{given_as} {pair!r}: {error}") from None
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ def load_model(path: str | Path) -> Model:
         valid name.
     """
     file = Path(path)
-    return build(Model, with_tables(read_document(file), file.parent), file.parent, CHECK)
+    return build(Model, _with_tables(read_document(file), file.parent), file.parent, CHECK)
 
 
 def load_cluster(path: str | Path) -> Cluster:
@@ -55,14 +56,16 @@ def load_cluster(path: str | Path) -> Cluster:
 def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -> Document:
     """Plain values and their lines from a YAML or JSON file; ``alike`` as in ``read_text``.
 
+    What does not stop reading is among the document's faults, for :func:`build`.
+
     Raises
     ------
     BadInput
         If the file is missing, unreadable, broken, empty, or not a mapping of fields.
     """
     text = read_text(path, alike)
-    read = read_json if path.suffix.lower() == ".json" else read_yaml
-    document = read(text, str(path))
+    is_json = path.suffix.lower() == ".json"
+    document = read_json(text, str(path)) if is_json else read_yaml(text, str(path), True)
     if document.data is None:
         raise BadInput(f"{path}: the file is empty; allowed: a mapping of fields")
     if not isinstance(document.data, dict):
@@ -77,28 +80,56 @@ def build(
     """Check a document against an input class; findings name file and line.
 
     ``folder`` holds the files that fields name; ``listed_by`` is the command that lists all
-    findings.
+    findings. Where the document has a fault, only that is told.
 
     Raises
     ------
     BadInput
         With the finding that most likely caused the others; its ``problems`` are all findings.
     """
+    faults, found = document.all_faults, {}
     try:
-        return cls.model_validate(document.data, context={"folder": folder})
+        made = cls.model_validate(document.data, context={"folder": folder})
     except ValidationError as error:
-        found: dict[Loc, Problem] = {}  # one per field: a wrong default is found in every table
-        for finding, path in likeliest_first(cls, error):
-            written = _as_written(path, document.data)
-            place = document.place(written)
-            found.setdefault(written, Problem(explain(cls, finding), show_path(written), *place))
-        raise BadInput.of(list(found.values()), listed_by) from None
+        found = dict(_findings(cls, error, document))
+    else:
+        if not faults:
+            return made
+    unread = {path for path, _ in faults}
+    hidden = [path for path in found if any(path[:n] in unread for n in range(len(path) + 1))]
+    for path in hidden:
+        del found[path]
+    raise BadInput.of([*(problem for _, problem in faults), *found.values()], listed_by)
+
+
+def _findings(
+    cls: type[Spec], error: ValidationError, document: Document
+) -> Iterator[tuple[Loc, Problem]]:
+    """What is wrong, by place: a default that is wrong in every table is one finding."""
+    table = document.parts.get(("tables",))
+    known: set[Loc] = set()
+    for finding, path in likeliest_first(cls, error):
+        written = _as_written(path, document.data)
+        shown = show_path(written)
+        if table is not None and _is_of_column(finding["type"], written, table.columns):
+            shown, written = show_path(written[2:]), ("tables", *written[2:])
+        if written not in known:
+            yield written, Problem(explain(cls, finding), shown, *document.place(written))
+        known.add(written)
+
+
+def _is_of_column(kind: str, path: Loc, columns: frozenset[str] | None) -> bool:
+    """Whether a finding about a table of a CSV file is about a column, unknown or missing."""
+    if columns is None or len(path) < 3 or path[0] != "tables":
+        return False
+    name = ".".join(map(str, path[2:]))
+    return kind == "extra_forbidden" or (kind == "missing" and name not in columns)
 
 
 def _as_written(path: Loc, data: Any) -> Loc:
     """The path of the field in the file, undoing ``patterns``, ``defaults``, ``machines: N``."""
     candidates = [path]
-    if path[:1] == ("tables",):
+    if path[:1] == ("tables",) and len(path) > 2:
         candidates += [("patterns", key, *path[2:]) for key in _matching(path, data)]
         candidates.append(("defaults", *path[2:]))
     if path[:1] == ("machines",):
@@ -138,8 +169,25 @@ LIST_COLUMNS = frozenset(
 """CSV columns whose cells hold a list, written ``a|b|c``."""
 
 
-def with_tables(document: Document, folder: Path) -> Document:
+def _with_tables(document: Document, folder: Path) -> Document:
     """The document with a reference to tables replaced by the tables.
+
+    If the reference is wrong, or its file cannot be read, that is a fault of the tables.
+    """
+    data = document.data
+    if not isinstance(data.get("tables"), dict):
+        return document
+    try:
+        part = _tables_of(document, folder)
+    except BadInput as error:
+        faults = tuple((("tables",), problem) for problem in error.problems)
+        rest = {name: value for name, value in data.items() if name != "tables"}
+        return replace(document, data=rest, faults=(*document.faults, *faults))
+    return replace(document, data={**data, "tables": part.data}, parts={("tables",): part})
+
+
+def _tables_of(document: Document, folder: Path) -> Document:
+    """The tables that a model refers to.
 
     Raises
     ------
@@ -147,8 +195,6 @@ def with_tables(document: Document, folder: Path) -> Document:
         If the reference is not exactly one of csv and json, or its file is wrong.
     """
     data = document.data
-    if not isinstance(data, dict) or not isinstance(data.get("tables"), dict):
-        return document
     reference = data["tables"]
     if len(reference) != 1 or not set(reference) <= {"csv", "json"}:
         raise BadInput(
@@ -162,37 +208,36 @@ def with_tables(document: Document, folder: Path) -> Document:
             "allowed: a file name"
         )
     path = folder / name
-    part = read_csv(path) if form == "csv" else read_json_tables(path)
-    return Document(
-        document.file, {**data, "tables": part.data}, document.lines, {("tables",): part}
-    )
+    return read_csv(path) if form == "csv" else read_json_tables(path)
 
 
 def read_csv(path: Path) -> Document:
     """Tables from a CSV file: one header line of field names, one line per table.
 
     Nested fields have dotted names (``access.kind``), lists are written ``a|b``, and an empty cell
-    leaves the field at its default.
+    leaves the field at its default. Lines of another length and cells that cannot be read are
+    faults of the document.
 
     Raises
     ------
     BadInput
-        For a missing header, repeated or empty names in it, and lines of another length.
+        For a missing header, and for repeated or empty names in it.
     """
     rows, file = csv_lines(path), str(path)
     header = next(rows, (1, []))[1]
     _check_header(header, file)
     tables: list[Any] = []
-    problems: list[Problem] = []
+    faults: list[tuple[Loc, Problem]] = []
     lines: dict[Loc, int] = {(): 1}
     for number, cells in rows:
-        lines[(len(tables),)] = number
+        at = len(tables)
+        lines[(at,)] = number
         row, wrong = _row(header, cells)
         tables.append(row)
-        problems += [Problem(each, field, file, number) for field, each in wrong]
-    if problems:
-        raise BadInput.of(problems, CHECK)
-    return Document(file, tables, lines)
+        for field, what in wrong:
+            place: Loc = (at, *field.split(".")) if field else (at,)
+            faults.append((place, Problem(what, field, file, number)))
+    return Document(file, tables, lines, faults=tuple(faults), columns=frozenset(header))
 
 
 def read_json_tables(path: Path) -> Document:
@@ -251,11 +296,14 @@ def _check_header(header: list[str], file: str) -> None:
         raise BadInput(
             f"{file}:1: no header; the first line names the fields, such as name,rows,dim"
         )
-    for position, name in enumerate(header):
-        if not name:
-            raise BadInput(f"{file}:1: column {position + 1} has no name")
-        if name in header[:position]:
-            raise BadInput(f"{file}:1: the column {name!r} is written twice")
+    wrong = [f"column {at} has no name" for at, name in enumerate(header, 1) if not name]
+    wrong += [
+        f"the column {name!r} is written twice"
+        for name in dict.fromkeys(header)
+        if name and header.count(name) > 1
+    ]
+    if wrong:
+        raise BadInput.of([Problem(each, "", file, 1) for each in wrong])
 
 
 def _row(header: list[str], cells: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -280,8 +328,8 @@ def _cell(name: str, text: str) -> Any:
         return text
     if name in LIST_COLUMNS:
         parts = [part.strip() for part in text.split("|")]
-        return parts if name == "features" else [plain_scalar(part) for part in parts]
-    return plain_scalar(text)
+        return parts if name == "features" else [plain_scalar(part, False) for part in parts]
+    return plain_scalar(text, in_yaml=False)
 
 
 def _put(table: dict[str, Any], path: list[str], value: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from formulations.regular_file import read_regular
-from milp_planner.errors import CHECK, BadInput, Problem
+from milp_planner.errors import BadInput, Problem
 from milp_planner.inputs.problems import Loc, nearest
 
 MAX_DEPTH = 50
@@ -33,18 +33,22 @@ _FLOAT = re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+][0-9]{1,3})?")
 _TRAPS = (
     (
         re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?[eE][-+]?[0-9]+"),
-        "which YAML reads as text; write the number out (1000000) or as 1.0e+6",
+        ("which YAML reads as text", "write the number out (1000000) or as 1.0e+6", ""),
     ),
     (
         re.compile(r"[-+]?0[0-9_]+"),
-        "which YAML reads as an octal number; drop the leading zero or quote it",
+        ("which YAML reads as an octal number", "drop the leading zero", " or quote it"),
     ),
     (
         re.compile(r"yes|no|on|off|True|False|TRUE|FALSE|YES|NO|ON|OFF|Yes|No|On|Off"),
-        "which YAML readers disagree about; write true or false, or quote it as text",
+        ("which YAML readers disagree about", "write true or false", ", or quote it as text"),
     ),
-    (re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE), "which is not a finite number"),
+    (
+        re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE),
+        ("which is not a finite number", "allowed: finite numbers", ""),
+    ),
 )
+"""Scalars that are refused: why YAML needs them to be, the cure, and one by quotes."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,17 @@ class Document:
     """Line (from 1) of every value by its path; empty if the format has none (JSON)."""
     parts: dict[Loc, Document] = field(default_factory=dict)
     """Documents whose data was inserted at a path, for instance a CSV file of tables."""
+    faults: tuple[tuple[Loc, Problem], ...] = ()
+    """What could not be read, with its path, where the data has None or nothing at all."""
+    columns: frozenset[str] | None = None
+    """The header of a CSV file; None for other formats."""
+
+    @property
+    def all_faults(self) -> tuple[tuple[Loc, Problem], ...]:
+        """Its own faults and those of its parts."""
+        parts = self.parts.items()
+        inner = [((*at, *path), what) for at, part in parts for path, what in part.all_faults]
+        return (*self.faults, *inner)
 
     def place(self, path: Loc) -> tuple[str, int | None]:
         """File and line of the value at ``path``, or of its nearest ancestor that is written."""
@@ -76,20 +91,24 @@ class Document:
         return file if line is None else f"{file}:{line}"
 
 
-def read_yaml(text: str, file: str) -> Document:
+def read_yaml(text: str, file: str, keep_faults: bool = False) -> Document:
     """Parse one YAML document; BadInput with ``file:line`` and the problem.
 
     Problems are broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
-    document, or too deep nesting.
+    document, or too deep nesting. With ``keep_faults`` duplicate keys and trap scalars, which do
+    not stop reading, are left to :func:`milp_planner.inputs.files.build`.
     """
     try:
-        return _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
+        document = _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise BadInput.of([Problem(_what(error), "", file, line)]) from None
     except (yaml.reader.ReaderError, ValueError) as error:
         raise BadInput(f"{file}: not valid YAML: {str(error).splitlines()[0]}") from None
+    if document.faults and not keep_faults:
+        raise BadInput.of([problem for _, problem in document.faults])
+    return document
 
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -103,7 +122,7 @@ class _Reader:
         self.file = file
         self.events = events
         self.lines: dict[Loc, int] = {}
-        self.problems: list[Problem] = []
+        self.faults: list[tuple[Loc, Problem]] = []
 
     def document(self) -> Document:
         """The single document of the file; None if there is only white space."""
@@ -116,9 +135,7 @@ class _Reader:
         further = next(self.events)
         if not isinstance(further, yaml.StreamEndEvent):
             raise self.error(further, "found a second document; allowed: one")
-        if self.problems:
-            raise BadInput.of(self.problems, CHECK)
-        return Document(self.file, data, self.lines)
+        return Document(self.file, data, self.lines, faults=tuple(self.faults))
 
     def value(self, event: Any, path: Loc) -> Any:
         """The value that begins with an event."""
@@ -135,7 +152,7 @@ class _Reader:
         try:
             return plain_scalar(event.value)
         except ValueError as error:
-            self.note(event, str(error))
+            self.note(event, path, str(error))
             return None
 
     def mapping(self, path: Loc) -> dict[str, Any]:
@@ -145,7 +162,8 @@ class _Reader:
             key = self.key(event)
             if key in result:
                 first = self.lines[(*path, key)]
-                self.note(event, f"the field {key!r} is written twice (first on line {first})")
+                what = f"the field {key!r} is written twice (first on line {first})"
+                self.note(event, (*path, key), what)
             self.lines[(*path, key)] = event.start_mark.line + 1
             result[key] = self.value(next(self.events), (*path, key))
         return result
@@ -184,19 +202,20 @@ class _Reader:
         """A sentence that begins with the line of an event."""
         return BadInput.of([self.problem(event, what)])
 
-    def note(self, event: Any, what: str) -> None:
+    def note(self, event: Any, path: Loc, what: str) -> None:
         """Record a mistake that does not stop reading; all are reported at the end."""
-        self.problems.append(self.problem(event, what))
+        self.faults.append((path, self.problem(event, what)))
 
     def problem(self, event: Any, what: str) -> Problem:
         """A problem with an event, and its line."""
         return Problem(what, "", self.file, event.start_mark.line + 1)
 
 
-def plain_scalar(text: str) -> bool | int | float | str | None:
+def plain_scalar(text: str, in_yaml: bool = True) -> bool | int | float | str | None:
     """The value of unquoted text; also used for the cells of a CSV file.
 
-    ValueError if it looks like a number or a truth value but is neither.
+    ValueError if it looks like a number or a truth value but is neither. Outside YAML, the sentence
+    does not speak of it, nor of quotes.
     """
     if _NULL.fullmatch(text):
         return None
@@ -204,13 +223,15 @@ def plain_scalar(text: str) -> bool | int | float | str | None:
         return text == "true"
     if _INT.fullmatch(text):
         if len(text) > 40:
-            raise ValueError(f"found {text[:40]}..., which is too long for a number; quote text")
+            quote = "; quote text" if in_yaml else ""
+            raise ValueError(f"found {text[:40]}..., which is too long for a number{quote}")
         return int(text.replace("_", ""))
     if _FLOAT.fullmatch(text):
         return float(text)
-    for pattern, reason in _TRAPS:
+    for pattern, (why, cure, quote) in _TRAPS:
         if pattern.fullmatch(text):
-            raise ValueError(f"found {text[:40]}, {reason}")
+            told = f", {why}; {cure}{quote}" if in_yaml else f"; {cure}"
+            raise ValueError(f"found {text[:40]}{told}")
     return text
 
 

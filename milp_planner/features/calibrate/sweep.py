@@ -116,7 +116,8 @@ def _from_csv(file: Path) -> Sweep:
                 f"{file}:{number}: found {len(cells)} cells; allowed: {len(header)}, as in line 1"
             )
         try:
-            row = {k: plain_scalar(cell) for k, cell in zip(header, cells, strict=True)}
+            values = [plain_scalar(cell, in_yaml=False) for cell in cells]
+            row = dict(zip(header, values, strict=True))
         except ValueError as error:
             raise BadInput(f"{file}:{number}: {error}") from None
         points.append(SweepPoint.from_dict(row, f"{file}:{number}").to_dict())

@@ -99,6 +99,7 @@ MISTAKES = [
     ("model", "dim: 64", "pooling: 3", 3, r"defaults\.pooling: .*did you mean pooling_factor\?"),
     ("model", "rows: 2M}", "num_embeddings: 2M}", 3, r".*num_embeddings: .* did you mean rows\?"),
     ("model", "defaults", "default", 3, r"default: unknown field; .*did you mean defaults\?"),
+    ("model", "tables:", "tablez:", 4, r"tablez: unknown field; .*tables\?"),
     ("cluster", "machines: 4", "machines: []", 3, r"ranks_per_machine: needs a number of mach"),
     ("cluster", "interconnect", "interconect", 6, r"interconect: unknown field; .*interconnect\?$"),
     ("cluster", ", inter_machine: 50GB/s", "", 6, r"interconnect\.inter_machine: is missing; need"),

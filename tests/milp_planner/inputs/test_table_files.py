@@ -82,8 +82,10 @@ def test_reads_the_published_lists(tmp_path: Path, shared_data: Path) -> None:
         ("t.csv", "name,,dim\n", r"t\.csv:1: column 2 has no name"),
         ("t.csv", "name,rows,name\n", r"t\.csv:1: the column 'name' is written twice"),
         ("t.csv", "name,rows\na,1\nb\n", r"t\.csv:3: found 1 cells; allowed: 2"),
-        ("t.csv", "name,rows\na,1e6\n", r"t\.csv:2: rows: found 1e6, which YAML reads as text"),
-        ("t.csv", "name,row\na,5\n", r"t\.csv:2: tables\[0\]\.row: .*did you mean rows\?"),
+        ("t.csv", "name,rows\na,1e6\n", r"t\.csv:2: rows: found 1e6; write the number out"),
+        ("t.csv", "name,row\na,5\n", r"t\.csv:1: row: .*did you mean rows\?"),
+        ("t.csv", "name,dim\na,5\nb,5\n", r"t\.csv:1: rows: is missing$"),
+        ("t.csv", "name,,name\n", r"t\.csv:1: column 2 has no name \(and 1 more"),
         ("t.csv", "name,rows\n\na,x\n", r"t\.csv:3: tables\[0\]\.rows: found 'x'"),
         ("t.csv", 'name,rows\n"a,5\n', r"t\.csv:\d: not valid CSV"),
         (
@@ -107,6 +109,43 @@ def test_mistakes_in_the_file(
     """A mistake is reported in its own file, with the line if the format has lines."""
     with pytest.raises(BadInput, match=sentence):
         load_model(write(tmp_path, name, content))
+
+
+def test_all_mistakes_of_a_csv_at_once(tmp_path: Path) -> None:
+    """A short line, a cell that cannot be read, a wrong value, an unknown column (once) and a
+    mistake of the model's own file; a cell that cannot be read is not missing as well."""
+    text = "name,rows,dmi\na,1e6,1\nb,5\nc,x,\nd,5,8\n"
+    path = write(tmp_path, "t.csv", text)
+    path.write_text(path.read_text() + "sorce: x\n")
+    with pytest.raises(BadInput) as caught:
+        load_model(path)
+    found = [(Path(p.file).name, p.line, p.field) for p in caught.value.problems]
+    assert sorted(found) == [
+        ("model.yaml", 5, "sorce"),
+        ("t.csv", 1, "dmi"),
+        ("t.csv", 2, "rows"),
+        ("t.csv", 3, ""),
+        ("t.csv", 4, "tables[2].rows"),
+    ]
+
+
+def test_missing_tables_are_not_missing_defaults(tmp_path: Path) -> None:
+    """A model with defaults and without tables lacks tables."""
+    path = tmp_path / "model.yaml"
+    path.write_text("name: m\nworkload: {batch_per_rank: 4}\ndefaults: {dim: 8}\n")
+    with pytest.raises(BadInput, match=r"model\.yaml:1: tables: is missing$"):
+        load_model(path)
+
+
+def test_a_csv_that_is_absent_hides_no_other_mistake(tmp_path: Path) -> None:
+    """The model's own fields are checked as well."""
+    path = tmp_path / "model.yaml"
+    path.write_text("name: m\nworkload: {batch: 4}\ntables: {csv: absent.csv}\n")
+    with pytest.raises(BadInput) as caught:
+        load_model(path)
+    assert ["no such file" in str(p) or p.field for p in caught.value.problems] == [
+        True, "workload.batch", "workload.batch_per_rank",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_json_is_read_back(tmp_path: Path) -> None:
         ("mode,x,ms\nHBM_ONLY,1\n", r"bad\.csv:2: found 2 cells; allowed: 3"),
         ("mode,x,ms\nHBM,1,2\n", r"bad\.csv:2.*mode.*HBM_ONLY"),
         ("mode,x,ms\nHBM_ONLY,1,-2\n", r"bad\.csv:2.*ms"),
-        ("mode,x,ms\nHBM_ONLY,1,09\n", r"bad\.csv:2: found 09, which YAML reads as an octal"),
+        ("mode,x,ms\nHBM_ONLY,1,09\n", r"bad\.csv:2: found 09; drop the leading zero"),
         ("mode,x,ms\nHBM_ONLY,1,191e999\n", r"bad\.csv:2: found 191e999"),
         ("mode,x,ms\nHBM_ONLY,1,2\n", r"bad\.csv.*points"),
     ],

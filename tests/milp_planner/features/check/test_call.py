@@ -45,7 +45,8 @@ def test_every_problem_of_both_files(files: tuple[Path, Path]) -> None:
 
 
 def test_values_that_cannot_be_read(files: tuple[Path, Path]) -> None:
-    """YAML's traps do not stop the reading: both lines and the cluster's mistake are reported."""
+    """YAML's traps do not stop the reading: both lines, the cluster's mistake, and the fields that
+    it lacks are reported."""
     model, cluster = files
     model.write_text(MODEL.replace("1M", "1e6").replace("2M", "2e6"))
     cluster.write_text("name: pair\nname: again\n")
@@ -53,6 +54,7 @@ def test_values_that_cannot_be_read(files: tuple[Path, Path]) -> None:
         ("model.yaml", "", 4),
         ("model.yaml", "", 5),
         ("cluster.yaml", "", 2),
+        ("cluster.yaml", "machines", 1),
     ]
 
 
