@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
+from formulations.regular_file import STANDARD_INPUT
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
@@ -52,7 +54,7 @@ def find_model(name: str) -> Model:
     """A model from a bare name, a path, or ``generated:tables=1000,seed=0,kind=torchrec``.
 
     A name with a folder or an ending is read as a path; so is the name of an existing file, unless
-    a shipped model has it.
+    a shipped model has it. ``-`` is standard input.
 
     Raises
     ------
@@ -82,7 +84,7 @@ def _find(
         if entry.name == name:
             return load(entry.path)
     path = Path(name)
-    if path.suffix.lower() in (".yaml", ".yml", ".json") or len(path.parts) > 1 or path.is_file():
+    if is_path(name) or path.suffix.lower() in (".yaml", ".yml", ".json"):
         return load(path)
     names = [entry.name for entry in entries]
     close = nearest(name, names)
@@ -91,6 +93,12 @@ def _find(
         f"no {what} is called {name!r} and there is no such file; "
         f"shipped {what}s: {', '.join(names)}{hint}"
     )
+
+
+def is_path(name: str) -> bool:
+    """Whether a name that nothing shipped has means a file: standard input, a path with a folder,
+    or whatever is there."""
+    return name == STANDARD_INPUT or os.sep in name or Path(name).exists()
 
 
 def _entries(folder: str) -> tuple[Entry, ...]:

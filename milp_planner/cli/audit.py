@@ -26,7 +26,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             "PLAN",
             "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
             "optionally dist_type, column_width); TorchRec's ShardingPlan or HugeCTR's plan "
-            "as export writes them; or the statistics that TorchRec prints.",
+            "as export writes them; or the statistics that TorchRec prints. The content decides, "
+            "not the file's name.",
         ),
     ],
     model: options.ModelArgument,

@@ -15,6 +15,7 @@ import typer
 
 from milp_planner.cli import failures
 from milp_planner.cli.work import let_go
+from milp_planner.errors import BadInput
 from milp_planner.version import __version__
 
 EPILOG = (
@@ -103,6 +104,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (by default the process's) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if given.count("-") > 1:
+            raise BadInput("- is given twice; standard input can be only one of the inputs")
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
     except SystemExit:  # how Rich and Typer exit when the reader closed the pipe (`| head`)
         return failures.report(BrokenPipeError())

@@ -57,14 +57,21 @@ def positive(found: str | float) -> float:
 
 def percentage(found: str | float) -> float:
     """Parse a share written as ``0.5%``."""
-    digits, sign, rest = str(found).strip().partition("%")
+    text = str(found).strip()
+    digits = text.removesuffix("%")
     try:
-        value = float(digits) / 100 if sign and not rest else math.nan
+        value = float(digits) / 100
     except ValueError:
         value = math.nan
-    if not 0 <= value < 1:
-        raise typer.BadParameter(f"found {found}; allowed: a percentage below 100%, such as 0.5%")
-    return value
+    if digits != text and 0 <= value < 1:
+        return value
+    hint = ""
+    if digits == text and 0 <= value < 1:
+        share = f", or for that share {10_000 * value:g}%" if value < 0.01 else ""
+        hint = f"; did you mean {digits}%{share}?"
+    raise typer.BadParameter(
+        f"found {found}; allowed: a percentage below 100%, with its sign, such as 0.5%{hint}"
+    )
 
 
 def whole(least: int, most: int) -> Callable[[str | int], int]:
@@ -97,7 +104,9 @@ CACHE_VARIABLE = "MILP_PLANNER_CACHE"
 ModelArgument = Annotated[
     str,
     argument(
-        "MODEL", "Model YAML file, or the name of a shipped model (milp-planner list models)."
+        "MODEL",
+        "Model YAML file, or the name of a shipped model (milp-planner list models); - reads "
+        "standard input, as for every file.",
     ),
 ]
 ClusterArgument = Annotated[
@@ -283,18 +292,20 @@ def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
 
 
 def find_today(path: Path, model: Model) -> TodaySource:
-    """Today's plan. ShardingPlans and HugeCTR's plans in JSON are read here.
+    """Today's plan. ShardingPlans and HugeCTR's plans in JSON are read here, by their content.
 
     For other formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
     """
     from milp_planner.integrations.exports import read, torchrec
     from milp_planner.plans.plan_file import read_document
+    from milp_planner.today.rows import is_json, unpacked_text
 
-    document = read_document(path) if path.suffix.lower() == ".json" else {}
+    text = unpacked_text(path)
+    document = read_document(path) if is_json(text) else {}
     if "shard_matrix" in document:
-        return read(path.read_text(encoding="utf-8"), "hugectr", model)
+        return read(text, "hugectr", model)
     if document.get("format") == torchrec.FORMAT:
-        return read(path.read_text(encoding="utf-8"), "torchrec", model)
+        return read(text, "torchrec", model)
     return path
 
 

@@ -133,7 +133,7 @@ def import_stats(
     for target in targets:
         check_absent(target, "nothing is overwritten")
     tables = printed_tables(stats)
-    name = stats.name.removesuffix(".gz").removesuffix(".txt")
+    name = stats.name.removesuffix(".gz").removesuffix(".txt").lstrip("-") or "stats"
     texts = model_files(tables, name, dtype, optimizer, exchange)
     write_together(dict(zip(targets, texts, strict=True)))
     summary = {"written": [str(t) for t in targets], "tables": len(tables)}

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from formulations.regular_file import STANDARD_INPUT
 from milp_planner.errors import CHECK, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
@@ -64,7 +65,7 @@ def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -
         If the file is missing, unreadable, broken, empty, or not a mapping of fields.
     """
     text = read_text(path, alike)
-    is_json = path.suffix.lower() == ".json"
+    is_json = path.suffix.lower() == ".json" or (is_input(path) and looks_like_json(text))
     document = read_json(text, str(path)) if is_json else read_yaml(text, str(path), True)
     if document.data is None:
         raise BadInput(f"{path}: the file is empty; allowed: a mapping of fields")
@@ -72,6 +73,17 @@ def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -
         found = "list" if isinstance(document.data, list) else "single value"
         raise BadInput(f"{document.where(())}: found a {found}; allowed: a mapping of fields")
     return document
+
+
+def is_input(path: Path) -> bool:
+    """Whether a path stands for standard input, whose form its name does not say."""
+    return str(path) == STANDARD_INPUT
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text begins like a JSON object; in YAML such a line would be rare."""
+    start = text.lstrip()
+    return start.startswith("{") and start[1:].lstrip().startswith(('"', "}"))
 
 
 def build(

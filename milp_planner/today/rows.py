@@ -8,15 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
-from formulations import InstanceError
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput, Problem
 from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
-from milp_planner.inputs.strict_yaml import csv_lines, read_text
+from milp_planner.inputs.strict_yaml import csv_lines
 from milp_planner.inputs.table import DistType, Mode, PinSpec, ShardingType
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import read_plan
+from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing.options import TIERED
 from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
 
@@ -27,6 +26,11 @@ COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "col
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
 #: Most wrong rows listed; further ones are counted.
 MOST_WRONG = 20
+FORMS = (
+    "a plan.json; TorchRec's ShardingPlan or HugeCTR's plan in JSON, as export writes them; a CSV "
+    f"with the columns {', '.join(COLUMNS[:5])}; the statistics that TorchRec prints"
+)
+"""Forms of a plan in a file."""
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
 
 
@@ -53,18 +57,23 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
     """Rows of a plan; BadInput says file and line, what was found, what is allowed.
 
     The source is a Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics
-    that TorchRec prints (plain or ``.gz``); or a mapping of table names to pins, as returned by
-    :func:`milp_planner.integrations.exports.read`.
+    that TorchRec prints, told apart by their content; or a mapping of table names to pins, as
+    returned by :func:`milp_planner.integrations.exports.read`.
     """
     if isinstance(source, Mapping):
         return [_of_pin(name, pin) for name, pin in source.items()]
     if isinstance(source, str | Path):
         path = Path(source)
-        if path.suffix.lower() == ".csv":
+        text = unpacked_text(path)
+        if is_stats(text):
+            return [_of_stats(row) for row in read_stats(text, str(path))]
+        if not is_json(text):
+            _check_csv(text, path)
             return read_csv(path)
-        if path.suffix.lower() not in (".json", ".gz") or path.name.lower().endswith(".txt.gz"):
-            return [_of_stats(row) for row in printed_tables(path)]
-        source = read_plan(path)
+        document = read_document(path)
+        if not is_plan(document):
+            raise BadInput(f"{path}: is not a plan; allowed: {FORMS}")
+        source = plan_from_dict(document, str(path))
     if not source.tables:
         raise BadInput(f"today's plan has no tables: its status is {source.outcome.status}")
     return [
@@ -85,20 +94,34 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
 
 def printed_tables(path: Path) -> list[StatsTable]:
     """The tables of a file of TorchRec's printed statistics, plain or gzipped."""
-    text = _unpacked_text(path) if path.suffix.lower() == ".gz" else read_text(path)
+    text = unpacked_text(path)
     if not is_stats(text):
         raise BadInput(
-            f"{path}: is not a plan; allowed: a plan.json, a .csv with the columns "
-            f"{', '.join(COLUMNS[:5])}, or the statistics that TorchRec prints"
+            f"{path}: holds no statistics of TorchRec; allowed: what its planner prints, with "
+            "Parameter Info"
         )
     return read_stats(text, str(path))
 
 
-def _unpacked_text(path: Path) -> str:
+def unpacked_text(path: Path) -> str:
+    """The text of a file, plain or gzipped."""
     try:
         return strict_json.read_bytes(path).decode("utf-8")
-    except (InstanceError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: is not gzipped UTF-8 text: {error}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def is_json(text: str) -> bool:
+    """Whether a plan's text is a JSON object; no other form begins so."""
+    return text.lstrip().startswith("{")
+
+
+def _check_csv(text: str, path: Path) -> None:
+    """BadInput unless the name, or the first line with a name of a column, says that it is CSV."""
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    cells = {cell.strip(' "').lower() for cell in next(lines, "").split(",")}
+    if path.suffix.lower() != ".csv" and cells.isdisjoint((*COLUMNS, *_ALIASES)):
+        raise BadInput(f"{path}: is not a plan; allowed: {FORMS}")
 
 
 def _of_stats(row: StatsTable) -> CurrentTable:

@@ -21,6 +21,7 @@ from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import DistType, Dtype, Mode, Name, ShardingType
 from milp_planner.inputs.two_d import Layout, Strategy
 from milp_planner.pricing.profile import profile_names
+from scenarios.catalog import is_path
 
 
 def _listed(value: Any) -> Any:
@@ -223,8 +224,8 @@ class Suite(Spec):
     work_limit: Annotated[float, Field(gt=0)] | None = None
     """Deterministic work for each solve."""
     gap: Annotated[Percent, Field(lt=100)] = Fraction(0)
-    """Certified gap at which each solve stops, in percent of the objective; 0: only at a proof or
-    a limit."""
+    """Certified gap at which each solve stops, in percent of the objective (0.5 and 0.5% are the
+    same); 0: only at a proof or a limit."""
     polish: bool = False
     """Whether remaining time is used to lower total and use after the objective."""
     certificate: bool = True
@@ -240,7 +241,9 @@ class Suite(Spec):
     def _has_scenarios(self) -> Suite:
         for name, other in (("models", self.clusters), ("clusters", self.models)):
             if not getattr(self, name) and (other or not self.pairs):
-                raise problem_at("is missing", name)
+                empty = name in self.model_fields_set
+                found = "found an empty list; allowed: at least one name" if empty else "is missing"
+                raise problem_at(found, name)
         return self
 
     @property
@@ -299,7 +302,7 @@ def find_suite(name: str) -> tuple[Suite, Path]:
     """
     shipped = suites()
     path = shipped.get(name, Path(name))
-    if name not in shipped and not path.suffix and not path.is_file():
+    if name not in shipped and not path.suffix and not is_path(name):
         close = nearest(name, shipped)
         hint = f"; did you mean {close}?" if close else ""
         raise BadInput(

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.instance import Objective, strict_json
+from formulations.regular_file import first_bytes
 from formulations.result.outcome import gap_between, standing, without_share
 from formulations.settings import TracePoint
 from milp_planner.drawing.page import Cell, Grid, draw_grid
@@ -186,10 +187,7 @@ def comparison_of(comparison: Comparison) -> ComparisonInfo:
 def is_comparison(path: Path) -> bool:
     """Whether a file has the format of a comparison; only its beginning is read."""
     try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as stream:
-            return _HEAD.match(stream.read(200)) is not None
+        return _HEAD.match(first_bytes(path, 200)) is not None
     except OSError:
         return False
 

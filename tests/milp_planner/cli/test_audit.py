@@ -123,6 +123,15 @@ def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:
     assert again.code == 0 and again.json["outcome"]["objective"] == done.json["objective"]
 
 
+@pytest.mark.parametrize("name", ["sharding.plan", "sharding", "sharding.txt"])
+def test_the_content_of_a_plan_counts_and_not_its_name(cli: Cli, planned: Path, name: str) -> None:
+    """An exported ShardingPlan, and a plan.json, in a file with another ending or none."""
+    assert cli("export", planned, "--to", "torchrec", "-o", name).code == 0
+    assert cli("audit", name, "model.yaml", "cluster.yaml", "-f", "greedy").code == 0
+    planned.rename(name)
+    assert cli("audit", name, "model.yaml", "cluster.yaml", "-f", "greedy").code == 0
+
+
 def test_a_measured_peak_stands_beside_the_predicted_one(cli: Cli) -> None:
     """Rank 0's rows alone take 745 MiB; the rest of its measured peak is outside the embeddings."""
     [rank] = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json").json["peaks"]["ranks"]

@@ -123,6 +123,33 @@ CASES: dict[str, Case] = {
     "audit: illegal option": (
         {"p.csv": _HEAD + _ROWS.replace("table_wise,0", "grid_shard,0")}, _AUDIT, ["ads", "legal"]
     ),
+    "audit: no form of a plan": (
+        {"p.csv": "a", "p.txt": "hello"}, ["audit", "p.txt", *_AUDIT[2:]],
+        ["p.txt: is not a plan", "ShardingPlan", "table, mode, ratio"],
+    ),
+    "statistics that are none": (
+        {"p.txt": "hello"}, ["import-stats", "p.txt", "-o", "/tmp"], ["holds no statistics"]
+    ),
+    "gap without its sign": ({}, [*_PLAN, "--gap", "5"], ["found 5;", "did you mean 5%?"]),
+    "gap as a share": (
+        {}, [*_PLAN, "--gap", "0.005"], ["did you mean 0.005%, or for that share 0.5%?"]
+    ),
+    "a folder as model": ({}, ["plan", ".", "cluster.yaml"], [".: is a folder"]),
+    "a folder as cluster": ({}, ["plan", "model.yaml", "."], [".: is a folder"]),
+    "a folder as suite": ({}, ["batch", ".", "-o", "runs"], [".: is a folder"]),
+    "a path without ending": ({}, ["plan", "./absent", "cluster.yaml"], ["absent: no such file"]),
+    "an empty list of clusters": (
+        {"s.yaml": _SUITE.replace("cluster.yaml", "[]")}, ["batch", "s.yaml", "-o", "runs"],
+        ["s.yaml:3: clusters: found an empty list; allowed: at least one name"],
+    ),
+    "a suite without clusters": (
+        {"s.yaml": "name: s\nmodels: model.yaml\n"}, ["batch", "s.yaml", "-o", "runs"],
+        ["clusters: is missing"],
+    ),
+    "exponent in an option": (
+        {}, [*_PLAN, "--reserve", "hbm_bytes=1e9"], ["found 1e9; write the number out"]
+    ),
+    "standard input twice": ({}, ["plan", "-", "-"], ["- is given twice"]),
     "audit: ranks are no numbers": (
         {"p.csv": _HEAD + _ROWS.replace("table_wise,0", "table_wise,x")}, _AUDIT, ["'x'"]
     ),

@@ -59,7 +59,7 @@ def test_it_is_a_plan_of_today(tmp_path: Path, packed: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("hello", "is not a plan; allowed: a plan.json, a .csv"),
+        ("hello", "is not a plan; allowed: a plan.json"),
         (printout(), "lists no table under 'Parameter Info:'"),
         (printout(head="FQN   Sharding"), "the printout has no column 'Compute Kernel'"),
         (printout(ROWS[0].replace("CW ", "XX ")), "Sharding: found 'XX'; allowed: "),
