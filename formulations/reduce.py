@@ -80,6 +80,14 @@ def option_bounds(instance: Instance, kept: NDArray[np.bool_]) -> OptionBounds |
     return None if relaxed is None else bounds_at(instance, kept, relaxed.certificate)
 
 
+def suits(instance: Instance, certificate: Certificate) -> bool:
+    """Whether a certificate's multipliers at its root are of rows that the instance has."""
+    try:
+        return any(True for _ in _root_weights(build_rows(instance), certificate))
+    except InstanceError:
+        return False
+
+
 def bounds_at(
     instance: Instance, kept: NDArray[np.bool_], certificate: Certificate
 ) -> OptionBounds:

@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from formulations.errors import InstanceError, meant
@@ -117,9 +117,9 @@ class Goals:
 DEFAULT_GOALS = Goals()
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Limits and preferences for one solve.
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What a solve may take and should look for; good for any instance.
 
     Attributes
     ----------
@@ -131,23 +131,12 @@ class Settings:
     workers : int
         Threads a solver may use.
     seed : int
-    hint : Placement or None
-        A plan to start from, which need not be feasible. If it is not, and moves are counted from a
-        plan in production, it is first repaired with few bytes moved. Option −1, or ranks that do
-        not suit its option, leave a table free.
-    prices : Certificate or None
-        Multipliers to start from, such as those of a similar instance's certificate
-        (:func:`formulations.proof.carry.carried`); what they prove here is derived anew.
     polish : bool
         After the objective, pursue the goals in the time left.
     goals : Goals
         The goals, their order, and how much of the objective they may cost.
     certificate : bool
         Attach a certificate that ``verify`` can re-derive without a solver.
-    stop : threading.Event
-        Set by the caller to interrupt: the best plan found is returned.
-    on_progress : callable or None
-        Called with :class:`News` at every improvement, from any thread.
     gap : float
         Relative gap at which to stop: (objective − certified bound)/max(1, |objective|). Without
         ``certificate`` it has no effect.
@@ -159,15 +148,59 @@ class Settings:
     work_limit: float | None = None
     workers: int = field(default_factory=available_cores)
     seed: int = 0
-    hint: Placement | None = None
-    prices: Certificate | None = None
     polish: bool = True
     goals: Goals = DEFAULT_GOALS
     certificate: bool = True
     gap: float = 0.0
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is known of one instance, and helps with no other.
+
+    Attributes
+    ----------
+    hint : Placement or None
+        A plan to start from, which need not be feasible. If it is not, and moves are counted from a
+        plan in production, it is first repaired with few bytes moved. Option −1, or ranks that do
+        not suit its option, leave a table free.
+    prices : Certificate or None
+        Multipliers to start from, such as those of a similar instance's certificate
+        (:func:`formulations.proof.carry.carried`); what they prove here is derived anew. If they
+        name rows that the instance does not have, as those of another objective do, they are not
+        used.
+    """
+
+    hint: Placement | None = None
+    prices: Certificate | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """How a solve and its caller talk while it runs.
+
+    Attributes
+    ----------
+    stop : threading.Event
+        Set by the caller to interrupt: the best plan found is returned.
+    on_progress : callable or None
+        Called with :class:`News` at every improvement, from any thread.
+    """
+
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     on_progress: Callable[[News], None] | None = field(default=None, compare=False)
-    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Wishes, Data, Runtime):
+    """Everything that a caller asks of one solve: its wishes, data of the instance, and how to talk
+    while it runs."""
+
+    @property
+    def for_another(self) -> Settings:
+        """The same for another instance: without the data of this one."""
+        return replace(self, hint=Data.hint, prices=Data.prices)
 
     @property
     def gap_asked(self) -> float:

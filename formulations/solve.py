@@ -9,6 +9,7 @@ from typing import Any
 from formulations import registry
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
+from formulations.errors import InstanceError
 from formulations.instance import Instance
 from formulations.interrupt import interruptible
 from formulations.result.check import check, moved_bytes, moved_tables
@@ -63,6 +64,7 @@ def solve(
 def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     chosen = registry.get(formulation)
     clock = Clock(settings)
+    settings = _of(instance, settings)
     settings, detail = _with_hint(instance, chosen, settings, clock)
     outcome = _certified(instance, chosen, settings, clock)
     doubt = contradiction(instance, outcome, settings, clock)
@@ -77,6 +79,27 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         settings=settings.describe(),
         detail={**outcome.detail, **detail},
     )
+
+
+def _of(instance: Instance, settings: Settings) -> Settings:
+    """The settings without multipliers of another instance; a hint for other tables is refused."""
+    from formulations.reduce import suits
+
+    hint, prices = settings.hint, settings.prices
+    if hint is not None:
+        first, end = instance.table_options[:-1], instance.table_options[1:]
+        if len(hint.options) != instance.num_tables or len(hint.ranks) != instance.num_tables:
+            raise InstanceError(
+                f"hint: it places {len(hint.options)} tables, the instance has "
+                f"{instance.num_tables}"
+            )
+        wrong = (hint.options >= 0) & ((hint.options < first) | (hint.options >= end))
+        if wrong.any():
+            name = instance.table_names[int(wrong.argmax())]
+            raise InstanceError(f"hint: the option of table {name!r} is not one of its own")
+    if prices is not None and not suits(instance, prices):
+        return replace(settings, prices=None)
+    return settings
 
 
 def _with_hint(

@@ -67,7 +67,7 @@ class Asker:
         left = self.remaining()
         limit = None if left is None else max(0.05, left * share)
         settings = replace(
-            self._settings, time_limit=limit, polish=False, certificate=False, hint=None,
+            self._settings.for_another, time_limit=limit, polish=False, certificate=False,
             on_progress=None,
         )  # fmt: skip
         return solve(instance, self._choice(instance), settings)

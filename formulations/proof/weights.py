@@ -206,6 +206,8 @@ def _places(rows: Rows, item: dict[str, Any]) -> tuple[int, IntArray]:
     """The first row of a cost or resource, and the offset of each place's row from it."""
     if item["row"] == "cost":
         if rows.instance.objective == Objective.TOTAL:
+            if item["of"] != Objective.TOTAL.value:
+                raise ValueError(f"a cost {item['of']!r}")
             return rows.layout.cost, _ONE
         cost = rows.measures.costs.index(item["of"])
         return rows.layout.cost + cost * rows.cells.count, rows.cells.cell_of

@@ -285,7 +285,7 @@ def with_diagnosis(
     if outcome.status != Status.INFEASIBLE or settings.stop.is_set():
         return outcome
     limit = share * diagnosis_seconds(settings)
-    own = replace(settings, time_limit=limit, options={}, work_limit=None, hint=None)
+    own = replace(settings, time_limit=limit, options={}, work_limit=None)
     groups: dict[str, list[str]] = {}  # resources hbm:NAME limit one memory: they grow together
     for resource in instance.resources:
         groups.setdefault(memory_name(resource.name), []).append(resource.name)
