@@ -24,6 +24,7 @@ from milp_planner.inputs.problems import (
     problem_at,
     problems_at,
     unknown_field,
+    unknown_table,
 )
 from milp_planner.inputs.repeated import spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
@@ -274,13 +275,13 @@ class Model(Spec):
 
         Raises
         ------
-        KeyError
-            If there is none.
+        UnknownName
+            If there is none: BadInput, and a KeyError.
         """
         for table in self.tables:
             if table.name == name:
                 return table
-        raise KeyError(name)
+        raise unknown_table(name, [table.name for table in self.tables])
 
 
 def _check_names(fields: Any, path: Loc) -> None:

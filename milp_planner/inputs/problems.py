@@ -141,6 +141,20 @@ def choice(name: str, allowed: Iterable[str]) -> str:
     return f"allowed: {', '.join(names)}{hint}"
 
 
+class UnknownName(BadInput, KeyError):
+    """No such name in a mapping: also a KeyError, for those who look one up."""
+
+    __str__ = Exception.__str__
+
+
+def unknown_table(name: object, names: Sequence[str]) -> UnknownName:
+    """The error of a lookup by a name that no table has."""
+    close = nearest(str(name), names)
+    hint = f"; did you mean {close}?" if close else ""
+    known = ", ".join(names) if len(names) <= LONG_LIST else f"{len(names):,} tables"
+    return UnknownName(f"no table is called {show(name)}{hint} (there are: {known})")
+
+
 def one_of(value: Any, allowed: Mapping[str, Any] | tuple[str, ...], where: str) -> Any:
     """A value that must be among the allowed ones, or its meaning if they are a mapping."""
     if not isinstance(value, str) or value not in allowed:

@@ -20,6 +20,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import unknown_table
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import DistType, Kind, Mode, ShardingType, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
@@ -192,8 +193,13 @@ class Plan:
         return {table.name: i for i, table in enumerate(self.tables)}
 
     def table(self, name: str) -> PlacedTable:
-        """The placed table of a name (KeyError if there is none)."""
-        return self.tables[self._index[name]]
+        """The placed table of a name (UnknownName, a KeyError, if there is none)."""
+        return self.tables[self._number(name)]
+
+    def _number(self, name: str) -> int:
+        if name not in self._index:
+            raise unknown_table(name, [*self._index])
+        return self._index[name]
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -206,10 +212,10 @@ class Plan:
 
         Raises
         ------
-        KeyError
-            If the plan has no table of that name.
+        UnknownName
+            If the plan has no table of that name: BadInput, and a KeyError.
         """
-        index = self._index[name]
+        index = self._number(name)
         placement = self.outcome.placement
         assert placement is not None
         spec, placed = self.model.table(name), self.tables[index]

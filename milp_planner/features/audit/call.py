@@ -13,7 +13,7 @@ from formulations.result.check import Verdict, check
 from formulations.result.outcome import Status, found, gap_between
 from milp_planner.drawing.page import Shown
 from milp_planner.features.explain.moves import MovesInfo, PlansOnTheWay, moves_of
-from milp_planner.features.plan.call import limited
+from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -140,10 +140,10 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
         For malformed inputs, or a plan that does not belong to the model and cluster.
     """
     registry.get(formulation)
+    limits = limited(settings, time_limit, goals, objective)
     compiled, today = compile_today(plan, model, cluster, objective)
     if on_start is not None:
         on_start(formulation)
-    limits = limited(settings, time_limit, goals, objective)
     instance = compiled.instance
     best = solve(instance, formulation, replace(limits, hint=today))
     return Audit(compiled, today, check(instance, today), _as_run(instance, today), best)

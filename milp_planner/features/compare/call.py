@@ -15,6 +15,7 @@ from formulations.result.outcome import gap_between
 from milp_planner.drawing.page import Shown
 from milp_planner.features.batch.curves import LowerBound, best_bound
 from milp_planner.features.compare.shared import Shared, ended
+from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
 
 if TYPE_CHECKING:
@@ -74,13 +75,15 @@ class Comparison(Shown):
         return gap_between(entry.objectives.get(entry.asked), best.bound)
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the keywords of a public call
     model: ModelSource,
     cluster: ClusterSource,
     *,
     formulations: Sequence[str] = DEFAULT,
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
     on_start: Callable[[str, str], None] | None = None,
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
@@ -91,8 +94,8 @@ def compare(
         Objects, or paths of their YAML files.
     formulations, objectives
         Names; default: all.
-    settings
-        Limits of each solve.
+    settings, time_limit, gap
+        Limits of each solve, as in :func:`milp_planner.plan`.
     on_start
         Called with formulation and objective before each solve.
 
@@ -110,7 +113,7 @@ def compare(
     BadInput, InstanceError
         For malformed inputs or unknown names.
     """
-    settings = settings or Settings()
+    settings = limited(settings, time_limit, gap=gap)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
     compiled = compile_for(model, cluster, objectives[0])
     instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}

@@ -16,6 +16,7 @@ from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, Asked, answer
 from milp_planner.features.explain.budget import Budget
+from milp_planner.features.plan.limits import check_seconds, limited
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_document
@@ -53,7 +54,8 @@ def explain(
     for question in questions:
         if question not in QUESTIONS:
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
-    limits = replace(settings or Settings(), time_limit=time_limit)
+    check_seconds("time_limit", time_limit)
+    limits = replace(limited(settings, None), time_limit=time_limit)
     return answer(plan, questions or ("why",), asked or Asked(), Budget(limits, formulation))
 
 

@@ -13,11 +13,12 @@ from typing import TypeVar
 from formulations import Outcome, Settings, registry, solve
 from formulations.collector import uncollected
 from formulations.interrupt import interruptible
-from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint, parse_goals
+from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
+from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.moving import solve_moving
 from milp_planner.features.plan.remedies import with_remedies
@@ -253,27 +254,6 @@ def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None
         return None if watch is None else watch()
 
     return look
-
-
-def limited(
-    settings: Settings | None,
-    time_limit: float | None,
-    goals: str | None,
-    objective: str,
-    gap: float | None = None,
-) -> Settings:
-    """The settings of a call, overridden by the limits and goals that it names.
-
-    BadInput for a gap outside [0, 1).
-    """
-    settings = settings or Settings()
-    if gap is not None:
-        if not 0 <= gap < 1:
-            raise BadInput(f"gap: found {gap}; allowed: a share from 0 to 1, such as 0.005")
-        settings = replace(settings, gap=gap)
-    if time_limit is not None:
-        settings = replace(settings, time_limit=time_limit)
-    return settings if goals is None else replace(settings, goals=parse_goals(goals, objective))
 
 
 def _kept(

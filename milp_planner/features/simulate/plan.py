@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.limits import check_seconds
 from milp_planner.features.simulate.places import (
     MemoryInfo,
     hottest,
@@ -145,6 +146,7 @@ def simulate_plan(
         If the plan has no placement, or has tables of HugeCTR; if a trace names no table of the
         plan or cannot be replayed (see :func:`milp_planner.features.simulate.table.check_trace`).
     """
+    check_seconds("time_limit", time_limit)
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
     if any(table.kind == "hugectr" for table in plan.tables):

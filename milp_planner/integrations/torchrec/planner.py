@@ -34,6 +34,7 @@ from formulations import Outcome, Placement, Settings, solve
 from formulations.result.check import check
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
+from milp_planner.features.plan.limits import limited
 from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
@@ -164,10 +165,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             speed_up(self._enumerator)
         self._plan_loader = plan_loader
         self._formulation = formulation
-        settings = settings or Settings()
-        self._settings = (
-            replace(settings, time_limit=float(timeout_seconds)) if timeout_seconds else settings
-        )
+        self._settings = limited(settings, float(timeout_seconds) if timeout_seconds else None)
         self._ddr: DdrScope = one_of(ddr, get_args(DdrScope), "ddr")
         self._lift = lift
         self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")

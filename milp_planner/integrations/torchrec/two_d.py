@@ -17,6 +17,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingStra
 
 from formulations import Settings
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.several import Try, best_of
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
@@ -94,7 +95,7 @@ class TwoDShardingPlanner:
                 "two_d: found fully_sharded or never; allowed with TorchRec's estimates: strategy "
                 "default and an interval (milp_planner.plan knows both)"
             )
-        self._topology, self._settings = topology, settings or Settings()
+        self._topology, self._settings = topology, limited(settings, None)
         self._formulation, self._more = formulation, planner
         asked = asked.model_copy(update={"strategy": "default"})
         self._job = _job(topology(world_size, local_world_size), asked)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import milp_planner
@@ -37,6 +40,64 @@ def test_names_are_checked_before_any_work() -> None:
         plan(MODEL, cluster(), formulation="cpstat")
     with pytest.raises(BadInput, match="did you mean step_time"):
         plan(MODEL, cluster(), objective="steptime")
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, float("nan"), float("inf"), "5", True])
+def test_a_limit_that_is_none_is_refused(wrong: object) -> None:
+    """By every public call that takes one, before any work."""
+    place, best = cluster(), plan(MODEL, cluster(), formulation="greedy")
+    said = rf"time_limit: found {wrong!r}; allowed: a positive number, or None"
+    calls: list[Callable[[], object]] = [
+        lambda: plan(MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
+        lambda: plan(MODEL, place, settings=Settings(time_limit=wrong)),  # type: ignore[arg-type]
+        lambda: milp_planner.audit(best, MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
+        lambda: milp_planner.compare(MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
+        lambda: milp_planner.explain(best, time_limit=wrong),  # type: ignore[arg-type]
+        lambda: milp_planner.simulate(best, time_limit=wrong),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(BadInput, match=said):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"settings": {"workers": 8}}, r"settings: found a dict; allowed: .*Settings\(time_limit"),
+        ({"settings": Settings(workers=0)}, "workers: found 0; allowed: a whole number from 1"),
+        ({"settings": Settings(work_limit=-2)}, "work_limit: found -2; allowed: a positive"),
+        ({"settings": Settings(seed=-1)}, "seed: found -1"),
+        ({"gap": "5%"}, "gap: found '5%'; allowed: a share from 0 to 1, such as 0.005"),
+        ({"gap": float("nan")}, "gap: found nan"),
+    ],
+)
+def test_settings_of_another_kind_are_refused(given: dict[str, Any], said: str) -> None:
+    """By ``plan`` and ``compare`` alike."""
+    for call in (plan, milp_planner.compare):
+        with pytest.raises(BadInput, match=said):
+            call(MODEL, cluster(), **given)  # type: ignore[operator]
+
+
+def test_compare_takes_the_limits_of_plan() -> None:
+    """Each solve gets them."""
+    found = milp_planner.compare(
+        MODEL, cluster(), formulations=["cpsat"], objectives=["total"], time_limit=7, gap=0.5
+    )
+    outcome = found.entries[0].outcome
+    assert outcome is not None
+    assert outcome.settings["time_limit"] == 7
+    assert outcome.settings["gap"] == 0.5
+
+
+def test_a_table_that_is_not_there() -> None:
+    """The sentence names the nearest; the error is BadInput and, for lookups, a KeyError."""
+    best = plan(MODEL, cluster(), formulation="greedy")
+    name = best.tables[0].name
+    for call in (best.table, best.shards, best.model.table):
+        with pytest.raises(BadInput, match=f"no table is called '{name}x'; did you mean {name}"):
+            call(f"{name}x")
+        with pytest.raises(KeyError):
+            call("zz")
 
 
 def test_infeasible_carries_its_diagnosis() -> None:
