@@ -9,7 +9,7 @@ module needs to know: the instance is searched, bounded, certified and checked l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -31,6 +31,8 @@ from formulations.result.placement import Placement
 PHASE = "moving"
 #: Suffix of the name of an option that leaves its table where it is.
 STAYS = " (stays)"
+#: Ranks of each block of an option, in position order.
+Blocks = list[list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +47,20 @@ class Priced:
         The option of ``base`` that each stands for.
     price : int64 array [options of ``instance``]
         The price of moving that each pays.
+    homes : mapping of int to list of lists of int
+        The present ranks of the blocks in ``base``, by the option of ``instance`` that stays there.
     """
 
     base: Instance
     instance: Instance
     origin: IntArray
     price: IntArray
+    homes: Mapping[int, Blocks]
 
     def with_price(self, placement: Placement) -> Placement:
         """The placement in the instance with the price; option −1 and ranks that do not suit an
         option stay as they are."""
-        now = {c.table: c for c in self.instance.current}
+        now = {c.table: c for c in self.instance.current if c.option in self.homes}
         options, ranks = placement.options.copy(), list(placement.ranks)
         first = np.searchsorted(self._table_of(), np.arange(self.base.num_tables))
         for table, option in enumerate(placement.options.tolist()):
@@ -63,7 +68,7 @@ class Priced:
                 continue
             blocks = [list(map(int, block)) for block in ranks[table]]
             stays = now[table].option if table in now else -1
-            if stays >= 0 and self.origin[stays] == option and _flat(blocks) == _home(now[table]):
+            if stays >= 0 and self.origin[stays] == option and blocks == self.homes[stays]:
                 options[table] = stays
                 ranks[table] = [np.asarray(b, dtype=np.int64) for b in now[table].ranks]
                 continue
@@ -76,10 +81,17 @@ class Priced:
         """The same placement in the instance without the price."""
         options = self.origin[placement.options]
         ranks = [
-            list(_blocks(self.base, int(option), int(self.price[own]) > 0, placed))
-            for own, option, placed in zip(placement.options, options, placement.ranks, strict=True)
+            self._plain(int(option), placed)
+            for option, placed in zip(placement.options, placement.ranks, strict=True)
         ]
         return Placement(options, ranks)
+
+    def _plain(self, option: int, placed: Sequence[IntArray]) -> list[IntArray]:
+        """Ranks of an option's blocks: the present ones, or those given without the block that
+        pays."""
+        if option in self.homes:
+            return [np.asarray(ranks, dtype=np.int64) for ranks in self.homes[option]]
+        return list(placed[:-1] if self.price[option] else placed)
 
     def paid(self, placement: Placement) -> int:
         """The sum that a placement of the instance with the price pays for its moves."""
@@ -120,7 +132,7 @@ def priced(instance: Instance, price: Fraction) -> Priced:
     pays = [ceil(price * b) if counts else 0 for b, counts in zip(size, counted, strict=True)]
     if max(pays, default=0) >= MAX_VALUE:
         raise InstanceError("the price of a byte that moves leads to costs of 2^53 or more")
-    stays: dict[int, list[list[int]]] = {}
+    stays: dict[int, Blocks] = {}
     for table, current in now.items():
         ranks = _in_order(instance, current)
         if ranks is None or not instance.allowed[current.option]:
@@ -152,7 +164,7 @@ def with_moving(prices: Certificate, instance: Instance) -> Certificate:
     return replace(prices, vectors=tuple(vectors))
 
 
-def _in_order(instance: Instance, now: Current) -> list[list[int]] | None:
+def _in_order(instance: Instance, now: Current) -> Blocks | None:
     """Ranks of a current option's blocks in position order; None where it cannot lie there."""
     if now.option < 0:
         return None
@@ -171,25 +183,6 @@ def _flat(blocks: list[list[int]]) -> list[int]:
     return [rank for block in blocks for rank in block]
 
 
-def _home(now: Current) -> list[int]:
-    return _flat([list(block) for block in now.ranks])
-
-
-def _blocks(base: Instance, option: int, pays: bool, placed: list[IntArray]) -> Iterator[IntArray]:
-    """Ranks of an option's blocks without the block that pays; lists of single ranks are joined
-    into the block that they were cut from."""
-    placed = placed[:-1] if pays else placed
-    wanted = len(base.blocks_of(option))
-    if len(placed) == wanted:
-        yield from placed
-        return
-    flat, at = np.concatenate(placed), 0
-    for block in base.blocks_of(option):
-        length = base.positions(base.block(block))
-        yield flat[at : at + length]
-        at += length
-
-
 class _Build:
     """The arrays of the instance with the price."""
 
@@ -198,7 +191,7 @@ class _Build:
         base: Instance,
         pays: IntArray,
         now: dict[int, Current],
-        stays: dict[int, list[list[int]]],
+        stays: dict[int, Blocks],
     ) -> None:
         self._base, self._pays, self._now, self._stays = base, pays, now, stays
         self._sets = list(base.place_sets)
@@ -227,12 +220,9 @@ class _Build:
             if view.settled:
                 found.append(block)
             elif view.whole:
-                wide = len(base.machines[int(base.machine_of[ranks[0]])])
-                entries = [view.entry(p) for p in range(wide)]
-                entries = entries[:1] if view.shared else entries
-                found += [
-                    self._list(ranks[at : at + wide], entries) for at in range(0, len(ranks), wide)
-                ]
+                for machine in _machines(base, ranks):
+                    entries = [view.entry(p) for p in range(len(machine))]
+                    found.append(self._list(machine, entries[:1] if view.shared else entries))
             else:
                 found += [self._list([rank], [view.entry(at)]) for at, rank in enumerate(ranks)]
         return found
@@ -266,7 +256,8 @@ class _Build:
         rules = self._constraints(origin, homes)
         phases = (*base.phases, PHASE)
         instance = replace(base, phases=phases, reference=(), **options, **arrays, **rules)
-        return Priced(base, instance, np.asarray(origin, dtype=np.int64), pays)
+        ranks = {option: self._stays[table] for table, option in homes.items()}
+        return Priced(base, instance, np.asarray(origin, dtype=np.int64), pays, ranks)
 
     def _append_payers(self, blocks: list[list[int]], pays: IntArray) -> None:
         """Append a block that pays to every option that has a price."""
@@ -336,12 +327,20 @@ class _Build:
         }
 
 
-def _cut(base: Instance, option: int, ranks: list[list[int]]) -> Iterator[list[int]]:
+def _cut(base: Instance, option: int, ranks: Blocks) -> Iterator[list[int]]:
     """Ranks of the blocks of the option that stays: whole machines, else single ranks."""
     for block, own in zip(base.blocks_of(option), ranks, strict=True):
         view = base.block(block)
         if view.settled:
             yield own
             continue
-        wide = len(base.machines[int(base.machine_of[own[0]])]) if view.whole else 1
-        yield from (own[at : at + wide] for at in range(0, len(own), wide))
+        yield from _machines(base, own) if view.whole else ([rank] for rank in own)
+
+
+def _machines(base: Instance, ranks: list[int]) -> Iterator[list[int]]:
+    """The ranks of whole machines, machine by machine."""
+    at = 0
+    while at < len(ranks):
+        wide = len(base.machines[int(base.machine_of[ranks[at]])])
+        yield ranks[at : at + wide]
+        at += wide

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
@@ -88,6 +88,43 @@ def test_the_least_of_objective_and_price(case: tuple[Instance, Placement], pric
     again = found.with_price(plain)
     assert check(found.instance, again).objectives[kind] == truth.objective
     assert found.paid(again) == price * size
+
+
+@given(instances(max_tables=3, constraints=False, max_combinations=300), st.data())
+@settings(max_examples=300, deadline=None)
+def test_any_placement_converts(instance: Instance, data: st.DataObject) -> None:
+    """On machines of any sizes, a placement without the price uses and costs the same, less what
+    it pays; a table that stays keeps its ranks."""
+    move = [data.draw(st.integers(1, 3)) for _ in instance.shard_move]
+    loose = [replace(r, capacity=r.capacity * 0 + 10**6) for r in instance.resources]
+    instance = replace(
+        instance, shard_move=np.asarray(move, dtype=np.int64), resources=tuple(loose)
+    )
+    dearest = replace(instance, shard_cost=-np.abs(instance.shard_cost), objective=Objective.TOTAL)
+    plans = [brute_force(dearest).placement, brute_force(instance).placement]
+    now = plans[data.draw(st.integers(0, 1))]
+    assume(now is not None and instance.num_tables)
+    assert now is not None
+    current = tuple(
+        Current(t, int(o), tuple(tuple(b) for b in now.to_lists(t)))
+        for t, o in enumerate(now.options)
+    )
+    found = priced(replace(instance, current=current), Fraction(data.draw(st.integers(0, 3))))
+    validate(found.instance)
+    stays = found.with_price(now)
+    assert found.paid(stays) == 0
+    for placement in (stays, brute_force(found.instance).placement):
+        assert placement is not None
+        there = check(found.instance, placement)
+        plain = found.without_price(placement)
+        here = check(found.base, plain)
+        kind = instance.objective.value
+        assert there.feasible and here.feasible
+        assert there.objectives[kind] == here.objectives[kind] + found.paid(placement)
+    back = found.without_price(stays)
+    assert [back.to_lists(t) for t in range(instance.num_tables)] == [
+        now.to_lists(t) for t in range(instance.num_tables)
+    ]
 
 
 def one(objective: Objective) -> Instance:

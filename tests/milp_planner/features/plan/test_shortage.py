@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from formulations import Settings, solve
+from formulations.diagnose import questions
 from milp_planner.features.plan.shortage import (
     TierShortage,
     draw_shortage,
@@ -81,3 +86,20 @@ def test_a_feasible_outcome_has_none() -> None:
     settings = Settings(time_limit=10)
     outcome = with_diagnosis(example(), solve(example(), "cpsat", settings), settings)
     assert shortage_of(outcome.detail) is None
+
+
+def test_multipliers_of_the_plan_are_not_those_of_a_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A re-plan brings multipliers for its own objective; the diagnosis asks about others, and
+    answers as it does without them."""
+    prices = solve(example(), "auto", Settings(time_limit=10)).certificate
+    assert prices is not None
+    monkeypatch.setattr(questions, "EXACT_ALONE", 0)  # the solver that starts from multipliers
+    instance, settings = example(hbm=65), Settings(time_limit=10)
+    outcome = solve(instance, "cpsat", settings)
+    info, plain = (
+        shortage_of(with_diagnosis(instance, outcome, each).detail)
+        for each in (replace(settings, prices=prices), settings)
+    )
+    assert info is not None and info == plain
