@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from formulations.regular_file import read_regular
 from milp_planner.errors import BadInput
 from milp_planner.files import write_atomically
 
+logger = logging.getLogger(__name__)
 _DIGEST = 64
 
 
@@ -34,17 +37,23 @@ class Entries:
             raise BadInput(f"cache: cannot use {folder} as a folder: {error.strerror}") from None
 
     def read(self, name: str) -> bytes | None:
-        """The bytes written under a name; None if there are none, or if the file was altered."""
+        """The bytes written under a name; None if there are none, or if something else than a
+        regular file of them is there."""
         try:
-            content = self._path(name).read_bytes()
+            content = read_regular(self._path(name), self.most)
         except OSError:
             return None
         digest, data = content[:_DIGEST], content[_DIGEST:]
         return data if digest == hashlib.sha256(data).hexdigest().encode() else None
 
     def write(self, name: str, data: bytes) -> None:
-        """Write an entry atomically, removing others to make room."""
-        write_atomically(self._path(name), hashlib.sha256(data).hexdigest().encode() + data)
+        """Write an entry atomically, removing others to make room; the log says if it cannot be
+        written, as an answer that is not stored is still an answer."""
+        try:
+            write_atomically(self._path(name), hashlib.sha256(data).hexdigest().encode() + data)
+        except BadInput as error:
+            logger.warning("cache: the plan is not stored: %s", error)
+            return
         left = self.most
         for _, size, path in sorted(self._all(), reverse=True):
             left -= size

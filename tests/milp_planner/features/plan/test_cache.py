@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import os
+import resource
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -282,3 +283,38 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cache: cannot use"):
         PlanCache(tmp_path / "file")
+
+
+def test_a_plan_that_cannot_be_stored_is_returned(
+    inputs: tuple[Model, Cluster], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why it is not stored."""
+    folder = tmp_path / "gone"
+    cache = PlanCache(folder)
+    folder.rmdir()
+    assert solved(inputs, cache).outcome.placement is not None
+    assert "cache: the plan is not stored: cannot write" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "large"])
+def test_only_small_regular_files_are_read(
+    inputs: tuple[Model, Cluster], kept: Path, tmp_path: Path, kind: str
+) -> None:
+    """A pipe, a link to an endless device, a folder or a huge file in an entry's place is a miss
+    at once."""
+    path, most = tmp_path / entry(kept).name, 1 << 20
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as stream:
+            stream.truncate(most + 1)
+    compiled, asked = compile_for(*inputs, "step_time"), Settings(workers=1, polish=False, gap=0.5)
+    cache = PlanCache(tmp_path, most)
+    started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert cache.get(question_of(compiled, "auto", asked)) is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - started < 2**18  # KiB
