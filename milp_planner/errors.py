@@ -9,6 +9,9 @@ from dataclasses import dataclass
 CHECK = "milp-planner check MODEL CLUSTER"
 """The command that lists every problem of a model and a cluster."""
 
+MOST_PROBLEMS = 10_000
+"""Problems of one input that are collected; only a damaged or hostile file has more."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -56,9 +59,10 @@ class BadInput(PlannerError):
         ``listed_by`` is the command that lists them all, where there is one.
         """
         more = len(problems) - 1
-        rest = f" (and {more} more problem{'s' if more > 1 else ''})"
+        least = "at least " if len(problems) >= MOST_PROBLEMS else ""
+        rest = f" (and {least}{more} more problem{'s' if more > 1 else ''})"
         if listed_by:
-            rest = f" (and {more} more: {listed_by} lists {'them' if more > 1 else 'it'})"
+            rest = f" (and {least}{more} more: {listed_by} lists {'them' if more > 1 else 'it'})"
         return cls(f"{problems[0]}{rest if more else ''}", problems)
 
 

@@ -171,7 +171,7 @@ def main() -> int:
         waiting = load.ask("GET", "v1/jobs")[1]["jobs"]
         open_jobs = [job["id"] for job in waiting if job["state"] in ("queued", "running")]
         cached = sum(bool((job["result"] or {}).get("cached")) for job in waiting)
-        left = children(service.pid)
+        left = [pid for pid in children(service.pid) if "milp-planner-serve." in cwd(pid)]
     quarter = len(load.resident) // 4
     growth = max(load.resident[-quarter:]) - max(load.resident[:quarter])
     result = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,6 +144,7 @@ class Cluster(Spec):
         machines = data["machines"]
         if isinstance(machines, list | tuple):
             _refuse_sugar(data)
+            _check_ranks(machines)
             return data
         if not _is_count(machines):
             raise problem_at(
@@ -345,6 +346,21 @@ def _require_sugar(data: dict[str, Any]) -> None:
         )
     if not _is_count(ranks):
         raise problem_at(f"found {show(ranks)}; allowed: {_COUNT}", "ranks_per_machine")
+
+
+def _check_ranks(machines: Sequence[Any]) -> None:
+    """Refuse more ranks than a cluster may have, before any machine lists its own."""
+    ranks = sum(_ranks_of(each) for each in machines)
+    if ranks > MAX_RANKS:
+        raise problem_at(f"found {ranks:,} ranks; allowed: up to {MAX_RANKS} in all", "machines")
+
+
+def _ranks_of(machine: Any) -> int:
+    """Number of ranks that a machine of a list has, as far as it is known before it is checked."""
+    ranks = machine.get("ranks") if isinstance(machine, dict) else None
+    if isinstance(ranks, list | tuple):
+        return len(ranks)
+    return int(ranks) if _is_count(ranks) and ranks is not None else 0
 
 
 def _is_count(value: Any) -> bool:

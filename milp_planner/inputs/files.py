@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -12,19 +13,21 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from formulations.regular_file import STANDARD_INPUT
-from milp_planner.errors import CHECK, BadInput, Problem
+from milp_planner.errors import CHECK, MOST_PROBLEMS, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import Loc, explain, likeliest_first, show_path
 from milp_planner.inputs.repeated import written_names
 from milp_planner.inputs.spec import Spec
 from milp_planner.inputs.strict_yaml import (
+    MOST_VALUES,
     Document,
     csv_lines,
     neighbour,
     plain_scalar,
     read_text,
     read_yaml,
+    too_many,
 )
 
 AnySpec = TypeVar("AnySpec", bound=Spec)
@@ -233,7 +236,7 @@ def read_csv(path: Path) -> Document:
     Raises
     ------
     BadInput
-        For a missing header, and for repeated or empty names in it.
+        For a missing header, repeated or empty names in it, and too many cells.
     """
     rows, file = csv_lines(path), str(path)
     header = next(rows, (1, []))[1]
@@ -242,6 +245,8 @@ def read_csv(path: Path) -> Document:
     faults: list[tuple[Loc, Problem]] = []
     lines: dict[Loc, int] = {(): 1}
     for number, cells in rows:
+        if len(tables) * len(header) > MOST_VALUES:
+            raise BadInput(f"{file}:{number}: {too_many(MOST_VALUES)}")
         at = len(tables)
         lines[(at,)] = number
         row, wrong = _row(header, cells)
@@ -249,6 +254,8 @@ def read_csv(path: Path) -> Document:
         for field, what in wrong:
             place: Loc = (at, *field.split(".")) if field else (at,)
             faults.append((place, Problem(what, field, file, number)))
+        if len(faults) >= MOST_PROBLEMS:
+            raise BadInput.of([problem for _, problem in faults], CHECK)
     return Document(file, tables, lines, faults=tuple(faults), columns=frozenset(header))
 
 
@@ -270,14 +277,16 @@ def read_json_tables(path: Path) -> Document:
     return Document(str(path), tables)
 
 
-def read_json(text: str, file: str) -> Document:
-    """Parse JSON strictly: no field twice, no NaN or Infinity.
+def read_json(text: str, file: str, most: int = MOST_VALUES) -> Document:
+    """Parse JSON strictly: no field twice, no NaN or Infinity, at most ``most`` values.
 
     Raises
     ------
     BadInput
         With file and line of what is broken.
     """
+    if _values(text) > most and _values(_TEXTS.sub("", text)) > most:
+        raise BadInput(f"{file}: {too_many(most)}")
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -288,6 +297,16 @@ def read_json(text: str, file: str) -> Document:
     except ValueError as error:
         raise BadInput(f"{file}: not valid JSON: {error}") from None
     return Document(file, data)
+
+
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+"""Texts of a JSON file, whose commas separate nothing; one without an end goes to the end."""
+
+
+def _values(text: str) -> int:
+    """Number of values of a JSON text without texts, or slightly more: each but the first follows a
+    comma or is the first of a list or mapping."""
+    return 1 + sum(map(text.count, ",[{"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from milp_planner.inputs.problems import (
     unknown_field,
     unknown_table,
 )
-from milp_planner.inputs.repeated import spread, written_names
+from milp_planner.inputs.repeated import check_count, spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import (
     L1_RATIOS,
@@ -207,6 +207,8 @@ class Model(Spec):
         ``patterns: {"user_*": {dim: 64}}`` gives them to tables with matching names, before the
         defaults.
         """
+        if isinstance(data, dict):
+            check_count(data.get("tables"))
         if not isinstance(data, dict) or data.keys().isdisjoint(("defaults", "patterns")):
             return data
         rest = {key: value for key, value in data.items() if key not in ("defaults", "patterns")}

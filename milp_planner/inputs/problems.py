@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
-from milp_planner.errors import BadInput, Problem
+from milp_planner.errors import MOST_PROBLEMS, BadInput, Problem
 from milp_planner.inputs.quantities import show
 
 Loc = tuple[str | int, ...]
@@ -62,17 +63,17 @@ def problems_of(cls: type[BaseModel], error: ValidationError, where: str = "") -
 
 
 def likeliest_first(cls: type[BaseModel], error: ValidationError) -> list[tuple[Any, Loc]]:
-    """All findings with their paths in the data, the likeliest cause first.
+    """The first findings with their paths in the data, the likeliest cause first.
 
     A misspelt field is found twice, as unknown and as missing; the unknown one names the cause.
     """
     findings = sorted(
         error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden"
     )
+    several = (each for finding in findings for each in _several(finding))
     return [
         (each, data_path(cls, tuple(each["loc"])) + _deeper(each))
-        for finding in findings
-        for each in _several(finding)
+        for each in islice(several, MOST_PROBLEMS)
     ]
 
 

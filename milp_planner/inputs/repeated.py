@@ -11,7 +11,7 @@ from milp_planner.inputs.quantities import show
 from milp_planner.inputs.table import Table
 
 MOST = 100_000
-"""Most tables of one line."""
+"""Most tables of a model, those of all lines together."""
 
 _RANGE = re.compile(r"(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)(?P<last>\d+)")
 
@@ -20,6 +20,26 @@ def written_names(table: dict[Any, Any]) -> list[str]:
     """Names of the tables that a line stands for; a wrong range is one name."""
     text = table.get("names", table.get("name"))
     return (_range(text) if "names" in table else None) or [str(text)]
+
+
+def count_tables(lines: Any) -> int:
+    """Number of tables that the lines of a model stand for; 0 if it has no list of them."""
+    if not isinstance(lines, list | tuple):
+        return 0
+    return sum(len(_numbers(each) or (0,)) for each in lines)
+
+
+def check_count(lines: Any) -> None:
+    """Refuse more tables than a model may have, before any line becomes tables."""
+    count = count_tables(lines)
+    if count > MOST:
+        raise problem_at(f"found {count:,} tables; allowed: {MOST:,} in all", "tables")
+
+
+def _numbers(line: Any) -> range | None:
+    """The numbers of the tables that a line stands for."""
+    found = _parts(line.get("names")) if isinstance(line, dict) else None
+    return None if found is None else found[1]
 
 
 def spread(value: Any, check: Callable[[Any], tuple[Table, ...]]) -> tuple[Table, ...]:
@@ -54,15 +74,21 @@ def _named(number: int, line: Any) -> tuple[Any, list[str] | None]:
 
 def _range(text: Any) -> list[str] | None:
     """``t08..t11`` as t08, t09, t10, t11; None if it is not such a range."""
+    found = _parts(text)
+    if found is None:
+        return None
+    stem, numbers, width = found
+    return [f"{stem}{each:0{width}}" for each in numbers]
+
+
+def _parts(text: Any) -> tuple[str, range, int] | None:
+    """Stem, numbers and width of a range of names; None if it is not one."""
     found = _RANGE.fullmatch(text) if isinstance(text, str) else None
     if found is None or max(len(found["first"]), len(found["last"])) > 18:
         return None
-    first, last = int(found["first"]), int(found["last"])
-    if not first <= last < first + MOST:
-        return None
-    width = len(found["first"])
-    names = [f"{found['stem']}{each:0{width}}" for each in range(first, last + 1)]
-    return names if names[-1] == found["stem"] + found["last"] else None
+    first, last, width = int(found["first"]), int(found["last"]), len(found["first"])
+    rises = first <= last < first + MOST and f"{last:0{width}}" == found["last"]
+    return (found["stem"], range(first, last + 1), width) if rises else None
 
 
 def _check_unique(tables: list[tuple[Table, int]]) -> None:

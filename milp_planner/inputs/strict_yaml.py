@@ -19,12 +19,14 @@ from typing import Any
 import yaml
 
 from formulations.regular_file import read_regular
-from milp_planner.errors import BadInput, Problem
+from milp_planner.errors import CHECK, MOST_PROBLEMS, BadInput, Problem
 from milp_planner.inputs.problems import Loc, nearest
 
 MAX_DEPTH = 50
 """Levels of nesting that are read; the inputs need eight."""
 _TOO_DEEP = f"nested too deeply; allowed: {MAX_DEPTH} levels"
+MOST_VALUES = 2_000_000
+"""Values of one file that are read: numbers, texts, lists and mappings."""
 
 _NULL = re.compile(r"~|null|")
 _BOOL = re.compile(r"true|false")
@@ -91,15 +93,16 @@ class Document:
         return file if line is None else f"{file}:{line}"
 
 
-def read_yaml(text: str, file: str, keep_faults: bool = False) -> Document:
+def read_yaml(text: str, file: str, keep_faults: bool = False, most: int = MOST_VALUES) -> Document:
     """Parse one YAML document; BadInput with ``file:line`` and the problem.
 
     Problems are broken YAML, a duplicate key, a trap scalar, a tag, an anchor or alias, a second
-    document, or too deep nesting. With ``keep_faults`` duplicate keys and trap scalars, which do
-    not stop reading, are left to :func:`milp_planner.inputs.files.build`.
+    document, too deep nesting, or more than ``most`` values. With ``keep_faults`` duplicate keys
+    and trap scalars, which do not stop reading, are left to
+    :func:`milp_planner.inputs.files.build`.
     """
     try:
-        document = _Reader(file, yaml.parse(text, Loader=_LOADER)).document()
+        document = _Reader(file, yaml.parse(text, Loader=_LOADER), most).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -118,9 +121,11 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _Reader:
     """Builds plain values from the parser's events, and records the line of each."""
 
-    def __init__(self, file: str, events: Iterator[Any]) -> None:
+    def __init__(self, file: str, events: Iterator[Any], most: int) -> None:
         self.file = file
         self.events = events
+        self.most = most
+        self.values = 0
         self.lines: dict[Loc, int] = {}
         self.faults: list[tuple[Loc, Problem]] = []
 
@@ -141,6 +146,9 @@ class _Reader:
         """The value that begins with an event."""
         self.refuse_extras(event)
         self.lines.setdefault(path, event.start_mark.line + 1)
+        self.values += 1
+        if self.values > self.most:
+            raise self.error(event, too_many(self.most))
         if len(path) > MAX_DEPTH:
             raise self.error(event, _TOO_DEEP)
         if isinstance(event, yaml.MappingStartEvent):
@@ -205,10 +213,17 @@ class _Reader:
     def note(self, event: Any, path: Loc, what: str) -> None:
         """Record a mistake that does not stop reading; all are reported at the end."""
         self.faults.append((path, self.problem(event, what)))
+        if len(self.faults) == MOST_PROBLEMS:
+            raise BadInput.of([problem for _, problem in self.faults], CHECK)
 
     def problem(self, event: Any, what: str) -> Problem:
         """A problem with an event, and its line."""
         return Problem(what, "", self.file, event.start_mark.line + 1)
+
+
+def too_many(most: int) -> str:
+    """The problem of a file with more values than are read."""
+    return f"more values than are read; allowed: {most:,} numbers, texts, lists and mappings"
 
 
 def plain_scalar(text: str, in_yaml: bool = True) -> bool | int | float | str | None:

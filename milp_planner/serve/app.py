@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import (
     FileResponse,
@@ -27,13 +25,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import FORMATS
-from milp_planner.serve.asked import Catalog, inputs_of, read_asked
+from milp_planner.serve.asked import Catalog
 from milp_planner.serve.jobs import DONE, ENDED, QUEUED, RUNNING, Full, Job, Jobs
 from milp_planner.serve.limits import Limits
 from milp_planner.serve.openapi import description
+from milp_planner.serve.reader import Readers, Texts
 
-#: Request texts that may be parsed at the same time; each takes a thread.
-READERS = 2
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -63,7 +60,7 @@ class Service:
         self.catalog, self.limits = catalog, limits
         self.jobs = Jobs(limits, cache)
         self.answers: Counter[int] = Counter()
-        self._readers = asyncio.Semaphore(READERS)
+        self.readers = Readers(catalog, limits)
 
     async def page(self, _request: Request) -> Response:
         """The page."""
@@ -106,17 +103,13 @@ class Service:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise Refused(415, "the content type must be application/json")
         body = await _body(request, self.limits.body)
-        async with self._readers:
-            asked = await run_in_threadpool(read_asked, body)
-            if asked.moves_from is not None:
-                before = self._job(asked.moves_from)
-                if before.result is None or before.result["objective"] is None:
-                    raise Refused(409, f"job {before.id} has no plan to move from")
-            inputs = await run_in_threadpool(inputs_of, asked, self.catalog, self.limits)
-        if asked.moves_from is not None:
-            self._job(asked.moves_from)  # it may have been forgotten in between
+        how, inputs = await self.readers.read(body)
+        if how["moves_from"] is not None:
+            before = self._job(how["moves_from"])
+            if before.result is None or before.result["objective"] is None:
+                raise Refused(409, f"job {before.id} has no plan to move from")
         try:
-            job = self.jobs.submit(asked, *inputs)
+            job = self.jobs.submit(how, inputs)
         except Full:
             raise Refused(
                 429, f"{self.limits.waiting} jobs are already waiting; try again later"
@@ -236,6 +229,7 @@ def application(
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         await service.jobs.close()
+        await service.readers.close()
 
     app = Starlette(
         routes=[Route(path, handler, methods=[method]) for method, path, handler in handlers],
@@ -339,13 +333,6 @@ async def _body(request: Request, most: int) -> bytes:
 
 def _text(name: str, kind: str) -> Response:
     return Response(files("milp_planner.serve").joinpath(name).read_text("utf-8"), media_type=kind)
-
-
-class Texts:
-    """A catalog of texts."""
-
-    def __init__(self, models: Mapping[str, str], clusters: Mapping[str, str]) -> None:
-        self.models, self.clusters = models, clusters
 
 
 __all__ = ["DONE", "LOOPBACK", "Texts", "application"]

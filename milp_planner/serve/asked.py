@@ -19,11 +19,14 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import build, read_json
 from milp_planner.inputs.frequency import curve_names
 from milp_planner.inputs.problems import choice
+from milp_planner.inputs.repeated import count_tables
 from milp_planner.inputs.strict_yaml import Document, read_yaml
 from milp_planner.pricing.profile import profile_names
 from milp_planner.serve.limits import Limits
 
 MOST_BYTES = 2**50
+SECONDS = 30.0
+"""Default time limit of a job."""
 
 
 class Catalog(Protocol):
@@ -48,7 +51,10 @@ class Asked(BaseModel):
         str, Field(min_length=1, description="Name of a shipped cluster, or YAML text")
     ]
     objective: Literal["step_time", "busiest_rank", "total"] = "step_time"
-    time_limit: Annotated[float, Field(gt=0, le=86_400, description="seconds")] = 30.0
+    time_limit: Annotated[
+        float | None,
+        Field(gt=0, le=86_400, description=f"seconds; default: {SECONDS:g}, or the most allowed"),
+    ] = None
     gap: Annotated[
         float, Field(ge=0, lt=1, description="certified gap at which the search stops, a fraction")
     ] = 0.0
@@ -68,6 +74,26 @@ class Asked(BaseModel):
     most_moves: Annotated[
         int | None, Field(ge=0, le=100_000, description="most tables that may move from that plan")
     ] = None
+
+
+def read_request(
+    body: bytes, catalog: Catalog, limits: Limits
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How a requested job is to be solved, and its model and cluster, as plain values.
+
+    BadInput with one sentence if anything is wrong or too large.
+    """
+    asked = read_asked(body)
+    model, cluster = inputs_of(asked, catalog, limits)
+    how = asked.model_dump(include={"objective", "gap", "seed", "moves_from", "most_moves"})
+    how["time_limit"] = _seconds(asked.time_limit, limits)
+    return how, {"model": model.to_dict(), "cluster": cluster.to_dict()}
+
+
+def _seconds(asked: float | None, limits: Limits) -> float:
+    if asked is not None and asked > limits.seconds:
+        raise BadInput(f"request: time_limit: at most {limits.seconds:g} s are allowed here")
+    return min(SECONDS, limits.seconds) if asked is None else asked
 
 
 def read_asked(body: bytes) -> Asked:
@@ -95,29 +121,29 @@ def read_asked(body: bytes) -> Asked:
 
 def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cluster]:
     """The requested model and cluster; BadInput if they are wrong or too large."""
-    if asked.time_limit > limits.seconds:
-        raise BadInput(f"request: time_limit: at most {limits.seconds:g} s are allowed here")
-    model = build(Model, *_safe(_document(asked.model, "model", catalog.models)))
-    document = _document(asked.cluster, "cluster", catalog.clusters)
+    document, folder = _safe(_document(asked.model, "model", catalog.models, limits))
+    tables = count_tables(document.data.get("tables"))
+    if tables > limits.tables:
+        raise BadInput(f"model: {tables:,} tables; at most {limits.tables:,} here")
+    model = build(Model, document, folder)
+    document = _document(asked.cluster, "cluster", catalog.clusters, limits)
     cluster = _resized(build(Cluster, document), asked)
     if cluster.profile not in profile_names():
         raise BadInput(
             f"cluster: profile {cluster.profile!r}: {choice(cluster.profile, profile_names())}"
         )
-    if len(model.tables) > limits.tables:
-        raise BadInput(f"model: {len(model.tables):,} tables; at most {limits.tables:,} here")
     if cluster.num_ranks > limits.ranks:
         raise BadInput(f"cluster: {cluster.num_ranks:,} ranks; at most {limits.ranks:,} here")
     return model, cluster
 
 
-def _document(text: str, what: str, shipped: Mapping[str, str]) -> Document:
+def _document(text: str, what: str, shipped: Mapping[str, str], limits: Limits) -> Document:
     """Parse YAML text, which contains a line break or a brace; anything else is a name."""
     if "\n" not in text and "{" not in text:
         if text not in shipped:
             raise BadInput(f"{what}: {choice(text[:80], list(shipped))}, or YAML text")
         text = shipped[text]
-    document = read_yaml(text, what)
+    document = read_yaml(text, what, most=limits.values)
     if not isinstance(document.data, dict):
         raise BadInput(f"{what}: needs a mapping of fields")
     return document

@@ -142,8 +142,9 @@ def picture_of(info: ReportInfo) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read a job from the first line of stdin, solve it, write its files, report how it ended."""
-    job = json.loads(sys.stdin.buffer.readline())
+    """Read a job and its inputs, two lines of stdin; solve it, write its files, report its end."""
+    stdin = sys.stdin.buffer
+    job = json.loads(stdin.readline()) | json.loads(stdin.readline())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

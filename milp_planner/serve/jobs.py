@@ -13,14 +13,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from formulations.settings import available_cores
-from milp_planner.inputs import Cluster, Model
-from milp_planner.serve.asked import Asked
 from milp_planner.serve.limits import Limits
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
@@ -44,7 +42,10 @@ class Job:
 
     id: str
     folder: Path
-    work: dict[str, Any]
+    seconds: float
+    """The longest that its process may take."""
+    work: bytes
+    """What its process is told: how to solve it, and its inputs."""
     state: str = QUEUED
     events: list[dict[str, Any]] = field(default_factory=list)
     told: int = 0
@@ -114,25 +115,25 @@ class Jobs:
         """Jobs in a state."""
         return sum(job.state == state for job in self.all.values())
 
-    def submit(self, asked: Asked, model: Model, cluster: Cluster) -> Job:
-        """Queue a job; raises Full if too many are waiting."""
+    def submit(self, how: Mapping[str, Any], inputs: bytes) -> Job:
+        """Queue a job, described as :func:`milp_planner.serve.asked.read_request` does; raises Full
+        if too many are waiting."""
         if self.count(QUEUED) >= self.limits.waiting:
             raise Full
         id = secrets.token_urlsafe(12)
         folder = Path(self._root.name) / id
         folder.mkdir()
         before = None
-        if asked.moves_from is not None:
+        if how["moves_from"] is not None:
             before = folder / "before.json"  # the other job may be dropped while this one waits
-            shutil.copyfile(self.all[asked.moves_from].folder / "plan.json", before)
+            shutil.copyfile(self.all[how["moves_from"]].folder / "plan.json", before)
         work = {
-            "model": model.to_dict(), "cluster": cluster.to_dict(), "objective": asked.objective,
-            "time_limit": asked.time_limit, "gap": asked.gap, "seed": asked.seed,
-            "folder": str(folder), "cache": str(self._cache),
+            **how, "folder": str(folder), "cache": str(self._cache),
             "workers": max(1, available_cores() // self.limits.running),
-            "moves_from": None if before is None else str(before), "most_moves": asked.most_moves,
+            "moves_from": None if before is None else str(before),
         }  # fmt: skip
-        job = self.all[id] = Job(id, folder, work)
+        told = json.dumps(work).encode() + b"\n" + inputs + b"\n"
+        job = self.all[id] = Job(id, folder, how["time_limit"] + self.limits.preparing, told)
         job.tell({"event": QUEUED})
         job.task = asyncio.create_task(self._run(job))
         self._forget()
@@ -167,15 +168,13 @@ class Jobs:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )  # fmt: skip
         assert process.stdin is not None and process.stdout is not None
-        watch = asyncio.create_task(
-            self._watch(job, process, job.work["time_limit"] + self.limits.preparing)
-        )
+        watch = asyncio.create_task(self._watch(job, process))
         last: dict[str, Any] = {}
         try:
             with contextlib.suppress(ConnectionError):
-                process.stdin.write(json.dumps(job.work).encode() + b"\n")
+                process.stdin.write(job.work)
                 await process.stdin.drain()
-            job.work = {}
+            job.work = b""
             while line := await process.stdout.readline():
                 event = json.loads(line)
                 if event["event"] == "progress":
@@ -210,9 +209,9 @@ class Jobs:
         self.ended[state] += 1
         job.tell(event)
 
-    async def _watch(self, job: Job, process: asyncio.subprocess.Process, seconds: float) -> None:
+    async def _watch(self, job: Job, process: asyncio.subprocess.Process) -> None:
         """End the process if it takes too much memory or time, or goes on after it is cancelled."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + job.seconds
         asked: float | None = None
         while process.returncode is None:
             job.peak = max(job.peak, resident(process.pid))

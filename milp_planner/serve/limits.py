@@ -11,6 +11,11 @@ class Limits:
 
     body: int = 4 * 2**20
     """Largest request, in bytes."""
+    values: int = 300_000
+    """Most numbers, texts, lists and mappings in the model or cluster of a request."""
+    reading_seconds: int = 4
+    reading_memory: int = 2**30
+    """Most processor time and memory, in bytes, for reading a request."""
     seconds: float = 300.0
     """Longest time limit of a job."""
     memory: int = 8 * 2**30

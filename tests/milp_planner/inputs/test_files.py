@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from milp_planner import errors
 from milp_planner.errors import BadInput
-from milp_planner.inputs import Cluster, Model, Table
-from milp_planner.inputs.files import load_cluster, load_model, read_document
+from milp_planner.inputs import Cluster, Model, Table, files, problems, strict_yaml
+from milp_planner.inputs.files import load_cluster, load_model, read_document, read_json
+from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.inputs.table import Constraints
 from tests.milp_planner.inputs.builders import CLUSTER_YAML, MODEL_YAML
 
@@ -245,3 +247,46 @@ def test_wrong_dictionaries_are_sentences(
             assert "\n" not in str(error)
         else:
             assert cls.from_dict(value.to_dict()) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("m.yaml", "a: [" + "1," * 20 + "1]"), ("m.json", '{"a": [' + "1," * 20 + "1]}")],
+)
+def test_values_are_counted(name: str, text: str) -> None:
+    """A file with more values than are read is refused before its fields are checked; commas within
+    texts do not count."""
+    read = read_json if name.endswith("json") else read_yaml
+    with pytest.raises(BadInput, match=r"more values than are read; allowed: 20 "):
+        read(text, name, most=20)
+    assert read(text, name, most=23).data["a"] == [1] * 21
+    assert read('{"a": "1,2,[3],{4},\\",5"}', name, most=4).data == {"a": '1,2,[3],{4},",5'}
+
+
+def test_ranks_of_listed_machines_are_counted_first(tmp_path: Path) -> None:
+    """A thousand machines of 65,536 ranks each: refused before any rank is made."""
+    machine = "{ddr: 1TB, hbm: 80GiB, ranks: 65536}"
+    path = tmp_path / "c.yaml"
+    path.write_text("name: c\nmachines:\n" + f"- {machine}\n" * 1000)
+    with pytest.raises(BadInput, match=r"machines: found 65,536,000 ranks; allowed: up to 65536"):
+        load_cluster(path)
+
+
+def test_problems_are_collected_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a damaged file the first problems are listed, and the sentence says that there are
+    more."""
+    for module in (errors, problems, strict_yaml, files):
+        monkeypatch.setattr(module, "MOST_PROBLEMS", 5)
+    head = "name: m\nworkload: {batch_per_rank: 8}\n"
+    (tmp_path / "tables.csv").write_text("name,rows,dim\n" + "t,1e6,8\n" * 9)
+    for text in (
+        "tables:\n" + "- {}\n" * 9,
+        "tables:\n" + "- {rows: 1e6}\n" * 9,
+        "tables: {csv: tables.csv}\n",
+    ):
+        (tmp_path / "m.yaml").write_text(head + text)
+        with pytest.raises(BadInput, match=r"and at least 4 more") as caught:
+            load_model(tmp_path / "m.yaml")
+        assert len(caught.value.problems) == 5

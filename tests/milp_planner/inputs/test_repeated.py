@@ -102,3 +102,9 @@ def test_csv(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(HEAD + "tables: {csv: t.csv}\n")
     read = load_model(tmp_path / "m.yaml").tables
     assert [(t.name, t.rows) for t in read] == [("t1", 5), ("t2", 5), ("t3", 5), ("u", 7)]
+
+
+def test_the_tables_of_all_lines_are_counted() -> None:
+    """Two lines of 60,000 are too many together; no table is made."""
+    with pytest.raises(BadInput, match=r"tables: found 120,000 tables; allowed: 100,000 in all"):
+        model(*({"names": f"{c}_1..{c}_60000", "rows": 5, "dim": 8} for c in "ab"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import files, frequency, table
-from milp_planner.serve.asked import Asked, inputs_of, read_asked
+from milp_planner.serve.asked import Asked, inputs_of, read_asked, read_request
 from milp_planner.serve.limits import Limits
 from tests.milp_planner.serve.served import CLUSTER, MODEL
 
@@ -27,9 +27,14 @@ class Catalog:
     clusters: dict[str, str] = field(default_factory=lambda: {"two": CLUSTER})
 
 
-def asked(**fields: Any) -> Asked:
+def request(**fields: Any) -> bytes:
     """A request for the small model."""
-    return read_asked(json.dumps({"model": "small", "cluster": "two", **fields}).encode())
+    return json.dumps({"model": "small", "cluster": "two", **fields}).encode()
+
+
+def asked(**fields: Any) -> Asked:
+    """The same, parsed."""
+    return read_asked(request(**fields))
 
 
 def test_names_and_texts_are_read_and_resized() -> None:
@@ -48,7 +53,24 @@ def test_limits_are_told() -> None:
         (Limits(seconds=1.0), "at most 1 s"),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=words):
-            inputs_of(asked(), Catalog(), limits)
+            read_request(request(time_limit=30.0), Catalog(), limits)
+
+
+def test_the_default_time_limit_is_allowed() -> None:
+    """Where less than the default is allowed, it is the most allowed."""
+    for most, seconds in ((20.0, 20.0), (300.0, 30.0)):
+        how, _ = read_request(request(), Catalog(), Limits(seconds=most))
+        assert how["time_limit"] == seconds
+
+
+def test_tables_are_counted_before_they_are_made() -> None:
+    """Thirty lines of 100,000 names are refused at once; so are too many values."""
+    lines = "".join(f"- {{names: {c}_0..{c}_99999, rows: 1, dim: 64}}\n" for c in "abc")
+    head = "name: m\nworkload: {batch_per_rank: 8}\ntables:\n"
+    with pytest.raises(BadInput, match="model: 300,000 tables; at most 20,000 here"):
+        inputs_of(asked(model=head + lines), Catalog(), Limits())
+    with pytest.raises(BadInput, match="model:3: more values than are read; allowed: 9 "):
+        inputs_of(asked(model=head[:-1] + f" [{'1,' * 20}]\n"), Catalog(), Limits(values=9))
 
 
 def test_a_shipped_curve_may_be_named() -> None:

@@ -34,9 +34,11 @@ def test_news_come_apart_and_only_improve() -> None:
 
 def test_it_ends_when_the_service_does(tmp_path: Path) -> None:
     """When stdin closes, the process ends, even in the middle of a long solve."""
-    job = {
+    inputs = {
         "model": build(Model, read_yaml(MODEL, "model")).to_dict(),
         "cluster": build(Cluster, read_yaml(CLUSTER, "cluster")).to_dict(),
+    }
+    job = {
         "objective": "step_time", "time_limit": 600.0, "seed": 0, "workers": 1,
         "moves_from": None, "most_moves": None, "folder": str(tmp_path), "gap": 0.0,
         "cache": str(tmp_path / "cache"),
@@ -46,7 +48,7 @@ def test_it_ends_when_the_service_does(tmp_path: Path) -> None:
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(json.dumps(job).encode() + b"\n")
+    process.stdin.write("".join(f"{json.dumps(line)}\n" for line in (job, inputs)).encode())
     process.stdin.close()
     assert process.wait(60) == 130
     assert not [path for path in tmp_path.iterdir() if path.is_file()]
