@@ -4,4 +4,4 @@ Raise it when the same model, cluster and profile get other bytes or prices: ``v
 plan of its own version whose inputs it prices otherwise, and does not judge the prices of others.
 """
 
-__version__ = "0.2.1"
+__version__ = "0.3.0"

@@ -56,15 +56,16 @@ class Case(NamedTuple):
     rows: int = 8192
     length: int = 8
     wire: str = "fp32"
+    dtype: str = "fp32"
 
     @property
     def name(self) -> str:
         """Of the case in tables."""
         shape = f"dim {self.dim}, {self.samples} × {self.length} ids"
         wire = "" if self.wire == "fp32" else f", {self.wire} on the wire"
-        return (
-            f"{self.output}, {self.sharding}, {shape}, {self.optimizer}, {self.ranks} ranks{wire}"
-        )
+        kind = "" if self.dtype == "fp32" else f", {self.dtype} table"
+        place = f"{self.output}, {self.sharding}"
+        return f"{place}, {shape}, {self.optimizer}, {self.ranks} ranks{wire}{kind}"
 
     def ids(self) -> list[int]:
         """Ids that one rank looks up in each table: evenly over the rows, in mixed order."""
@@ -84,7 +85,7 @@ def cases() -> list[Case]:
     found = [Case(output, sharding) for output, sharding in kinds]
     found += [Case(output, sharding, dim=64, samples=1024) for output, sharding in kinds]
     found += [Case("pooled", sharding, length=1) for sharding in SHARDINGS[:3]]
-    found += [Case("pooled", "row_wise", optimizer=o) for o in ("adagrad", "rowwise_adagrad")]
+    found += [Case("pooled", "row_wise", optimizer=o) for o in OPTIMIZERS[1:]]
     found += [
         Case(output, sharding, wire="fp16")
         for output, sharding in kinds
@@ -113,6 +114,28 @@ def held_out() -> list[Case]:
     ]  # fmt: skip
 
 
+def half_precision() -> list[Case]:
+    """Tables of two bytes an element, whose state and lookups are of four.
+
+    FBGEMM has no lookups of bf16 on CPU, so these tables are only constructed.
+    """
+    half = {"dtype": "fp16"}
+    return [
+        Case("pooled", "table_wise", **half),
+        Case("pooled", "table_wise", optimizer="adagrad", **half),
+        Case("pooled", "column_wise", optimizer="rowwise_adagrad", **half),
+        Case("pooled", "row_wise", optimizer="adagrad", wire="fp16", **half),
+        Case("pooled", "row_wise", optimizer="rowwise_adagrad", ranks=2, **half),
+        Case("sequence", "table_wise", optimizer="rowwise_adagrad", wire="fp16", **half),
+        Case("sequence", "row_wise", optimizer="adagrad", **half),
+        *(Case("pooled", "row_wise", optimizer=o, dtype="bf16") for o in OPTIMIZERS),
+    ]  # fmt: skip
+
+
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad")
+"""Optimizers that FBGEMM has on CPU."""
+
+
 def model_of(case: Case) -> Model:
     """The case as a model; the loads of this run are known, so no worse batch is assumed."""
     even = {"max_over_mean": 1.0, "ranks": case.ranks}
@@ -123,7 +146,7 @@ def model_of(case: Case) -> Model:
     if case.sharding == "column_wise":
         limits["column_widths"] = [case.dim // case.ranks]
     table = {
-        "rows": case.rows, "dim": case.dim, "optimizer": case.optimizer, **use,
+        "rows": case.rows, "dim": case.dim, "dtype": case.dtype, "optimizer": case.optimizer, **use,
         "access": {"kind": "unknown", "measured_skew": even, "peak_skew": even},
         "constraints": limits,
     }  # fmt: skip

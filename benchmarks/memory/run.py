@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.memory.cases import Amounts, Case, cases, held_out, predicted
+from benchmarks.memory.cases import Amounts, Case, cases, half_precision, held_out, predicted
 
 
 def measured(same: list[Case]) -> list[dict[str, Amounts]]:
@@ -59,6 +59,7 @@ def main() -> None:
     results = {
         "cases": compared(cases()[: given.only]),
         "held_out": compared(held_out()[: given.only]),
+        "half_precision": compared(half_precision()[: given.only]),
     }
     versions = {name: __import__(name).__version__ for name in ("torch", "torchrec", "fbgemm_gpu")}
     document = {"date": time.strftime("%Y-%m-%d"), "versions": versions, **results}

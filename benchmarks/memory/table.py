@@ -84,6 +84,23 @@ def held_out(cases: list[dict[str, Any]]) -> str:
     )
 
 
+def half_precision(cases: list[dict[str, Any]]) -> str:
+    """Rows with their state as constructed and, where a step can run, the fullest moment."""
+    lines = [
+        "| case | constructed, kB | by the ledger, kB | error | fullest moment, kB | error |",
+        "|---|---|---|---|---|---|",
+    ]
+    for case in cases:
+        held = [sum(case[side]["constructed"].values()) for side in ("measured", "predicted")]
+        ran = all(moment in case["measured"] for moment in STEP)
+        most = max((sum(each.values()) for each in case["measured"].values()), default=0)
+        cells = [f"{most / 1000:,.0f}", signed(fullest(case))] if ran else ["not run", ""]
+        known = [f"{held[0] / 1000:,.0f}", f"{held[1] / 1000:,.0f}"]
+        known.append(signed(error(case, "constructed")))
+        lines.append(f"| {' | '.join([Case(**case['case']).name, *known, *cells])} |")
+    return "\n".join(lines)
+
+
 def rows(cases: list[dict[str, Any]]) -> str:
     """Measured bytes and the ledger's error, case by case, moment by moment."""
     moments = (*STATES, *STEP)
@@ -120,6 +137,7 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
     return {
         "summary": f"{summary(cases)}\n\n{text}",
         "held_out": held_out(result["held_out"]),
+        "half_precision": half_precision(result["half_precision"]),
         "cases": rows(cases),
         "parts": parts(cases),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -167,7 +167,19 @@ ScoreStrategy = Literal[
 TIMESTAMP)."""
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "int8"]
-Optimizer = Literal["none", "sgd", "adam", "adagrad", "rowwise_adagrad", "other"]
+Optimizer = Literal[
+    "none",
+    "sgd",
+    "adam",
+    "adagrad",
+    "rowwise_adagrad",
+    "lamb",
+    "partial_rowwise_adam",
+    "partial_rowwise_lamb",
+    "other",
+]
+FBGEMM_ALONE = ("lamb", "partial_rowwise_adam", "partial_rowwise_lamb")
+"""Optimizers that only TorchRec's tables have."""
 #: No blanks or separators, no control characters, no characters that change the direction of
 #: text.
 _NAME = rf"^[^\s,;={CONTROLS}]+$"
@@ -208,6 +220,9 @@ class Table(Spec):
     """Whether lookups carry per-sample weights."""
     optimizer: Optimizer = "rowwise_adagrad"
     """Optimizer of the table; its state is stored with the rows (none in inference)."""
+    output_dtype: Dtype | None = None
+    """Element type that its lookups return (FBGEMM's output_dtype); by default fp32, as there, and
+    for other libraries the table's own."""
     exchange_dtype: Dtype | None = None
     """Element type of its embeddings on the wire; by default the workload's."""
     exchange_dtype_backward: Dtype | None = None
@@ -258,6 +273,12 @@ class Table(Spec):
     def element_bytes(self) -> int:
         """Bytes of one element of ``dtype``."""
         return ELEMENT_BYTES[self.dtype]
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of one element that a lookup returns."""
+        own = "fp32" if self.kind == "torchrec" else self.dtype
+        return ELEMENT_BYTES[self.output_dtype or own]
 
     @property
     def weight_bytes(self) -> int:
@@ -353,6 +374,11 @@ def _check_ids(table: Table) -> None:
 
 
 def _check_kind(table: Table) -> None:
+    if table.kind != "torchrec" and table.optimizer in FBGEMM_ALONE:
+        allowed = ", ".join(o for o in get_args(Optimizer) if o not in FBGEMM_ALONE)
+        raise problem_at(
+            f"found {table.optimizer}; allowed with kind: {table.kind}: {allowed}", "optimizer"
+        )
     if table.kind == "dynamicemb":
         if table.key_value != KeyValue():
             raise problem_at("goes with kind: torchrec; this table is dynamicemb", "key_value")

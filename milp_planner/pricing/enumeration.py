@@ -25,7 +25,7 @@ from milp_planner.inputs.table import (
 )
 from milp_planner.pricing import hugectr
 from milp_planner.pricing.options import BY_MACHINE, SHARDING_TYPES, TIERED, WHOLE_ROWS, Choice
-from milp_planner.pricing.storage import KEY_VALUE_STATE
+from milp_planner.pricing.storage import KEY_VALUE_OPTIMIZERS
 
 LEAST_WIDTH = 32
 """Narrowest column shard offered by default: narrower rows are no cheaper to read."""
@@ -186,8 +186,11 @@ def _no_store(table: Table, trains: bool) -> str:
         return "HugeCTR's tables are in HBM"
     if table.dtype not in ("fp32", "fp16"):
         return f"FBGEMM's key-value kernels hold fp32 and fp16, not {table.dtype}"
-    if trains and table.optimizer not in KEY_VALUE_STATE:
-        return f"FBGEMM's key-value kernels have rowwise_adagrad and adam, not {table.optimizer}"
+    if trains and table.optimizer not in KEY_VALUE_OPTIMIZERS:
+        return (
+            "FBGEMM's key-value kernels have rowwise_adagrad, adam and partial_rowwise_adam, not "
+            f"{table.optimizer}"
+        )
     if all(ratio > LARGEST_L1 for ratio in table.constraints.cache_ratios or (LARGEST_L1,)):
         return f"all its cache ratios exceed {LARGEST_L1}, the most that FBGEMM's cache allows"
     return ""

@@ -15,7 +15,8 @@ from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.storage import (
-    KEY_VALUE_STATE,
+    INT8_ROW_BYTES,
+    STATE_NUMBERS,
     admission_counter,
     planner_value_bytes,
     runtime_value_bytes,
@@ -31,6 +32,10 @@ class TableColumns:
     rows: IntArray
     dim: IntArray
     element: IntArray
+    output: IntArray
+    """Bytes of an element in the table, and as a lookup returns it."""
+    header: IntArray
+    """Bytes that FBGEMM stores with each row besides its elements."""
     bucket: IntArray
     counter: IntArray
     score_words: IntArray
@@ -51,7 +56,9 @@ class TableColumns:
     state_in_rows: BoolArray
     state_row: IntArray
     state_column: IntArray
-    """Bytes of optimizer state that a key-value store keeps per row, and per column of a row."""
+    """Numbers of optimizer state that FBGEMM keeps per row, and per column of a row."""
+    counts_steps: BoolArray
+    """Whether a key-value kernel counts the updates of each row (Adam)."""
 
 
 def table_columns(model: Model) -> TableColumns:
@@ -74,6 +81,8 @@ def table_columns(model: Model) -> TableColumns:
         rows=integers([t.rows for t in tables]),
         dim=integers([t.dim for t in tables]),
         element=integers([t.element_bytes for t in tables]),
+        output=integers([t.output_bytes for t in tables]),
+        header=integers([INT8_ROW_BYTES * (t.dtype == "int8") for t in tables]),
         bucket=integers([t.bucket_capacity for t in tables]),
         counter=integers(counters),
         score_words=integers([t.score_words for t in tables]),
@@ -92,8 +101,9 @@ def table_columns(model: Model) -> TableColumns:
         l2=integers([t.key_value.l2 for t in tables]),
         write_buffer=integers([t.key_value.write_buffer for t in tables]),
         state_in_rows=flags([t.key_value.optimizer_in_rows for t in tables]),
-        state_row=integers([KEY_VALUE_STATE.get(o, (0, 0))[0] for o in optimizers]),
-        state_column=integers([KEY_VALUE_STATE.get(o, (0, 0))[1] for o in optimizers]),
+        state_row=integers([STATE_NUMBERS[o].row for o in optimizers]),
+        state_column=integers([STATE_NUMBERS[o].column for o in optimizers]),
+        counts_steps=flags([o == "adam" for o in optimizers]),
     )
 
 

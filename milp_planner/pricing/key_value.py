@@ -21,6 +21,7 @@ from milp_planner.inputs.model import Workload
 from milp_planner.inputs.table import LARGEST_L1
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.lookup import Hits
+from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div, round_up
 
 WAYS = 32
@@ -45,14 +46,21 @@ def in_store(job: Job, options: OptionColumns) -> BoolArray:
 
 def row_elements(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
     """Elements of a row in the store: columns, and optimizer state if kept in the row."""
-    state = state_bytes(tables, table, columns)
+    numbers = tables.state_row[table] + tables.state_column[table] * columns
+    state = STATE_BYTES * numbers
     extra = round_up(ceil_div(state, tables.element[table]), 4)
     return columns + np.where(tables.state_in_rows[table], extra, 0)
 
 
 def state_bytes(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
-    """Optimizer state of one row in bytes: 4 for row-wise Adagrad, 4 + 8 · columns for Adam."""
-    return tables.state_row[table] + tables.state_column[table] * columns
+    """Optimizer state of one row in HBM, in bytes.
+
+    4 for row-wise Adagrad, 4 + 8 · columns for Adam (which counts the updates of a row), 4 + 4 ·
+    columns for partial row-wise Adam; 0 if it is kept in the row.
+    """
+    numbers = tables.state_row[table] + tables.state_column[table] * columns
+    counted = STATE_BYTES * (numbers + tables.counts_steps[table])
+    return np.where(tables.state_in_rows[table], 0, counted)
 
 
 def cache_mebibytes(
@@ -132,7 +140,7 @@ def allocated(
     """
     rows, columns = shape
     row = row_elements(tables, table, columns) * tables.element[table]
-    state = np.where(tables.state_in_rows[table], 0, rows * state_bytes(tables, table, columns))
+    state = rows * state_bytes(tables, table, columns)
     evicted = 2 * slots * (row + EVICTED_BYTES)
     hosted = rows * (row + HEADER_BYTES + MAP_BYTES)
     buffers = tables.l2[table] + tables.write_buffer[table]

@@ -180,8 +180,8 @@ class Entries:
     """
     incoming: IntArray
     outgoing: IntArray
-    """Average bytes of ids received and of embeddings returned in a step, embeddings in the table's
-    own element type; int64 arrays [entries]."""
+    """Average bytes of ids received and of embeddings returned in a step, embeddings as looked
+    up; int64 arrays [entries]."""
 
     @property
     def hbm(self) -> IntArray:

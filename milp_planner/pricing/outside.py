@@ -19,7 +19,7 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
     """Bytes of every entry of :data:`RANK_ENTRIES` on one rank, the same for every placement.
 
     Each is Σ over tables of embeddings of the rank's own batch · dim · bytes per element, which are
-    e in the table and w on the wire; on a single rank nothing is on the wire. If ids are
+    e as looked up and w on the wire; on a single rank nothing is on the wire. If ids are
     deduplicated, only distinct embeddings count. Inference has no gradients.
 
     ``activations``, ``activation_gradients`` : e.
@@ -36,7 +36,7 @@ def exchange_bytes(model: Model, ranks: int) -> dict[str, int]:
         return dict.fromkeys(RANK_NAMES, 0)
     tables, traffic = table_columns(model), traffic_of(model, ranks, needs_distinct=False)
     cells = traffic.outputs * tables.dim
-    element, clamps = tables.element, model.workload.codec == "stock"
+    element, clamps = tables.output, model.workload.codec == "stock"
     kept = math.ceil(float((cells * element).sum()))
     coded = ranks > 1
     forward, backward = tables.wire != element, tables.wire_backward != element

@@ -31,6 +31,7 @@ from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.replicas import sync_seconds
 from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
+from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
 
@@ -164,11 +165,13 @@ def _price_entries(
 def check_sizes(job: Job) -> None:
     """Refuse tables whose bytes could exceed 2^53, before any integer arithmetic on them."""
     tables, workload = job.tables, job.workload
-    state = 1.0 + tables.state_over / tables.state_under
+    each = np.maximum(tables.element, STATE_BYTES).astype(np.float64)
+    state = each * np.maximum(2.0 * tables.dim, tables.state_row + tables.state_column * tables.dim)
     rows = tables.rows.astype(np.float64)
     slots = np.maximum(rows / job.ranks, tables.bucket.astype(np.float64)) + tables.bucket
     row = np.maximum(tables.runtime_row, tables.planner_row) + 64.0
-    stored = np.where(tables.dynamic, slots * row, rows * tables.dim * tables.element * state)
+    weights = tables.dim * tables.element + tables.header
+    stored = np.where(tables.dynamic, slots * row, rows * (weights + state))
     width = 8.0 + tables.dim * np.maximum(tables.element, 4) * (workload.codec_peak_factor or 2.5)
     moved = job.traffic.raw_ids * job.ranks * width
     problems: list[Problem] = []

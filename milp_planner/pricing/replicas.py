@@ -17,10 +17,8 @@ import numpy as np
 
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
-
-STATE_BYTES = 4
-"""Bytes of one number of optimizer state: FBGEMM keeps fp32, whatever the table's type."""
 
 
 def synced_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArray:

@@ -256,7 +256,8 @@ def shard_bytes(
     ``options`` holds one row per entry; a shard without rows needs nothing. On a cluster without
     HBM everything is charged to DDR, the exchange at its fullest moment.
     """
-    ledger, ddr, move = _torchrec(job.tables, options, shards)
+    counted = _fbgemm if job.workload.storage_model == "runtime" else _torchrec
+    ledger, ddr, move = counted(job.tables, options, shards)
     ssd = _key_value(job, options, shards, ledger, ddr)
     ddr = ddr + _stash(options, ledger)
     dynamic = np.flatnonzero(job.tables.dynamic[options.table])
@@ -270,8 +271,9 @@ def shard_bytes(
     _exchange_entries(job, options, shards, exchanged, ledger)
     ledger[shards.rows <= 0] = 0
     ddr = np.where(shards.rows > 0, ddr, 0)
-    element = job.tables.element[options.table]
-    sent = storage.output_bytes(exchanged.rows_out, shards.columns, element)
+    sent = storage.output_bytes(
+        exchanged.rows_out, shards.columns, job.tables.output[options.table]
+    )
     present = shards.rows > 0
     traffic = [np.where(present, n, 0) for n in (storage.input_bytes(exchanged.ids), sent)]
     if job.site.cpu_only:
@@ -324,7 +326,8 @@ def _exchange_entries(
     planner counts none of this.
     """
     table, workload = options.table, job.workload
-    element, literal = job.tables.element[table], workload.storage_model == "torcheasyrec"
+    literal = workload.storage_model == "torcheasyrec"
+    element = (job.tables.element if literal else job.tables.output)[table]
     replicated = options.is_sharding("data_parallel")
     exchanges = ~replicated & (job.ranks > 1)
     plain = literal & job.tables.dynamic[table]
@@ -367,7 +370,7 @@ def _send_buffer(job: Job, table: IntArray, output: IntArray, summed: BoolArray)
     the all-to-all's buffer in the wire's type, after a larger clamped copy has been freed; a
     reduce-scatter (``summed``) reads them in place.
     """
-    wire, element = job.tables.wire[table], job.tables.element[table]
+    wire, element = job.tables.wire[table], job.tables.output[table]
     clamped = (wire != element) & (job.workload.codec == "stock")
     copied = ceil_div(output * np.where(clamped | summed, 0, wire), element)
     return np.where(job.tables.pooled[table], copied, output)
@@ -375,7 +378,7 @@ def _send_buffer(job: Job, table: IntArray, output: IntArray, summed: BoolArray)
 
 def _gradients(job: Job, table: IntArray, output: IntArray) -> IntArray:
     """Gradients of the output: received, decoded where encoded; sequences are permuted back."""
-    wire, element = job.tables.wire_backward[table], job.tables.element[table]
+    wire, element = job.tables.wire_backward[table], job.tables.output[table]
     arrived = output + ceil_div(output * np.where(wire == element, 0, wire), element)
     return arrived + np.where(job.tables.pooled[table], 0, output)
 
@@ -393,10 +396,43 @@ def _coded(output: IntArray, wire: IntArray, element: IntArray, workload: Worklo
     return ceil_div(output * over, under)
 
 
+def _fbgemm(
+    tables: TableColumns, options: OptionColumns, shards: ShardColumns
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Ledger of the rows, DDR and moved bytes as FBGEMM's kernels keep them."""
+    table, element = options.table, tables.element[options.table]
+    dense = options.is_sharding("data_parallel")
+    numbers = tables.state_row[table], tables.state_column[table]
+    found = storage.fbgemm_bytes(
+        shards.rows, shards.columns, element, numbers,
+        np.where(dense, element, storage.STATE_BYTES), tables.header[table],
+    )  # fmt: skip
+    whole = options.is_mode("HBM_ONLY")
+    ledger = np.zeros((len(table), len(SHARD_NAMES)), dtype=np.int64)
+    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
+    put["weights"][:] = np.where(whole, found.weights, 0)
+    put["state"][:] = found.row_state + np.where(whole, found.column_state, 0)
+    ddr = np.where(whole, 0, found.weights + found.column_state)
+    cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
+    put["weights"][cached], put["cache_index"][cached] = _cache(
+        tables, options.at(cached), shards.at(cached), np.maximum(element[cached], 2)
+    )
+    return ledger, ddr, found.weights + found.row_state + found.column_state
+
+
+def _cache(
+    tables: TableColumns, options: OptionColumns, shards: ShardColumns, element: IntArray
+) -> tuple[IntArray, IntArray]:
+    """HBM of cached shards: rows of the cache (fp8 is cached as fp16), and its index."""
+    size = tables.rows[options.table], tables.dim[options.table]
+    shape, ratio = (shards.rows, shards.columns), (options.over, options.under)
+    return storage.torchrec_cache(shape, size, element, ratio)
+
+
 def _torchrec(
     tables: TableColumns, options: OptionColumns, shards: ShardColumns
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Ledger of the rows, DDR and moved bytes by TorchRec's formulas."""
+    """Ledger of the rows, DDR and moved bytes as TorchRec's planner counts them."""
     table = options.table
     over, under = tables.state_over[table], tables.state_under[table]
     element = tables.element[table]
@@ -408,13 +444,11 @@ def _torchrec(
     put["weights"][:], put["state"][:] = np.where(whole, weights, 0), np.where(whole, state, 0)
     ddr = np.where(whole, 0, weights + state)
     cached = np.flatnonzero(options.is_mode("CACHING") & ~tables.dynamic[table])
-    if len(cached):
-        size = tables.rows[table[cached]], tables.dim[table[cached]]
-        shape = shards.rows[cached], shards.columns[cached]
-        ratio = options.over[cached], options.under[cached]
-        part, index = storage.torchrec_cache(shape, size, element[cached], ratio)
-        put["weights"][cached], put["cache_index"][cached] = part, index
-        put["state"][cached] = storage.torchrec_state(part, over[cached], under[cached])
+    part, put["cache_index"][cached] = _cache(
+        tables, options.at(cached), shards.at(cached), element[cached]
+    )
+    put["weights"][cached] = part
+    put["state"][cached] = storage.torchrec_state(part, over[cached], under[cached])
     return ledger, ddr, weights + state
 
 
@@ -480,7 +514,7 @@ def shard_seconds(
     element, weighted = job.tables.element[table], job.tables.weighted[table]
     whole = options.is_sharding("table_wise", "column_wise", "table_column_wise")
     sent = exchanged.rows_out * shards.columns * job.tables.wire[table]
-    kept = exchanged.rows_out * shards.columns * element
+    kept = exchanged.rows_out * shards.columns * job.tables.output[table]
     written = np.where(options.is_sharding("data_parallel"), kept, sent)
     row = np.maximum(shards.columns, np.where(whole, kernel.least_columns, 0)) * element
     forward = lookup.forward_seconds(exchanged.ids, written, row, weighted, bandwidth)

@@ -15,7 +15,7 @@ import numpy as np
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.popularity import Popularity, distinct_rows, popularity
 from milp_planner.pricing.step_model import StepModel, TableTerms
-from milp_planner.pricing.storage import state_multiple
+from milp_planner.pricing.storage import STATE_BYTES, STATE_NUMBERS
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
 
 HALVINGS = 48
@@ -110,8 +110,8 @@ def stand_ins(optimizer: str, dim: int, measured: list[str]) -> list[tuple[str, 
     if optimizer in measured:
         return [(optimizer, 1.0)]
     merging = [name for name in measured if name != "sgd"] or measured
-    states = {name: float(state_multiple(name, dim)) for name in merging}
-    own = float(state_multiple(optimizer, dim))
+    states = {name: float(STATE_NUMBERS[name].copies(dim)) for name in merging}
+    own = float(STATE_NUMBERS[optimizer].copies(dim))
     below = max((n for n in merging if states[n] <= own), key=states.__getitem__, default=None)
     above = min((n for n in merging if states[n] > own), key=states.__getitem__, default=None)
     if below is None or above is None:
@@ -134,8 +134,9 @@ def cache_hits_of(job: Job, sizes: tuple[float, ...]) -> FloatArray:
 
     Tables are assumed to be spread evenly over the ranks, each row with its optimizer state.
     """
-    tables, state = job.tables, job.tables.state_over / job.tables.state_under
-    row = tables.dim * tables.element * (1.0 + state)
+    tables = job.tables
+    numbers = tables.state_row + tables.state_column * tables.dim
+    row = tables.dim * tables.element + STATE_BYTES * numbers
     streams = [
         Stream(popularity(table.access, table.rows), lookups * job.ranks, bytes_)
         for table, lookups, bytes_ in zip(

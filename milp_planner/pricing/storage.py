@@ -29,11 +29,77 @@ CACHE_SLOT_BYTES = 16
 """Id and age that a cache keeps for each of its slots."""
 
 
-def state_multiple(optimizer: str, dim: int) -> Fraction:
-    """Optimizer state in units of the weights: how many further copies of a row it keeps.
+class StateNumbers(NamedTuple):
+    """Numbers of optimizer state that a runtime keeps for a row, and for each of its columns."""
 
-    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number per row), anything else 1; as in
-    TorchEasyRec.
+    row: int
+    column: int
+
+    def copies(self, dim: int) -> Fraction:
+        """The same in rows of ``dim`` columns."""
+        return Fraction(self.row, dim) + self.column
+
+
+STATE_NUMBERS = {
+    "none": StateNumbers(0, 0),
+    "sgd": StateNumbers(0, 0),
+    "adam": StateNumbers(0, 2),
+    "adagrad": StateNumbers(0, 1),
+    "rowwise_adagrad": StateNumbers(1, 0),
+    "lamb": StateNumbers(0, 2),
+    "partial_rowwise_adam": StateNumbers(1, 1),
+    "partial_rowwise_lamb": StateNumbers(1, 1),
+    "other": StateNumbers(0, 1),
+}
+"""State of each optimizer in FBGEMM 1.8.0 (``split_table_batched_embeddings_ops_training.py``:
+``momentum1``, ``momentum2``; one such number per row or per element)."""
+STATE_BYTES = 4
+"""Bytes of one of these numbers: FBGEMM keeps fp32 whatever the table's type."""
+INT8_ROW_BYTES = 8
+"""Scale and bias that FBGEMM stores with each row of int8 (``INT8_EMB_ROW_DIM_OFFSET``)."""
+
+
+class FbgemmBytes(NamedTuple):
+    """Bytes of shards in FBGEMM's kernels, int64 arrays."""
+
+    weights: IntArray
+    row_state: IntArray
+    """State kept per row, all of it in HBM, even if the rows are in host memory."""
+    column_state: IntArray
+    """State kept per element, wherever the rows are; none of it is cached."""
+
+
+def fbgemm_bytes(
+    rows: IntArray,
+    columns: IntArray,
+    element_bytes: IntArray,
+    numbers: tuple[IntArray, IntArray],
+    state_bytes: Integers,
+    row_bytes: Integers,
+) -> FbgemmBytes:
+    """Bytes of a shard in FBGEMM: rows · (columns · element + further bytes of a row), and state.
+
+    ``numbers`` are those of :data:`STATE_NUMBERS`, of ``state_bytes`` each: 4, but in a dense
+    kernel the element's, as PyTorch's optimizers keep state in the type of the parameter.
+
+    References
+    ----------
+    FBGEMM 1.8.0, ``split_table_batched_embeddings_ops_training.py``: ``construct_split_state`` and
+    the states' ``_apply_split`` in ``__init__`` (row-wise state of managed tables is on the device,
+    other state managed and not cacheable).
+    """
+    per_row, per_column = numbers
+    return FbgemmBytes(
+        rows * (columns * element_bytes + row_bytes),
+        rows * per_row * state_bytes,
+        rows * columns * per_column * state_bytes,
+    )
+
+
+def state_multiple(optimizer: str, dim: int) -> Fraction:
+    """Optimizer state in units of the weights, as TorchRec's and TorchEasyRec's planners count it.
+
+    none and SGD 0, Adam 2, row-wise Adagrad 1/dim (one number per row), anything else 1.
     """
     fixed = {"none": Fraction(0), "sgd": Fraction(0), "adam": Fraction(2)}
     if optimizer == "rowwise_adagrad":
@@ -41,9 +107,8 @@ def state_multiple(optimizer: str, dim: int) -> Fraction:
     return fixed.get(optimizer, Fraction(1))
 
 
-KEY_VALUE_STATE = {"none": (0, 0), "rowwise_adagrad": (4, 0), "adam": (4, 8)}
-"""Bytes of state of a row, and of each of its columns, of the optimizers that FBGEMM's key-value
-kernels have."""
+KEY_VALUE_OPTIMIZERS = ("none", "rowwise_adagrad", "adam", "partial_rowwise_adam")
+"""Optimizers that FBGEMM's key-value kernels have, and none."""
 
 
 def input_bytes(ids: FloatArray) -> IntArray:

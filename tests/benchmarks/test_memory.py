@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.memory.cases import Case, cases, held_out, predicted
+from benchmarks.memory.cases import Case, cases, half_precision, held_out, predicted
 from benchmarks.memory.table import HERE, PAGE, blocks, error, fullest, signed, spread
 from benchmarks.pages import stored, update
 
@@ -14,6 +14,7 @@ def test_the_page_shows_the_newest_result() -> None:
     result = stored(HERE / "results")
     assert [Case(**each["case"]) for each in result["cases"]] == cases()
     assert [Case(**each["case"]) for each in result["held_out"]] == held_out()
+    assert [Case(**each["case"]) for each in result["half_precision"]] == half_precision()
     assert update(PAGE, blocks(result), check=True) == 0, "run: python benchmarks/memory/table.py"
 
 

@@ -15,7 +15,7 @@ from milp_planner.inputs.access import Unknown, Zipf
 from milp_planner.pricing.popularity import popularity
 from milp_planner.pricing.step import Stream, cache_hits
 from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
-from milp_planner.pricing.storage import state_multiple
+from milp_planner.pricing.storage import STATE_NUMBERS
 from milp_planner.pricing.units import FloatArray
 
 SIZES = tuple(2.0**power for power in (20, 22, 24, 26))
@@ -95,7 +95,8 @@ class _Moved:
         ids = np.array([float(spec.batch * t.pooling) for t in spec.tables])
         row = np.array([float(t.dim * ELEMENT) for t in spec.tables])
         held = [
-            t.dim * ELEMENT * float(1 + state_multiple(spec.optimizer, t.dim)) for t in spec.tables
+            t.dim * ELEMENT * float(1 + STATE_NUMBERS[spec.optimizer].copies(t.dim))
+            for t in spec.tables
         ]
         streams = [Stream(*each) for each in zip(known, ids.tolist(), held, strict=True)]
         distinct = np.array([k.distinct(n) for k, n in zip(known, ids.tolist(), strict=True)])

@@ -66,7 +66,7 @@ def _changes(
         change = {"kind": "sharding", "tables": split[:count], "value": COLUMN_WISE}
         yield change, _with_columns(model, split[:count])
     workload = model.workload
-    coded = any(wire_bytes(workload, t) != (t.element_bytes, t.element_bytes) for t in model.tables)
+    coded = any(wire_bytes(workload, t) != (t.output_bytes, t.output_bytes) for t in model.tables)
     stock = workload.codec == "stock" and workload.codec_peak_factor is None
     if stock and coded and cluster.num_ranks > 1:
         yield {"kind": "codec", "value": "low_memory"}, _with_workload(model, codec="low_memory")

@@ -144,10 +144,14 @@ def _tiers(
         return held * row + extra, 0.0 if elsewhere else hosted * row
     assert shard.rows is not None
     rows = shard.rows[1] - shard.rows[0]
+    on_device, with_rows = job.state_bytes(
+        shard.columns[1] - shard.columns[0], plan.model.workload.trains
+    )
     if shape.mode == "HBM_ONLY":
-        return rows * row, 0.0
+        return rows * (row + on_device + with_rows), 0.0
     extra = CACHE_ROW_BYTES * rows + CACHE_SLOT_BYTES * shape.hbm_slots
-    return (held * row + extra if shape.mode == "CACHING" else 0.0), rows * row
+    cache = held * row + extra if shape.mode == "CACHING" else 0.0
+    return cache + rows * on_device, rows * (row + with_rows)
 
 
 class _Store(NamedTuple):
@@ -198,12 +202,12 @@ def _buffers(
     job, workload = run.job, plan.model.workload
     ids = float(run.ids[:, part].max())
     rows = ids if job.table.output == "sequence" else bags * job.senders
-    returned = rows * (shard.columns[1] - shard.columns[0]) * job.table.element_bytes
+    returned = rows * (shard.columns[1] - shard.columns[0]) * job.table.output_bytes
     in_flight = batches_in_flight(workload)
     if job.placed.sharding_type == "data_parallel" or plan.instance.num_ranks == 1:
         return in_flight * ID_BYTES * ids, 0.0
     pooled = job.table.output == "pooled"
-    wire, element = wire_bytes(workload, job.table)[0], job.table.element_bytes
+    wire, element = wire_bytes(workload, job.table)[0], job.table.output_bytes
     factor, clamped = workload.codec_peak_factor, workload.codec == "stock" and wire != element
     if factor is None:
         over, under = send_share(np.array(wire), np.array(element), workload.codec == "stock")

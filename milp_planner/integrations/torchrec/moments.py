@@ -20,6 +20,7 @@ from torchrec.distributed.types import ModuleSharder
 
 from milp_planner.drawing.units import show_bytes, show_ranks
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.table import ELEMENT_BYTES
 from milp_planner.pricing.held import bytes_job, option_columns
 from milp_planner.pricing.job import Job, ShardColumns
 from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
@@ -41,7 +42,9 @@ _DTYPES = {
     torch.int8: "int8", torch.uint8: "int8",
 }  # fmt: skip
 _OPTIMIZERS = {
-    "SGD": "sgd", "Adam": "adam", "Adagrad": "adagrad", "RowWiseAdagrad": "rowwise_adagrad"
+    "SGD": "sgd", "Adam": "adam", "Adagrad": "adagrad", "RowWiseAdagrad": "rowwise_adagrad",
+    "LAMB": "lamb", "PartialRowWiseAdam": "partial_rowwise_adam",
+    "PartialRowWiseLAMB": "partial_rowwise_lamb",
 }  # fmt: skip
 _UVM_RATIO = Fraction(1, 5)
 """Default share of rows in a cache (TorchRec's UVM_CACHING_RATIO)."""
@@ -173,11 +176,20 @@ def _model(
             {
                 "name": f"t{number}", "rows": rows, "dim": dim, "num_features": features,
                 "dtype": _DTYPES.get(option.tensor.dtype, "fp32"),
+                "output_dtype": _returned(option, sharders),
                 "optimizer": _OPTIMIZERS.get(classes[0].__name__, "other") if classes else "none",
                 "exchange_dtype": forward, "exchange_dtype_backward": backward, **use,
             }
         )  # fmt: skip
     return Model.from_dict({"name": "m", "workload": {"batch_per_rank": batch}, "tables": tables})
+
+
+def _returned(option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]) -> str | None:
+    """Element type of lookups, if the constraints or the sharder's fused parameters state it."""
+    fused = getattr(_sharder(option, sharders), "fused_params", None) or {}
+    stated = getattr(option, "output_dtype", None) or fused.get("output_dtype")
+    name = str(getattr(stated, "name", "")).lower()
+    return _named(name)
 
 
 def _wire(
@@ -204,7 +216,7 @@ def _sharder(
 
 
 def _named(precision: str | None) -> str | None:
-    return precision if precision in ("fp32", "fp16", "bf16", "fp8", "int8") else None
+    return precision if precision in ELEMENT_BYTES else None
 
 
 def _cluster(topology: Topology) -> Cluster:

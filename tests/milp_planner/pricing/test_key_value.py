@@ -154,7 +154,7 @@ def test_ssd_is_offered_where_there_is_some() -> None:
     ("table", "why"),
     [
         ({"dtype": "bf16"}, "fp32 and fp16, not bf16"),
-        ({"optimizer": "sgd"}, "rowwise_adagrad and adam, not sgd"),
+        ({"optimizer": "sgd"}, "rowwise_adagrad, adam and partial_rowwise_adam, not sgd"),
         ({"constraints": {"cache_ratios": ["1/2"]}}, "all its cache ratios exceed 1/5"),
     ],
 )

@@ -96,13 +96,13 @@ def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
 
 
 def test_cached_and_host_tables() -> None:
-    """Caching: half the rows, their state, 4 bytes per row and 16 per slot; on the host: no
-    rows."""
+    """Caching: half the rows, the row-wise state of all, 4 bytes per row and 16 per slot; on the
+    host: the state, but no rows."""
     cached = entries("row_wise/CACHING/0.5")
-    assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 500 * 4)
+    assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 1000 * 4)
     assert cached["cache_index"] == 4 * 1000 + 16 * 500
     assert entries("row_wise/HOST_ONLY").keys() == {
-        "inputs", "lengths", "output", "send_buffer", "encoding", "gradients",
+        "state", "inputs", "lengths", "output", "send_buffer", "encoding", "gradients",
     }  # fmt: skip
 
 

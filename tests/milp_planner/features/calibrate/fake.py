@@ -14,7 +14,7 @@ from milp_planner.features.calibrate.steps import StepSpec
 from milp_planner.pricing.popularity import popularity
 from milp_planner.pricing.step import Stream, cache_hits
 from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
-from milp_planner.pricing.storage import state_multiple
+from milp_planner.pricing.storage import STATE_NUMBERS
 
 TRUTH = StepModel(
     tier="ddr",
@@ -54,8 +54,9 @@ def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[
     """
     rows = [popularity(access_of(t), t.rows) for t in spec.tables]
     bytes_ = [t.dim * ELEMENT for t in spec.tables]
+    state = STATE_NUMBERS[spec.optimizer]
     streams = [
-        Stream(p, spec.batch * t.pooling, b * (1 + float(state_multiple(spec.optimizer, t.dim))))
+        Stream(p, spec.batch * t.pooling, b * float(1 + state.copies(t.dim)))
         for p, t, b in zip(rows, spec.tables, bytes_, strict=True)
     ]
     sums = [0.0, 0.0]
