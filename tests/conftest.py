@@ -24,3 +24,20 @@ def shared_data() -> Path:
     if not data.is_dir():
         pytest.skip("reference data (../shared/data) is not beside this checkout")
     return data
+
+
+@pytest.fixture
+def production(shared_data: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """TorchRec's printed production model and its cluster.
+
+    Lookups of two bytes an element, as printed; HBM also for state in fp32, which the printout's
+    planner counts in fp16.
+    """
+    model, cluster = tmp_path / "model.yaml", tmp_path / "cluster.yaml"
+    folder = shared_data / "torchrec-production"
+    text = (folder / "model.yaml").read_text(encoding="utf-8")
+    text = text.replace("{dtype: fp16", "{output_dtype: fp16, dtype: fp16")
+    model.write_text(text.replace("tables.csv", str(folder / "tables.csv")), encoding="utf-8")
+    text = (folder / "cluster.yaml").read_text(encoding="utf-8")
+    cluster.write_text(text.replace("184GiB", "192GiB"), encoding="utf-8")
+    return model, cluster

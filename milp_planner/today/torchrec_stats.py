@@ -162,7 +162,8 @@ def model_files(
 
     TorchRec's *Num Indices* are the ids of a sample over all features of a table: features ×
     poolings × pooling factor (or × sequence length). Element types and the optimizer are arguments
-    because the printout does not contain them. BadInput for missing columns, cells that are not
+    because the printout does not contain them; lookups return the tables' type, as in its planner's
+    estimates. BadInput for missing columns, cells that are not
     numbers, or tables of several batches.
     """
     names = _short([table.name for table in stats])
@@ -175,7 +176,7 @@ def model_files(
         "name": name,
         "source": "TorchRec's printed statistics",
         "workload": {"batch_per_rank": _batch(stats), "exchange_dtype": exchange},
-        "defaults": {"dtype": dtype, "optimizer": optimizer},
+        "defaults": {"dtype": dtype, "output_dtype": dtype, "optimizer": optimizer},
         "tables": {"csv": "tables.csv"},
     }
     tables = [{**head["defaults"], **{k: v for k, v in row.items() if v != ""}} for row in rows]

@@ -189,12 +189,12 @@ def test_a_fusion_group_leaves_host_memory_together() -> None:
     assert finished(instance, before).options.tolist() == [1, 3]
 
 
-def test_no_table_of_a_production_model_is_cut_without_need(shared_data: Path) -> None:
+def test_no_table_of_a_production_model_is_cut_without_need(
+    shared_data: Path, production: tuple[Path, Path]
+) -> None:
     """TorchRec's published plan (1,935 tables, 96 ranks): 34 needless cuts before, none after."""
-    folder = shared_data / "torchrec-production"
-    compiled, today = compile_today(
-        folder / "today.csv", folder / "model.yaml", folder / "cluster.yaml", "busiest_rank"
-    )
+    now = shared_data / "torchrec-production" / "today.csv"
+    compiled, today = compile_today(now, *production, "busiest_rank")
     assert len(needless(compiled.instance, today)) > 20
     assert needless(compiled.instance, finished(compiled.instance, today, LATE)) == []
 

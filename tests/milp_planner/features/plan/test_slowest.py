@@ -52,13 +52,12 @@ def test_imbalance_by_hand() -> None:
     assert (one.chi, one.kl, one.distance) == (pytest.approx(1), pytest.approx(1), 1.5)
 
 
-def test_megabytes_are_those_that_torchrec_printed(shared_data: Path) -> None:
+def test_megabytes_are_those_that_torchrec_printed(
+    shared_data: Path, production: tuple[Path, Path]
+) -> None:
     """Rank 28 of TorchRec's published plan is the slowest, with 840.93 MB in and 15,279.23 out."""
-    folder = shared_data / "torchrec-production"
-    compiled, today = compile_today(
-        folder / "sharding_stats_example.txt.gz", folder / "model.yaml", folder / "cluster.yaml",
-        "busiest_rank",
-    )  # fmt: skip
+    printed = shared_data / "torchrec-production" / "sharding_stats_example.txt.gz"
+    compiled, today = compile_today(printed, *production, "busiest_rank")
     outcome = found(compiled.instance, "today", today, StoppedBy.EXHAUSTED, None, None)
     info = slowest_of(decode(compiled.options, compiled.instance, outcome))
     first = info.rows[0]
