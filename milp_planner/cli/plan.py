@@ -50,7 +50,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         Path | None,
         option(
             "--output -o FILE",
-            f"Output file; default: {PLAN_FILE} unless it already exists, or none with --json.",
+            f"Output file; default: {PLAN_FILE}, which must not exist yet, or none with --json.",
         ),
     ] = None,
     everything: options.AllRowsOption = False,

@@ -224,7 +224,8 @@ def hot_share(spread: Popularity, ranks: int) -> float:
     hottest, even = float(spread.shares[0]), 1.0 / ranks
     if hottest * spread.rows <= 1 + 1e-9:
         return max(hottest, even)
-    excess = float((spread.counts * spread.shares**2).sum()) - 1.0 / spread.rows
+    shares = np.minimum(spread.shares, 1.0)  # a class of less than one row has a larger one
+    excess = float((spread.counts * shares**2).sum()) - 1.0 / spread.rows
     wave = np.sqrt(2 * np.log(ranks) * max(excess, 0.0) * even * (1 - even))
     return float(min(max(hottest + (1 - hottest) * even, even + wave), 1.0))
 

@@ -28,7 +28,7 @@ from milp_planner.features.plan.held import HeldInfo, held_info
 from milp_planner.features.plan.ranks import SlowestInfo, slowest_of
 from milp_planner.features.plan.shortage import (
     ShortageInfo,
-    memory_for,
+    memory_leaving,
     shortage_of,
     with_diagnosis,
 )
@@ -244,9 +244,10 @@ def _frontier(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, .
 def _device(plan: Plan, tier: str, usable: int | None) -> int | None:
     """Device memory, reservations included, that leaves ``usable`` bytes for tables; None for other
     resources."""
-    if usable is None or tier not in ("hbm", "ddr"):
+    if usable is None or tier not in ("hbm", "ddr", "ssd"):
         return None
-    return memory_for(tier, usable, plan.model, plan.cluster)
+    capacity = int(first_of(plan.instance, tier).capacity.max())
+    return memory_leaving(tier, usable, capacity, plan.model, plan.cluster)
 
 
 def _memory(plan: Plan) -> list[str]:

@@ -15,7 +15,7 @@ from milp_planner.features.explain.moves import draw_moves
 from milp_planner.features.explain.replan import change_text, draw_replan
 from milp_planner.features.plan.held import draw_held
 from milp_planner.features.plan.ranks import draw_slowest
-from milp_planner.features.plan.shortage import draw_shortage
+from milp_planner.features.plan.shortage import draw_shortage, file_line
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.answers import Answers
@@ -195,10 +195,7 @@ def memory_text(info: LeastInfo) -> list[str]:
     """The device memory required, worded as in the report of an infeasible plan."""
     if info.memory is None:
         return []
-    return [
-        f"in the cluster's file: {info.tier}: {info.memory} for each {info.scope} "
-        f"({show_amount(info.memory, 'ps')}, reservations included)"
-    ]
+    return [file_line(info.tier, info.memory, info.scope)]
 
 
 def least_text(info: LeastInfo) -> str:

@@ -208,10 +208,14 @@ def _memory(info: ShortageInfo) -> Iterator[str]:
     """What to write into the cluster's file: any one of these alone."""
     for tier in info.tiers:
         if tier.memory is not None:
-            yield (
-                f"in the cluster's file: {tier.resource}: {tier.memory} for each {tier.scope} "
-                f"({show_amount(tier.memory, 'ps')}, reservations included)"
-            )
+            yield file_line(tier.resource, tier.memory, tier.scope)
+
+
+def file_line(tier: str, memory: int, scope: str) -> str:
+    """What to write into the cluster's file."""
+    field, held = ("ssd.size", "stale rows") if tier == "ssd" else (tier, "reservations")
+    shown = show_amount(memory, "ps")
+    return f"in the cluster's file: {field}: {memory} for each {scope} ({shown}, {held} included)"
 
 
 def _remedies(info: ShortageInfo) -> Iterator[str]:
@@ -303,19 +307,29 @@ def with_advice(outcome: Outcome, model: Model, cluster: Cluster) -> Outcome:
     """Add ``diagnosis["advice"]``: what to write into the cluster's file.
 
     A capacity is what embeddings may use; the file states whole memories, from which reservations
-    are subtracted. ``advice`` maps ``hbm`` (per rank) and ``ddr`` (per machine) to the least memory
-    in bytes that leaves the least capacity usable.
+    are subtracted. ``advice`` maps ``hbm`` (per rank), ``ddr`` and ``ssd`` (per machine) to the
+    least memory in bytes that leaves the least capacity usable.
     """
     diagnosis = outcome.detail.get("diagnosis")
     if not isinstance(diagnosis, Mapping):
         return outcome
     advice: dict[str, Any] = {}
     for entry in diagnosis["capacities"]:
-        if entry["least"] is not None and entry["resource"] in ("hbm", "ddr"):
-            fixed = _exchange(model, cluster, max(entry["capacity"]))
-            usable = entry["least"] + (fixed if entry["resource"] == "hbm" else 0)
-            advice[entry["resource"]] = memory_for(entry["resource"], usable, model, cluster)
+        tier, least = entry["resource"], entry["least"]
+        if least is not None and tier in ("hbm", "ddr", "ssd"):
+            advice[tier] = memory_leaving(tier, least, max(entry["capacity"]), model, cluster)
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "advice": advice}})
+
+
+def memory_leaving(
+    tier: str, usable: int, capacity: int, model: Model, cluster: Cluster
+) -> int | None:
+    """Memory of a tier, as the cluster's file states it, that leaves an Instance ``usable`` bytes.
+
+    ``capacity`` is the largest that the Instance has now.
+    """
+    exchange = _exchange(model, cluster, capacity) if tier == "hbm" else 0
+    return memory_for(tier, usable + exchange, model, cluster)
 
 
 def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
@@ -329,9 +343,14 @@ def _exchange(model: Model, cluster: Cluster, capacity: int) -> int:
 def memory_for(tier: str, usable: int, model: Model, cluster: Cluster) -> int | None:
     """Least memory of a tier that leaves ``usable`` bytes for embeddings; None above 2^53 - 1.
 
-    Inverts :meth:`Cluster.usable_hbm` (of a rank) and :meth:`Cluster.usable_ddr` (of a machine).
-    Where ranks reserve different amounts, the largest counts.
+    Inverts :meth:`Cluster.usable_hbm` (of a rank), :meth:`Cluster.usable_ddr` and
+    :meth:`Cluster.usable_ssd` (of a machine). Where ranks reserve different amounts, or drives
+    differ in amplification, the largest counts.
     """
+    if tier == "ssd":
+        drives = [machine.ssd for machine in cluster.machines if machine.ssd is not None]
+        size = math.ceil(usable * max(drive.space_amplification for drive in drives))
+        return size if size < MAX_VALUE else None
     held = cluster.reservations
     near = tier == "hbm"
     percent = cluster.withheld_percent(model) if near else max(held.ddr_percent, held.min_headroom)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milp_planner.inputs.access import Histogram, MeasuredSkew, MissRate, TopIds, Unknown, Zipf
-from milp_planner.pricing.popularity import Popularity, popularity, skewed, uniform, zipf
+from milp_planner.pricing.popularity import (
+    Popularity,
+    hot_share,
+    popularity,
+    skewed,
+    uniform,
+    zipf,
+)
 
 
 def plain_zipf(rows: int, alpha: float) -> np.ndarray:
@@ -31,6 +40,14 @@ def test_zipf_classes_equal_the_plain_law(rows: int, alpha: float) -> None:
     assert total(known) == pytest.approx(1)
     assert known.shares[0] == pytest.approx(exact[0], rel=1e-4)
     assert (known.counts * known.shares**2).sum() == pytest.approx((exact**2).sum(), rel=1e-3)
+
+
+def test_a_class_of_a_tiny_part_of_a_row_overflows_nothing() -> None:
+    """A row's share of the lookups is at most 1, whatever the classes say; no NumPy warning."""
+    spread = popularity(Histogram(kind="histogram", bins=((1e-200, 0.5), (1.0, 0.5))), 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hot_share(spread, 8) == 1.0
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.05, 1.5])

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from formulations import Instance
 from formulations.result.outcome import Status
-from milp_planner import Model
-from milp_planner.features.explain.memory import uniform
+from milp_planner import Cluster, Model, explain, plan
+from milp_planner.features.explain.draw import draw_answers
+from milp_planner.features.explain.memory import first_of, uniform
 from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
@@ -19,7 +20,9 @@ from milp_planner.features.plan.machines import with_machines
 from milp_planner.plans.compile import compile_for
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth
+from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
+from tests.milp_planner.plans.test_ssd import small as stored
 from tests.milp_planner.pricing.build import cluster as machines_of
 from tests.milp_planner.pricing.build import model as many
 
@@ -51,6 +54,34 @@ def test_a_target_needs_more_memory_than_a_plan() -> None:
     instance = two_modes(hbm=16, ddr=20)
     needed = [least_memory(instance, "ddr", quick(), t).least for t in (None, 12, 6)]
     assert needed == [4, 12, 20]
+
+
+def test_the_line_for_the_clusters_file_leaves_what_is_needed() -> None:
+    """HBM beside the exchange and the assumed 15%, DDR beside its headroom, and drives beside their
+    stale rows: with the memory printed, an Instance has the least capacity, and hardly more."""
+    model, place = stored(ddr="200MiB")
+    data = place.to_dict() | {"reservations": {}}
+    best = plan(model, Cluster.from_dict(data), time_limit=20)
+    answers = explain(best, "smallest", time_limit=60)
+    assert answers.smallest is not None
+    found = {info.tier: info for info in answers.smallest}
+    assert {*found} == {"hbm", "ddr", "ssd"}
+    for tier, info in found.items():
+        assert info.least is not None
+        assert info.memory is not None
+        changed = Cluster.from_dict(data).to_dict()
+        machine = changed["machines"][0]
+        if tier == "hbm":
+            machine["ranks"] = [{"hbm": info.memory}] * 2
+        elif tier == "ddr":
+            machine["ddr"] = info.memory
+        else:
+            machine["ssd"]["size"] = info.memory
+        instance = compile_for(model, Cluster.from_dict(changed), "step_time").instance
+        capacity = int(first_of(instance, tier).capacity.min())
+        assert info.least <= capacity <= info.least + 1
+    shown = drawn(draw_answers(answers))
+    assert f"in the cluster's file: ssd.size: {found['ssd'].memory} for each machine" in shown
 
 
 def test_a_coarse_grain_says_what_it_left_open() -> None:

@@ -56,6 +56,19 @@ def test_memory_is_the_least_with_that_usable_part(
     assert usable == 0 or memory <= 1024 or part(memory - 1) < usable
 
 
+def test_the_drives_that_leave_so_many_live_rows() -> None:
+    """The least size, stale rows included; one byte less holds less."""
+    model = Model.from_dict(builders.model(builders.table()))
+
+    def cluster(size: int) -> Cluster:
+        drives = {"size": size, "bandwidth": "2GB/s", "space_amplification": "7/3"}
+        return Cluster.from_dict(builders.cluster(ssd=drives))
+
+    size = memory_for("ssd", 10**9, model, cluster(10**7))
+    assert size is not None
+    assert min(cluster(size).usable_ssd()) >= 10**9 > min(cluster(size - 1).usable_ssd())
+
+
 def test_no_memory_is_enough_when_all_is_reserved() -> None:
     """If 100% is reserved, nothing is left, however large the memory."""
     model = Model.from_dict(builders.model(builders.table()))
