@@ -14,6 +14,7 @@ from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
 from formulations.result.outcome import standing
 from milp_planner.drawing.units import memory_name
+from milp_planner.features.batch.neighbours import shape_of
 from milp_planner.features.plan.cache import answered, question_of, to_cache, versions
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.divisions import divisions_of, sync_of
@@ -96,13 +97,16 @@ def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, 
     start = time.perf_counter()
     compiled = compile_for(model, cluster, scenario.objective)
     priced = time.perf_counter() - start
-    hint = heard(scenario.hint) if scenario.hint else None
-    settings, name = replace(scenario.settings(), hint=hint), scenario.formulation
     kept, instance = to_cache(scenario.cache or None), compiled.instance
+    hint = heard(scenario.hint) if scenario.hint else None
+    if hint is not None and not check(instance, hint).feasible:
+        hint = None  # a plan for other memory, whose options are others here
+    settings, name = replace(scenario.settings(), hint=hint), scenario.formulation
     question = question_of(compiled, name, settings)
     outcome = answered(kept, question, lambda: solve(instance, name, settings))
     plan = decode(compiled.options, instance, outcome.with_(formulation=name))
-    return plan, {"pricing_seconds": priced, "cached": kept is not None and kept.answered}
+    cached = kept is not None and kept.answered
+    return plan, {"pricing_seconds": priced, "cached": cached, "shape": shape_of(instance)}
 
 
 def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:

@@ -53,6 +53,7 @@ class _Record(_Strict):
     headroom: dict[str, float] | None = None
     hbm_used: float | None = None
     modes: dict[str, str] | None = None
+    shape: str | None = None
     samples: Annotated[int, Field(gt=0)] | None = None
     division: str | None = None
     sync: _Cost | None = None

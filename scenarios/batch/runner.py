@@ -97,8 +97,8 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
 ) -> Batch:
     """Solve the scenarios of a suite for which a folder has no result.
 
-    Scenarios with the same inputs start from each other's plans for other objectives, and are
-    solved again if such a plan is better (:mod:`scenarios.batch.sharing`).
+    Scenarios start from each other's plans for other objectives and for less memory, and are solved
+    again if such a plan is better (:mod:`scenarios.batch.sharing`).
 
     Scenarios that failed (an error, a process that died) are tried again; all other results are
     kept. An interruption (``KeyboardInterrupt``) ends the running solves and keeps all results.
@@ -174,8 +174,8 @@ def _rounds(
 ) -> Iterator[tuple[Sequence[Task], Callable[[Task], Task]]]:
     """The tasks to solve, and the plans to start from.
 
-    First come all missing scenarios, then those for which a plan of another objective is better
-    than their own. With counted work, only the latter start from plans, so that results do not
+    First come all missing scenarios, then those for which a plan that they may take is better than
+    their own. With counted work, only the latter start from plans, so that results do not
     depend on which scenario finishes first.
     """
     counted = suite.work_limit is not None

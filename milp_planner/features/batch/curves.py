@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
+from milp_planner.features.batch.neighbours import leaves_as_much, without_memory
 
 Record = Mapping[str, Any]
 #: By objective, the others that never exceed it: step_time, the sum over phases of the busiest
@@ -43,10 +44,11 @@ class Row:
     gap: float | None
     """Gap to the scenario's own bound."""
     best: int | None
-    """The least objective of any plan found for the same inputs, whatever that plan minimised."""
+    """The least objective of any plan found for the same inputs or less memory, whatever that plan
+    minimised."""
     best_bound: int | None
-    """The largest bound, not refuted by any plan, that a scenario proved for the same inputs and
-    this objective, or for one that never exceeds it."""
+    """The largest bound, not refuted by any plan, that a scenario proved for the same inputs or
+    more memory, and for this objective or one that never exceeds it."""
     best_certified: int | None
     """The largest such bound proved by a certificate."""
     seconds: float | None
@@ -96,20 +98,30 @@ class Row:
 def rows_of(records: Sequence[Record]) -> tuple[Row, ...]:
     """One row per record, in their order."""
     groups: dict[str, list[Record]] = defaultdict(list)
-    inputs: dict[str, list[Record]] = defaultdict(list)
+    families: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[_of(record)].append(record)
-        inputs[_inputs_of(record)].append(record)
+        families[_family(record)].append(record)
     known = {}
     for name, group in groups.items():
-        kind, others = group[0]["objective_kind"], inputs[_inputs_of(group[0])]
-        values = [(r.get("objectives") or {}).get(kind) for r in others]
-        plans = [*_known(group, "objective"), *(v for v in values if v is not None)]
-        best = min(plans, default=None)
-        sure = max(_known(group, "certified_bound"), default=None)
-        below = [r for r in others if r["objective_kind"] in BELOW.get(kind, ())]
-        known[name] = best, _best_bound([*group, *below], best), sure
+        kind, axes = group[0]["objective_kind"], group[0]["axes"]
+        alike = [r for r in families[_family(group[0])] if _alike(r, group)]
+        plans = [r for r in alike if leaves_as_much(axes, r["axes"])]
+        bounds = [r for r in alike if leaves_as_much(r["axes"], axes)]
+        values = [(r.get("objectives") or {}).get(kind) for r in plans]
+        mine = _known([r for r in plans if r["objective_kind"] == kind], "objective")
+        best = min([*mine, *(v for v in values if v is not None)], default=None)
+        same = [r for r in bounds if r["objective_kind"] == kind]
+        sure = max(_known(same, "certified_bound"), default=None)
+        below = [r for r in bounds if r["objective_kind"] in BELOW.get(kind, ())]
+        known[name] = best, _best_bound([*same, *below], best), sure
     return tuple(_row(record, *known[_of(record)]) for record in records)
+
+
+def _alike(record: Record, group: Sequence[Record]) -> bool:
+    """Whether a record has the inputs of a group, or differs from them in memory alone."""
+    shapes = {each.get("shape") for each in group} - {None}
+    return record["axes"] == group[0]["axes"] or record.get("shape") in shapes
 
 
 def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -153,8 +165,9 @@ def _of(record: Record) -> str:
     return _instance(record["model"], record["cluster"], record["axes"], record["objective_kind"])
 
 
-def _inputs_of(record: Record) -> str:
-    return _instance(record["model"], record["cluster"], record["axes"], "any objective")
+def _family(record: Record) -> str:
+    axes = without_memory(record["axes"])
+    return _instance(record["model"], record["cluster"], axes, "any objective and memory")
 
 
 def _instance(model: str, cluster: str, axes: Mapping[str, Any], objective: str) -> str:

@@ -104,7 +104,7 @@ class Question:
     def _digest(self) -> str:
         """SHA-256 of the Instance's arrays, names and constraints: a tenth of the work of its
         fingerprint, and as good where both sides are of one version, which :attr:`name` holds."""
-        return _digest_of(self.instance)
+        return digest_of(self.instance)
 
 
 def question_of(compiled: Compiled, formulation: str, settings: Settings) -> Question:
@@ -179,7 +179,8 @@ def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Ou
     return made
 
 
-def _digest_of(instance: Instance) -> str:
+def digest_of(instance: Instance) -> str:
+    """SHA-256 (hexadecimal) of all that decides an answer."""
     digest = sha256()
     for each in fields(instance):
         if each.name not in _UNREAD:

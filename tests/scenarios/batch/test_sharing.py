@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from milp_planner.features.batch.curves import rows_of
 from scenarios.batch import runner
 from scenarios.batch.execute import execute
 from scenarios.batch.local import Task
@@ -65,8 +67,8 @@ def test_a_stored_plan_beats_a_stored_row(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_who_takes_whose_plans() -> None:
-    """auto takes all plans for another objective, cpsat its own, greedy none; nobody takes a plan
-    for the same objective or of other inputs."""
+    """auto takes all plans for another objective, cpsat its own, greedy none; of less memory, each
+    also takes its own for the same objective."""
     asked = suite(objectives=list(KINDS), formulations=["auto", "cpsat", "greedy"])
     tasks = [(scenario.key(), scenario) for scenario in expand(asked)]
     plans = Plans(tasks)
@@ -77,7 +79,42 @@ def test_who_takes_whose_plans() -> None:
         for _, s in map(plans.started, tasks)
         if s.hint
     ]
-    assert sorted(took) == [("auto", KINDS[1], True), ("cpsat", KINDS[1], True)]
+    assert sorted(took) == [
+        ("auto", KINDS[1], False), ("auto", KINDS[1], True), ("cpsat", KINDS[0], False),
+        ("cpsat", KINDS[1], False), ("cpsat", KINDS[1], True),
+    ]  # fmt: skip
+
+
+def badly(answer: dict[str, Any]) -> Callable[..., Iterator[Record]]:
+    """An engine that begins with the last scenario, and answers so for 8 GiB without a hint."""
+
+    def run(
+        tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]
+    ) -> Iterator[Record]:
+        for key, scenario in map(started, reversed(list(tasks))):
+            record = execute(scenario, key)
+            large = dict(scenario.axes)["hbm"] == 2**33
+            yield {**record, **answer} if large and not scenario.hint else record
+
+    return run
+
+
+@pytest.mark.parametrize(("status", "objective"), [("feasible", 10**15), ("unknown", None)])
+def test_more_memory_is_never_dearer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, objective: int | None
+) -> None:
+    """The larger memory, solved first and badly, is solved again from the plan for the smaller one;
+    its bound is in turn that of the smaller."""
+    answer = {"status": status, "objective": objective, "objectives": {}}
+    monkeypatch.setattr(runner, "run_local", badly(answer))
+    asked = suite(formulations=["cpsat"], objectives=["step_time"])
+    small, large = run_batch(asked, tmp_path, workers=1).results
+    assert small["objective"] >= large["objective"] and large["status"] == "optimal"
+    assert small["shape"] == large["shape"]
+    worse = rows_of([small, {**large, **answer}])
+    assert worse[1].best == small["objective"]
+    open_ones = rows_of([{**small, "bound": None, "certified_bound": None}, large])
+    assert open_ones[0].best_certified == large["certified_bound"]
 
 
 def test_a_plan_travels_as_text() -> None:
