@@ -7,6 +7,7 @@ fields of a model that would name files are refused before they are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -18,6 +19,7 @@ from milp_planner.features.plan.machines import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import build, read_json
 from milp_planner.inputs.frequency import curve_names
+from milp_planner.inputs.grown import with_growth
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.repeated import count_tables
 from milp_planner.inputs.strict_yaml import Document, read_yaml
@@ -68,6 +70,10 @@ class Asked(BaseModel):
     machines: Annotated[
         int | None, Field(ge=1, le=4096, description="machines like the cluster's first")
     ] = None
+    growth: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=10_000)]],
+        Field(max_length=100, description="percent by which rows grow, by table or pattern"),
+    ] = {}
     moves_from: Annotated[
         str | None, Field(max_length=64, description="job whose plan is in production")
     ] = None
@@ -126,6 +132,8 @@ def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cl
     if tables > limits.tables:
         raise BadInput(f"model: {tables:,} tables; at most {limits.tables:,} here")
     model = build(Model, document, folder)
+    if asked.growth:
+        model = with_growth(model, {n: Fraction(str(p)) for n, p in asked.growth.items()})
     document = _document(asked.cluster, "cluster", catalog.clusters, limits)
     cluster = _resized(build(Cluster, document), asked)
     if cluster.profile not in profile_names():

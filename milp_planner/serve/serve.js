@@ -203,6 +203,9 @@ async function begin() {
   by("machines").value = base.machines;
   by("moves").max = base.tables + 1;
   by("moves").value = base.tables + 1;
+  const names = plan.tables.map((table) => table.name);
+  by("grown").replaceChildren(new Option("all tables", "*"), ...names.map((name) => new Option(name)));
+  by("growth").value = 0;
   labels();
   by("what-if").disabled = false;
 }
@@ -214,7 +217,9 @@ function labels() {
   by("machines-text").textContent = by("machines").value;
   const moves = Number(by("moves").value);
   by("moves-text").textContent = moves > base.tables ? "all" : String(moves);
-  return { hbm: part("hbm"), ddr: part("ddr"), machines: Number(by("machines").value), moves };
+  const growth = Number(by("growth").value);
+  by("growth-text").textContent = `${growth}%`;
+  return { hbm: part("hbm"), ddr: part("ddr"), machines: Number(by("machines").value), moves, growth };
 }
 
 async function again() {
@@ -222,6 +227,7 @@ async function again() {
   if (wanted.hbm !== base.hbm) body.hbm = wanted.hbm;
   if (wanted.ddr !== base.ddr) body.ddr = wanted.ddr;
   if (wanted.machines !== base.machines) body.machines = wanted.machines;
+  if (wanted.growth) body.growth = { [by("grown").value]: wanted.growth };
   if (body.ddr === 0) body.ddr = 1024;
   if (wanted.moves <= base.tables) Object.assign(body, { moves_from: first, most_moves: wanted.moves });
   await ask(body);
@@ -232,12 +238,13 @@ by("ask").onsubmit = (event) => {
   begin().catch((error) => say(error.message, true));
 };
 by("stop").onclick = async () => { const mine = job; if (mine) { by("stop").disabled = true; await call(`v1/jobs/${mine}`, { method: "DELETE" }); } };
-for (const id of ["hbm", "ddr", "machines", "moves"])
-  by(id).oninput = () => {
-    labels();
-    clearTimeout(wait);
-    wait = setTimeout(() => again().catch((error) => say(error.message, true)), 400);
-  };
+function soon() {
+  labels();
+  clearTimeout(wait);
+  wait = setTimeout(() => again().catch((error) => say(error.message, true)), 400);
+}
+for (const id of ["hbm", "ddr", "machines", "moves", "growth"]) by(id).oninput = soon;
+by("grown").onchange = () => { if (Number(by("growth").value)) soon(); };
 by("token").onchange = () => {
   token = by("token").value;
   sessionStorage.setItem("token", token);

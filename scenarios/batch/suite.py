@@ -8,13 +8,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from formulations import registry
 from formulations.errors import InstanceError
 from formulations.instance import Objective
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import build, read_document
+from milp_planner.inputs.grown import parse_growth
 from milp_planner.inputs.model import Codec, CostModel, Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
@@ -29,12 +30,19 @@ def _listed(value: Any) -> Any:
     return as_tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
+def _readable(text: str) -> str:
+    """Text that :func:`milp_planner.inputs.grown.parse_growth` reads."""
+    parse_growth(text)
+    return text
+
+
 _List = BeforeValidator(_listed)
 Text = Annotated[str, Field(min_length=1)]
 Alpha = Annotated[float, Field(ge=0, le=10)]
 Positive = Annotated[float, Field(gt=0)]
 Ratio = Annotated[float, Field(ge=1)]
 Multiple = Annotated[int, Field(ge=0)]
+Growth = Annotated[str, AfterValidator(_readable)]
 Setting = bool | int | float | str
 
 
@@ -61,6 +69,9 @@ class Sweep(Spec):
     """Ids per sample of every sequence table that has more than one."""
     growth: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage by which every table's rows grow, rounded up to whole rows."""
+    table_growth: Annotated[tuple[Growth, ...], _List] = ()
+    """Percentages by which the rows of single tables grow, such as ``items=50%,user_*=10%``; of
+    several names that match a table, the first counts."""
     profile: Annotated[tuple[Name, ...], _List] = ()
     """Hardware profile that prices the cluster."""
     sharding: Annotated[tuple[Literal["any"] | ShardingType, ...], _List] = ()

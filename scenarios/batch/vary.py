@@ -10,6 +10,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.plan.machines import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import Reservations
+from milp_planner.inputs.grown import parse_growth, with_growth
 from milp_planner.inputs.two_d import TwoD
 
 Axes = Mapping[str, Any]
@@ -40,19 +41,18 @@ def vary_model(
     Raises
     ------
     BadInput
-        When ``only`` names a table that the model does not have, or the result is invalid.
+        When ``only`` or ``table_growth`` names a table that the model does not have, or the result
+        is invalid.
     """
     names = [table.name for table in model.tables]
     unknown = [name for name in only if name not in names]
     if unknown:
         raise BadInput(f"only_tables: the model {model.name} has no table {unknown[0]!r}")
-    data = model.to_dict()
+    data = _grown(model, axes).to_dict()
     for axis, field in _WORKLOAD.items():
         if axis in axes:
             data["workload"][field] = axes[axis]
     for table in data["tables"]:
-        if "growth" in axes:
-            table["rows"] = grown(table["rows"], Fraction(axes["growth"]))
         if "dim" in axes:
             table["dim"] = axes["dim"]
         if "sequence_length" in axes and table.get("sequence_length", 0) > 1:
@@ -90,9 +90,12 @@ def _division(two_d: dict[str, Any] | None, axes: Axes) -> dict[str, Any] | None
     return {**(two_d or {}), **named} if named else two_d
 
 
-def grown(rows: int, percent: Fraction) -> int:
-    """Rows after a growth by a percentage, rounded up."""
-    return -int(-rows * (100 + percent) // 100)
+def _grown(model: Model, axes: Axes) -> Model:
+    if "growth" in axes and model.tables:
+        model = with_growth(model, {"*": Fraction(axes["growth"])})
+    if "table_growth" in axes:
+        model = with_growth(model, parse_growth(axes["table_growth"]))
+    return model
 
 
 def _vary_table(table: dict[str, Any], axes: Axes, hot_ids: int) -> None:

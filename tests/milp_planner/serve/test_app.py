@@ -102,6 +102,14 @@ def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> 
     assert {r["hbm"] for m in cluster["machines"] for r in m["ranks"]} == {8 * 2**30}
 
 
+def test_a_grown_table_is_that_of_the_plan(client: Client) -> None:
+    """The plan's model has the rows after growth."""
+    id = client.post({**JOB, "growth": {"items": 50}}).json["id"]
+    client.until(id, "done")
+    plan = client.get(f"/v1/jobs/{id}/plan.json").json
+    assert [table["rows"] for table in plan["model"]["tables"]] == [1_000_000, 600_000]
+
+
 def test_a_cancelled_job_keeps_its_best_plan_and_the_queue_is_bounded(client: Client) -> None:
     """One job runs, two wait, and the next is refused with 429; a cancelled waiting job is gone at
     once, and the running one returns its best plan."""

@@ -111,3 +111,14 @@ def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
         text = json.dumps({"name": "m", **document})  # JSON is YAML
         with pytest.raises(BadInput):
             inputs_of(asked(model=text), Catalog(), Limits())
+
+
+def test_a_table_grows() -> None:
+    """By a percentage, by name or pattern; an unknown table is refused."""
+    model, _ = inputs_of(asked(growth={"items": 50, "*": 10}), Catalog(), Limits())
+    assert [table.rows for table in model.tables] == [1_100_000, 600_000]
+    with pytest.raises(BadInput, match=r"growth: the model small has no table 'itens'; did you"):
+        inputs_of(asked(growth={"itens": 50}), Catalog(), Limits())
+    for wrong in ({"items": -1}, {"items": "50%"}, {"items": 1e9}, ["items"]):
+        with pytest.raises(BadInput, match="request: growth"):
+            asked(growth=wrong)

@@ -12,8 +12,9 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.access import MeasuredSkew
 from milp_planner.inputs.cluster import Reservations
+from milp_planner.inputs.grown import grown
 from scenarios.batch.suite import AXES, Sweep
-from scenarios.batch.vary import grown, vary_cluster, vary_model
+from scenarios.batch.vary import vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
 from tests.scenarios.batch.small import MODEL
 
@@ -150,3 +151,31 @@ def test_skews_lengths_and_the_other_tables() -> None:
     assert (item.sequence_length, album.sequence_length, uid.sequence_length) == (9, 9, 1)
     kinds = [table.constraints.sharding_types for table in (item, album)]
     assert kinds == [("row_wise",), ("column_wise",)]
+
+
+def test_single_tables_grow() -> None:
+    """By their own percentages, rounded up; the first name that matches counts."""
+    model = find_model("dlrmv4-yambda5b")
+    first, second = model.tables[0], model.tables[1]
+    varied = vary_model(model, {"table_growth": f"{first.name}=50%, *=10%"})
+    assert varied.tables[0].rows == grown(first.rows, Fraction(50))
+    assert varied.tables[1].rows == grown(second.rows, Fraction(10))
+    alone = vary_model(model, {"growth": "100", "table_growth": f"{second.name}=0%"})
+    assert alone == vary_model(model, {"growth": "100"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("items", "such as items=50%"),
+        ("a=1%,a=2%", "such as"),
+        ("a=-1%", "found"),
+        ("a=x", "found"),
+    ],
+)
+def test_growth_of_tables_is_checked_when_a_suite_is_read(text: str, words: str) -> None:
+    """Names and percentages, each name once."""
+    with pytest.raises(BadInput, match=words):
+        Sweep.from_dict({"table_growth": [text]})
+    with pytest.raises(BadInput, match=r"no table 'item_ib'; did you mean item_id\?"):
+        vary_model(find_model("dlrmv4-yambda5b"), {"table_growth": "item_ib=5%"})
