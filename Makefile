@@ -68,9 +68,7 @@ $(VENV)/bin/python:
 	  { echo "milp-planner needs Python 3.11 or newer; name one with: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# All in place: pip would leave the compiled loops of another installation behind, and Python take
-# their folder for the package.
-INSTALL = @rm -rf $(VENV)/lib/python3*/site-packages/formulations && $(BIN)/python -m pip install -qq -e
+INSTALL = @$(BIN)/python -m pip install -qq -e
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@echo 'installing into $(VENV) (no torch) ...'

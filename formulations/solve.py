@@ -77,8 +77,18 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         seconds=clock.seconds(),
         trace=tuple(clock.trace),
         settings=settings.describe(),
+        note=_with_compiling(outcome),
         detail={**outcome.detail, **detail},
     )
+
+
+def _with_compiling(outcome: Outcome) -> str:
+    """The note, and how much of the time went into compiling, which happens once per machine."""
+    seconds = outcome.detail.get("compiling")
+    if seconds is None:
+        return outcome.note
+    told = f"{seconds:.0f} s of the time went into compiling the search, once on this machine"
+    return f"{outcome.note}; {told}" if outcome.note else told
 
 
 def _of(instance: Instance, settings: Settings) -> Settings:

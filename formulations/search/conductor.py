@@ -42,6 +42,8 @@ from formulations.settings import Settings
 
 #: Share of the time left that certifying the caller's gap may take.
 _CLOSING = 0.5
+#: Seconds of compiling from which on an outcome tells them.
+_NOTICED = 0.5
 
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
@@ -372,7 +374,10 @@ def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:
     for certificate in (context.proven, context.certificate):
         if certificate is not None and context.settings.certificate:
             outcome = with_certificate(context.instance, outcome, certificate, context.accepts)
-    return outcome.with_(detail={"work": round(context.clock.work, 3)}, **solver())
+    detail: dict[str, object] = {"work": round(context.clock.work, 3)}
+    if context.loops.seconds > _NOTICED:
+        detail["compiling"] = round(context.loops.seconds, 1)
+    return outcome.with_(detail=detail, **solver())
 
 
 def _stopped(context: Context) -> StoppedBy:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from formulations.cpsat import POLL
-from formulations.search.kept import mark
+from formulations.search.kept import mark, used
 
 _LOOPS = "formulations.search.kernels"
 
@@ -25,8 +25,8 @@ def load() -> None:
     """Load the loops from the cache, or compile them, and mark the cache as complete."""
     import_module(_LOOPS)
     complete = mark()
-    if complete is not None and complete.parent.is_dir():  # no folder: Numba compiled nothing
-        complete.touch()
+    if complete is not None:
+        used(complete)
 
 
 class Loops:
@@ -45,11 +45,20 @@ class Loops:
         self._lock, self._apart = threading.Lock(), compile_apart
         self._compiling: subprocess.Popen[bytes] | None = None
         self._loading: threading.Thread | None = None
+        self._begun = self._ended = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for which another process compiled, so far."""
+        return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
 
     def prepare(self) -> None:
-        """Start loading the loops from the cache, or compiling them."""
-        if loaded() or not self._apart:
-            return
+        """Start loading the loops from the cache, or compiling them; once, whoever asks."""
+        with self._lock:
+            if not (loaded() or not self._apart or self._loading or self._compiling):
+                self._begin()
+
+    def _begin(self) -> None:
         complete = mark()
         if complete is not None and complete.exists():
             self._loading = threading.Thread(target=load, daemon=True)
@@ -57,6 +66,7 @@ class Loops:
             return
         # -P: run this package, not one of the same name in the working folder, such as a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+        self._begun = time.monotonic()
         self._compiling = subprocess.Popen(
             [sys.executable, "-P", "-m", "formulations.search.loops"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -65,9 +75,11 @@ class Loops:
     def compiling(self) -> bool:
         """Whether the loops are still being compiled or loaded."""
         compiler, loader = self._compiling, self._loading
-        return (compiler is not None and compiler.poll() is None) or (
-            loader is not None and loader.is_alive()
-        )
+        if compiler is not None and compiler.poll() is None:
+            return True
+        if compiler is not None:
+            self._ended = self._ended or time.monotonic()
+        return loader is not None and loader.is_alive()
 
     def ready(self, over: Callable[[], bool]) -> bool:
         """Wait for the loops until ``over`` returns True; returns whether they are loaded."""

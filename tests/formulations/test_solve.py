@@ -11,6 +11,7 @@ from formulations import InstanceError, Objective, Placement, Settings, Status, 
 from formulations.diagnose.questions import Asker
 from formulations.instance import Instance
 from formulations.result.certificate import Certificate
+from formulations.search.loops import Loops
 from formulations.settings import Data, Runtime, Wishes
 from tests.formulations.examples import two_modes
 from tests.formulations.search.test_plans import eight_equal, tight
@@ -67,3 +68,13 @@ def test_settings_for_another_instance_keep_wishes_and_runtime() -> None:
     names = [set(part.__dataclass_fields__) for part in (Wishes, Data, Runtime)]
     assert set().union(*names) == set(Settings.__dataclass_fields__)
     assert all(getattr(other, name) is None for name in names[1])
+
+
+def test_an_outcome_tells_the_seconds_that_compiling_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a first plan would be worse than later ones without a word."""
+    asked = Settings(time_limit=10, workers=1, polish=False)
+    assert "compiling" not in solve(tight(), "auto", asked).note
+    monkeypatch.setattr(Loops, "seconds", property(lambda self: 12.4))
+    outcome = solve(tight(), "auto", asked)
+    assert outcome.detail["compiling"] == 12.4
+    assert "12 s of the time went into compiling" in outcome.note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,32 @@ def test_what_is_cached_is_loaded_without_a_compiler(
     loops.prepare()
     assert loops._compiling is None and loops._loading is not None
     assert loops.ready(lambda: False) and hasattr(sys.modules[module._LOOPS], "tidy")
+
+
+def test_seconds_are_those_of_the_compiler() -> None:
+    """They stand still once it has ended; loading from the cache counts none."""
+    loops, compiler = waiting_for("pass")
+    assert loops.seconds == 0.0
+    loops._begun = time.monotonic() - 5.0
+    compiler.wait()
+    assert not loops.compiling()
+    told = loops.seconds
+    assert 5.0 <= told == loops.seconds
+
+
+def test_one_compiler_serves_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every worker prepares the loops; only the first starts anything."""
+    begun, loops = list[int](), Loops(compile_apart=True)
+    of = subprocess.Popen
+
+    def noted(*_: object, **__: object) -> object:
+        begun.append(1)
+        return of([sys.executable, "-c", "pass"])
+
+    monkeypatch.setattr(module, "loaded", lambda: False)
+    monkeypatch.setattr(module, "mark", lambda: None)
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    for _ in range(3):
+        loops.prepare()
+    loops.close()
+    assert begun == [1] and loops.seconds > 0.0
