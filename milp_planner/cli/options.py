@@ -185,6 +185,14 @@ JsonOption = Annotated[bool, option("--json", "Print only JSON on stdout.")]
 OutputOption = Annotated[
     Path | None, option("--output -o FILE", "Output file, written completely or not at all.")
 ]
+ForOption = Annotated[
+    str | None,
+    option(
+        "--for TRAINER",
+        "Plan what this trainer can be made to run: dlrmv4, tzrec or dynamicemb. Its own planner "
+        "is replayed; bound and certificate are those of all plans.",
+    ),
+]
 TodayOption = Annotated[
     Path | None, option("--today PLAN", "The plan you run today, in any form that audit accepts.")
 ]

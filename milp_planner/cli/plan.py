@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_absent, check_writable, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.console import RenderableType
 
@@ -29,6 +30,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     cluster: options.ClusterArgument,
     formulation: options.FormulationOption = "auto",
     objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
+    trainer: options.ForOption = None,
     profile: options.ProfileOption = None,
     reserve: options.ReserveOption = None,
     two_d: options.TwoDOption = None,
@@ -60,11 +62,12 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
 
     Prints the verdict, the tables and the ranks, and writes plan.json, which verify, explain,
     export and report read. An existing plan.json is overwritten only if -o names it. If no plan
-    exists, the output says why and what would help (exit code 1). With --today, the search starts
+    exists, the output says why and what would help (exit code 1). With --for, the plan is the best
+    found that a trainer's own planner can be made to run, on the ranks where it runs
+    (docs/from-plan-to-run.md). With --today, the search starts
     from the plan you run and prefers, among equal plans, the one closest to it; with --from, it
     starts from an earlier plan.json, whose tables, sizes and ranks may differ (docs/replan.md).
     """
-    import milp_planner
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     limits = options.make_settings(
@@ -74,6 +77,8 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     kept = options.find_cache(cache, no_cache)
     if before is None and any(given is not None for given in (lost, max_moved, move_cost)):
         raise BadInput("--lost, --max-moved and --move-cost need --from, the plan to start from")
+    if trainer is not None and move_cost is not None:
+        raise BadInput("--for plans without a price on moves (--move-cost)")
     ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
@@ -83,7 +88,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     current = None if today is None else options.find_today(today, inputs[0])
     work = Work("pricing", prepares=True)
     plan = work.run(
-        lambda: milp_planner.plan(
+        lambda: _planner(trainer)(
             *inputs,
             formulation=formulation,
             objective=objective.value,
@@ -105,12 +110,28 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     finish(plan.outcome.status.value, work.interrupted)
 
 
+def _planner(trainer: str | None) -> Callable[..., Plan]:
+    """The call that plans, for a trainer or for any."""
+    if trainer is None:
+        from milp_planner import plan as best
+
+        return best
+    from milp_planner.integrations import replay
+    from milp_planner.integrations.replay.plan_for import plan_for
+
+    replay.get(trainer)
+    return partial(plan_for, trainer)
+
+
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there is no plan."""
+    from rich.text import Text
+
     from milp_planner.features.plan.divisions import divisions_of, draw_divisions
     from milp_planner.features.plan.held import draw_held, held_info
     from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
+    from milp_planner.integrations.replay.plan_for import told
     from milp_planner.plans.display import hit_warnings, width_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
     from milp_planner.plans.moved import moved_of, moved_told
@@ -120,6 +141,8 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     ledger = None if held is None else held.ledger
     parts = drawn(plan.instance, plan.outcome, everything, ledger)
     yield next(parts)
+    if (sentence := told(plan)) is not None:
+        yield Text(sentence)
     divisions = divisions_of(plan)
     if divisions is not None:
         yield draw_divisions(divisions)

@@ -75,6 +75,8 @@ def notes(plan: Plan) -> list[str]:
     dynamic = sorted({
         f"{t.mode} at {t.cache_ratio}" for t in plan.tables if t.kind == "dynamicemb"
     })  # fmt: skip
+    if any(t.sharding_type == "data_parallel" for t in plan.tables):
+        found.append("data_parallel tables are trained by dense_optimizer, not sparse_optimizer")
     if dynamic:
         found.append(
             f"mode and ratio of dynamicemb tables ({', '.join(dynamic)}) are TorchEasyRec's "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -43,7 +43,10 @@ class Ran:
 
 
 class Trainer(Protocol):
-    """Functions of each trainer's module."""
+    """What each trainer's module has."""
+
+    DECIDES: bool
+    """Whether a planner of its own decides ranks."""
 
     def runs(self, asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
         """The ways to run what a file asks for, that of the default settings first.
@@ -54,6 +57,9 @@ class Trainer(Protocol):
 
     def can_run(self, table: Table, choice: Choice) -> bool:
         """Whether the trainer can be made to hold a table by an option, on some ranks."""
+
+    def grid(self, table: Table) -> dict[str, Any]:
+        """The values of the trainer's own that a table's constraints must allow, by field."""
 
 
 def get(name: str) -> Trainer:

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM, OFFERED
 from milp_planner.integrations.replay import Pins, Ran
-from milp_planner.integrations.replay.estimate import GIB, Asked, Job, shards_of
+from milp_planner.integrations.replay.estimate import GIB, Asked, Job, least_width, shards_of
 from milp_planner.integrations.replay.greedy import partition, room_of
 from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machines_of, pins_of
 from milp_planner.pricing.options import Choice
 
+DECIDES = True
 BATCH, WIRE = 512, (2.0, 2.0)
 """TorchRec's default batch, and the bytes of an element on the wire in both directions."""
 MOST = 12
@@ -75,7 +77,11 @@ def _tighter(
 
 def can_run(table: Table, choice: Choice) -> bool:
     """The four types of its sharder, in HBM; column shards of the least legal width from 128."""
-    width = Asked(table.name, 1, table.dim, 4, "", "column_wise", "fused").width
-    if choice.sharding == "column_wise" and choice.width != width:
+    if choice.sharding == "column_wise" and choice.width != least_width(table.dim):
         return False
     return choice.sharding in OFFERED and choice.mode == "HBM_ONLY" and not choice.stash
+
+
+def grid(table: Table) -> dict[str, Any]:
+    """Its width of column shards."""
+    return {"column_widths": least_width(table.dim)}

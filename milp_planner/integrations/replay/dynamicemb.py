@@ -12,12 +12,15 @@ NVIDIA/recsys-examples 43465aea, ``corelib/dynamicemb/dynamicemb/planner/planner
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.pricing.options import Choice
+
+DECIDES = False
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
@@ -36,3 +39,8 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
 def can_run(table: Table, choice: Choice) -> bool:
     """Options on all ranks."""
     return table.kind == "dynamicemb" or choice.sharding in EVERYWHERE
+
+
+def grid(table: Table) -> dict[str, Any]:
+    """None."""
+    return {}

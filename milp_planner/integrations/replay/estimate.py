@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from milp_planner.inputs.table import ShardingType
@@ -105,11 +105,8 @@ class Asked:
 
     @property
     def width(self) -> int:
-        """Columns of a column shard: the least legal width from ``min_partition``."""
-        for width in range(self.min_partition or NARROWEST, self.dim):
-            if self.dim % width == 0 and width % 4 == 0:
-                return width
-        return self.dim
+        """Columns of a column shard."""
+        return least_width(self.dim, self.min_partition or NARROWEST)
 
     def inputs(self, batch: int) -> float:
         """Ids of a rank's batch."""
@@ -122,12 +119,19 @@ class Asked:
         return sum(min(1.0, length) * 1.0 * batch for length in self.lengths)
 
 
-def shards_of(asked: Asked, job: Job) -> list[Shard]:
+def least_width(dim: int, least: int = NARROWEST) -> int:
+    """Columns of a column shard of a table: a divisor and multiple of 4, from ``least``."""
+    legal = (width for width in range(least, dim) if dim % width == 0 and width % 4 == 0)
+    return next(legal, dim)
+
+
+@lru_cache(maxsize=10_000)
+def shards_of(asked: Asked, job: Job) -> tuple[Shard, ...]:
     """Every shard of a table, in TorchRec's order."""
     sizes = _sizes(asked, job)
     perfs = {size: _perf(asked, job, *size) for size in set(sizes)}
     bytes_ = {size: _storage(asked, job, *size) for size in set(sizes)}
-    return [Shard(bytes_[size], perfs[size]) for size in sizes]
+    return tuple(Shard(bytes_[size], perfs[size]) for size in sizes)
 
 
 def _sizes(asked: Asked, job: Job) -> list[tuple[int, int]]:

@@ -12,8 +12,9 @@ from milp_planner.files import Facts
 from milp_planner.inputs import Model
 from milp_planner.inputs.table import Constraints, PinSpec
 from milp_planner.integrations import exports, replay
-from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay import Pins, Ran, Trainer
 from milp_planner.integrations.replay.differences import Difference, differences
+from milp_planner.integrations.replay.remedy import remedy
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan, decode
@@ -92,6 +93,15 @@ def judge(plan: Plan, to: str) -> tuple[Judgement, Plan]:
         If the trainer would stop, or run out of memory.
     """
     trainer = replay.get(to)
+    try:
+        return _judged(plan, to, trainer)
+    except FallsShort as error:
+        if not trainer.DECIDES:
+            raise
+        raise FallsShort(f"{error}; {remedy(plan, to, trainer)}") from None
+
+
+def _judged(plan: Plan, to: str, trainer: Trainer) -> tuple[Judgement, Plan]:
     planned = pins_of(plan)
     asked = exports.read(exports.write(plan, to), to, plan.model)
     ways = trainer.runs(asked, planned, plan.model, plan.cluster)

@@ -14,18 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.replay import Pins, Ran
-from milp_planner.integrations.replay.estimate import LOAD_FACTOR, Asked, Bytes, Job
+from milp_planner.integrations.replay.estimate import LOAD_FACTOR, Bytes, Job, least_width
 from milp_planner.integrations.replay.greedy import partition, room_of
 from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machines_of, pins_of
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.storage import planner_value_bytes, torcheasyrec_tiers
 
+DECIDES = True
+_DEFAULT = Fraction(str(LOAD_FACTOR))
 _RATIO = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}
 
 
@@ -74,9 +77,15 @@ def can_run(table: Table, choice: Choice) -> bool:
     """TorchRec's default load factor, and the least legal width from 128."""
     if table.kind != "torchrec":
         return choice.mode != "HOST_ONLY" and choice.dist_type == "roundrobin"
-    width = Asked(table.name, 1, table.dim, 4, "", "column_wise", "fused").width
-    if choice.columns > 1 and choice.width != width:
+    if choice.columns > 1 and choice.width != least_width(table.dim):
         return False
-    if choice.mode == "CACHING" and choice.ratio != Fraction(str(LOAD_FACTOR)):
+    if choice.mode == "CACHING" and choice.ratio != _DEFAULT:
         return False
     return choice.mode != "SSD" and not choice.stash
+
+
+def grid(table: Table) -> dict[str, Any]:
+    """Its width of column shards and its load factor."""
+    if table.kind != "torchrec":
+        return {}
+    return {"column_widths": least_width(table.dim), "cache_ratios": _DEFAULT}

@@ -12,11 +12,14 @@ TorchRec 1.9.2, ``distributed/model_parallel.py``; HugeCTR,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.pricing.options import Choice
+
+DECIDES = False
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
@@ -27,3 +30,8 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
 def can_run(table: Table, choice: Choice) -> bool:
     """Everything."""
     return True
+
+
+def grid(table: Table) -> dict[str, Any]:
+    """None."""
+    return {}

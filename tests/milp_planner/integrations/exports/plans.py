@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations import Outcome, Placement, Status, StoppedBy, Where, check
+from formulations import Outcome, Placement, Settings, Status, StoppedBy, Where, check
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
@@ -167,3 +167,8 @@ def pins_of(plan: Plan) -> dict[str, PinSpec]:
 def third() -> Fraction:
     """A ratio that no float represents."""
     return Fraction(1, 3)
+
+
+def quick(seconds: float) -> Settings:
+    """Settings with a time limit."""
+    return Settings(time_limit=seconds)

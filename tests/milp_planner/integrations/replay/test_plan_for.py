@@ -1,0 +1,112 @@
+"""Planning for a trainer: what is found runs as planned, and no brute force does better."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+
+from formulations import check
+from milp_planner import verify
+from milp_planner.errors import FallsShort
+from milp_planner.inputs import Model
+from milp_planner.integrations import replay
+from milp_planner.integrations.replay.judge import judge
+from milp_planner.integrations.replay.plan_for import for_trainer, plan_for, told
+from milp_planner.integrations.replay.search import Search, widened
+from milp_planner.plans.compile import compile_for
+from tests.milp_planner.integrations.exports import plans
+
+SEQUENCE = {"dim": 512, "output": "sequence"}
+
+
+def busy(*rows: int, **more: Any) -> Model:
+    """Tables of 512 columns, the first of which return long sequences."""
+    lengths = (300.0, 200.0, 50.0, 1.0, 1.0)
+    tables = [
+        plans.static(f"t{i}", n, sequence_length=lengths[i], **SEQUENCE, **more)
+        for i, n in enumerate(rows)
+    ]
+    return plans.model(*tables)
+
+
+@pytest.mark.parametrize("trainer", ["dlrmv4", "tzrec"])
+def test_it_runs_as_planned(trainer: str) -> None:
+    """The export of the plan is judged exact, at the plan's price; every claim is verified."""
+    plan = plan_for(trainer, busy(5000, 400, 90_000), plans.cluster(1, 4), time_limit=4)
+    judgement, _ = judge(plan, trainer)
+    assert judgement.exact and judgement.runs == judgement.planned == plan.outcome.objective
+    known = for_trainer(plan.outcome)
+    assert known is not None and known.unrestricted <= judgement.planned
+    assert plan.outcome.bound is not None and plan.outcome.bound <= known.unrestricted
+    assert verify(plan).ok
+    assert f"{trainer} runs this plan as it is" in str(told(plan))
+
+
+@pytest.mark.parametrize(("machines", "rows"), [(1, (5000, 400, 90_000)), (2, (9000, 8000, 7000))])
+def test_no_settings_are_better(machines: int, rows: tuple[int, ...]) -> None:
+    """All combinations of types, replayed one by one: none costs less than the search's best."""
+    trainer, on = replay.get("dlrmv4"), plans.cluster(machines, 2)
+    compiled = compile_for(widened(busy(*rows), trainer), on, "step_time")
+    search = Search(trainer, compiled.options, compiled.instance, plans.quick(3.0))
+    found = search.run(tuple(choices[0] for choices in search.choices))
+    assert found is not None and check(compiled.instance, found.placement).feasible
+    every = Search(trainer, compiled.options, compiled.instance, plans.quick(60.0))
+    for settings in itertools.product(*every.choices):
+        every.score(settings)
+    assert every.best is not None and found.cost == every.best.cost
+
+
+def test_only_what_the_model_allows() -> None:
+    """A table that may only be row-wise stays so; one that may only be HOST_ONLY has no way."""
+    limits = {"constraints": {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}}
+    plan = plan_for("dlrmv4", busy(500, 400, **limits), plans.cluster(1, 2), time_limit=3)
+    assert {t.sharding_type for t in plan.tables} == {"row_wise"}
+    hosted = {"constraints": {"modes": ["HOST_ONLY"]}}
+    with pytest.raises(FallsShort, match="table 't0' has no option that runs there"):
+        plan_for("dlrmv4", busy(500, 400, **hosted), plans.cluster(1, 2), time_limit=3)
+
+
+def test_its_width_is_added_to_the_grid() -> None:
+    """A model that lists other widths gets the trainer's 128, as otherwise nothing is cut."""
+    limits = {"constraints": {"column_widths": [256]}}
+    wide = widened(busy(500, **limits), replay.get("dlrmv4"))
+    assert wide.tables[0].constraints.column_widths == (256, 128)
+    free = widened(busy(500), replay.get("dlrmv4"))
+    assert free.tables[0].constraints.column_widths is None
+
+
+def test_dynamicemb_keeps_to_all_ranks() -> None:
+    """TorchRec tables become row-wise or data-parallel, by an exact solve."""
+    tables = [plans.static("a", 5000, 64), plans.static("b", 70, 64), plans.dynamic("d")]
+    plan = plan_for("dynamicemb", plans.model(*tables), plans.cluster(1, 2), time_limit=4)
+    assert {t.sharding_type for t in plan.tables} <= {"row_wise", "data_parallel"}
+    assert verify(plan).ok
+
+
+def test_what_cannot_fit_is_proved() -> None:
+    """Tables larger than all HBM: no plan without host memory, and what one with it costs."""
+    with pytest.raises(FallsShort, match=r"proved that no plan .* fits; .*CACHING"):
+        plan_for("dlrmv4", busy(3_000_000, 10), plans.cluster(1, 2, "2GiB"), time_limit=4)
+
+
+def test_the_change_that_would_do_is_named() -> None:
+    """A plan that the trainer's planner makes overflow: with another type, as named, it runs."""
+    tables = [
+        plans.static(name, rows, 512, output="sequence", sequence_length=length)
+        for name, rows, length in (
+            ("a", 9000, 4000.0), ("b", 8000, 1.0), ("c", 7000, 1.0), ("d", 6000, 1.0),
+            ("e", 5000, 4000.0),
+        )
+    ]  # fmt: skip
+    whole = dict.fromkeys("abcde", "table_wise/HBM_ONLY")
+    plan = plans.plan_of(plans.model(*tables), whole, plans.cluster(1, 4, "8GiB"))
+    plan = plans.on_ranks(plan, {"a": [0], "b": [2], "c": [2], "d": [2], "e": [1]})
+    with pytest.raises(FallsShort, match=r"would run, at .*; plan --for dlrmv4") as refused:
+        judge(plan, "dlrmv4")
+    changes = dict(re.findall(r"(\w)=(\w+)", str(refused.value)))
+    assert changes
+    chosen = whole | {name: f"{kind}/HBM_ONLY" for name, kind in changes.items()}
+    judge(plans.plan_of(plans.model(*tables), chosen, plans.cluster(1, 4, "8GiB")), "dlrmv4")
