@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli import console
+from milp_planner.cli.failures import FALLS_SHORT, say
 from milp_planner.cli.options import JsonOption, SeedOption, given, option, positive, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, json_text, write_atomically, write_together
@@ -88,7 +89,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Times lookups in every mode, launch overhead and whole training steps, and fits a profile for
     plan --profile. Measurements that are too noisy, or contradict the others, are left out and
-    listed. Exit code 1, with nothing written, if none is left.
+    listed. Where a constant of TorchRec's stands for one of them, the profile's description and the
+    terminal name it, and the exit code is 1. It is also 1, with nothing written, if none is left.
     """
     measuring = given(context, "device", "quick", "threads", "seed")
     if raw is not None and measuring:
@@ -109,6 +111,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.calibrate.run import draw
 
     console.tell(json, found.to_dict, lambda: draw(found), target)
+    if found.lost:
+        names = ", ".join(found.lost)
+        say(f"not measured, but TorchRec's constants: {names}; run it again on a quiet machine")
+        raise typer.Exit(FALLS_SHORT)
     _next(target, json)
 
 

@@ -11,7 +11,7 @@ from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooN
 from milp_planner.features.calibrate.step_fit import fit_steps
 from milp_planner.features.calibrate.steps import FITTED, StepSpec, draw_steps
 from milp_planner.features.calibrate.sweep import Sweep
-from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, fit_tiers
+from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, Tiers, fit_tiers
 from milp_planner.pricing.profile import Kernel, Profile, load_profile
 
 HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
@@ -20,6 +20,14 @@ RATIOS = (0.1, 0.4, 0.7)
 """Cache ratios at which dynamicemb tables are measured."""
 STEPS, QUICK_STEPS = 120, 36
 """Number of training steps to draw and measure."""
+TIER_FIELDS = ("hbm", "ddr", "host_link", "caching", "uvm_caching", "hybrid", "host_only")
+"""Fields of a profile that lookups in the tiers determine."""
+NEVER = (
+    "dense_share", "weighted_multiple", "batched_copy_multiple", "least_columns",
+    "dynamicemb_state_multiple",
+)  # fmt: skip
+"""Factors of the kernels that nothing here measures."""
+CONSTANTS = "TorchRec's constants for a GPU"
 MOVED, QUICK_MOVED = 2**24, 2**22
 """Most bytes that the lookups of one step may read."""
 
@@ -94,6 +102,8 @@ class Calibration:
     """The measured steps."""
     left_out: tuple[str, ...] = field(default=())
     """One sentence for each measurement that was too noisy or contradictory to be fitted."""
+    lost: tuple[str, ...] = ()
+    """Fields of the profile that should have been measured and are the base's constants."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: all measurements and everything fitted to them."""
@@ -106,6 +116,7 @@ class Calibration:
             "machine": self.facts,
             "seconds": self.seconds,
             "left_out": list(self.left_out),
+            "not_measured": list(self.lost),
             "profile": self.profile.to_dict(),
             "sweep": None if self.sweep is None else self.sweep.to_dict(),
             "steps": [spec.to_dict() for spec in self.steps],
@@ -141,20 +152,43 @@ def calibration(
         raise TooNoisy(f"nothing could be fitted (is something else running?): {'; '.join(left)}")
     memory = {"hbm": base.hbm, "ddr": base.ddr, **tiers.fields}[tier]
     kernel = _multiples(tiers.fields["kernel"], plan, steady, memory)
+    lost = _lost(plan, tiers, steady)
+    optimizers = sorted({spec.optimizer for spec in plan.steps} - {*steps.optimizers})
     made = base.model_copy(
         update={
             **tiers.fields,
             "name": name,
-            "description": _description(machine),
+            "description": _description(machine, lost, optimizers),
             "kernel": kernel,
             "step": steps.model,
-            "origin": {**base.origin, **tiers.origin},
+            "origin": {**base.origin, **_origins(tiers, lost)},
         }
     )
     return Calibration(
         Profile.from_dict(made.to_dict()), tiers.sweep, samples, machine.facts(), seconds,
-        tuple(plan.steps), tuple(left),
+        tuple(plan.steps), tuple(left), lost,
     )  # fmt: skip
+
+
+def _lost(plan: MeasurementPlan, tiers: Tiers, steady: dict[str, Sample]) -> tuple[str, ...]:
+    """Fields that stay the base's constants although there are probes for them."""
+    of_tiers = ("launch_seconds", "narrow_penalties", "host_divisor", "dynamicemb_divisor")
+    factors = {
+        **dict.fromkeys(of_tiers, tiers.sweep is not None),
+        "backward_multiple": plan.lookup_training.name in steady,
+        "dense_update_multiple": plan.dense_update[0].name in steady,
+    }
+    absent = [name for name in TIER_FIELDS if name not in tiers.fields]
+    return (*absent, *(f"kernel.{name}" for name, known in factors.items() if not known))
+
+
+def _origins(tiers: Tiers, lost: tuple[str, ...]) -> dict[str, str]:
+    """Origins of what was measured, and of what was not although it should have been."""
+    told = {name: text for name, text in tiers.origin.items() if name not in lost}
+    kernel = [name for name in lost if name.startswith("kernel.")]
+    if kernel:
+        told["kernel"] += f". Of these not measured, but {CONSTANTS}: {', '.join(kernel)}"
+    return told
 
 
 def _multiples(
@@ -175,12 +209,20 @@ def _multiples(
     return kernel.model_copy(update=update)
 
 
-def _description(machine: Machine) -> str:
-    return (
-        f"Measured by milp-planner calibrate on {machine.facts()['processor']}. hbm stands for "
-        f"{machine.near}, host_link for {machine.far}; lookups by torch's embedding_bag, fp32, "
+def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str]) -> str:
+    """What was measured where, and every constant that was not."""
+    parts = [f"Measured by milp-planner calibrate on {machine.facts()['processor']}"]
+    if lost:
+        parts.append(f"NOT measured, as times were too noisy, but {CONSTANTS}: {', '.join(lost)}")
+    if optimizers:
+        parts.append(f"No step with {', '.join(optimizers)} is in the step model")
+    near = "" if "hbm" in lost else f"hbm stands for {machine.near}, host_link for {machine.far}; "
+    parts.append(
+        f"{near}{'l' if near else 'L'}ookups by torch's embedding_bag, fp32, "
         f"{machine.load.bags} bags of {machine.load.pooling} ids"
     )
+    never = ", ".join(f"kernel.{name}" for name in NEVER)
+    return ". ".join([*parts, f"Of no machine, but {CONSTANTS}: {never}"])
 
 
 def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:

@@ -88,9 +88,10 @@ def draw(found: Calibration) -> list[RenderableType]:
     kernel, step = found.profile.kernel, found.profile.step
     parts: list[RenderableType] = [
         found.profile.description,
-        draw_curves(found.profile),
-        f"launch {1e6 * kernel.launch_seconds:.3g} µs; backward {kernel.backward_multiple:.3g} × "
-        "forward",
+        draw_curves(found.profile, found.lost),
+        f"launch {1e6 * kernel.launch_seconds:.3g} µs{_constant(found, 'launch_seconds')}; "
+        f"backward {kernel.backward_multiple:.3g} × forward"
+        f"{_constant(found, 'backward_multiple')}",
     ]
     if step is not None:
         errors = ", ".join(f"{part} {error:.1%}" for part, error in step.error.items())
@@ -98,8 +99,13 @@ def draw(found: Calibration) -> list[RenderableType]:
     return [*parts, *(f"left out: {each}" for each in found.left_out)]
 
 
-def draw_curves(profile: Profile) -> RenderableType:
-    """Bandwidths, and x_eff of the tiered modes, each with its spread."""
+def _constant(found: Calibration, factor: str) -> str:
+    return " (not measured)" if f"kernel.{factor}" in found.lost else ""
+
+
+def draw_curves(profile: Profile, lost: tuple[str, ...] = ()) -> RenderableType:
+    """Bandwidths, and x_eff of the tiered modes, each with its spread or that it was not
+    measured."""
     rows = [
         (name, "", "", f"{getattr(profile, name) / 1e9:.4g}", _spread(profile, name))
         for name in ("hbm", "ddr", "host_link")
@@ -111,6 +117,9 @@ def draw_curves(profile: Profile) -> RenderableType:
             for x, x_eff in curve.points
         ]
     rows.append(("host_only", "0", *_reached(profile, profile.host_only, "host_only")))
+    rows = [
+        (*row[:-1], "not measured") if row[0].partition(" ")[0] in lost else row for row in rows
+    ]
     name = profile.name
     return fitting_grid((name, "x", "x_eff", "GB/s", "±"), rows, {name: 20}, left=(name,))
 

@@ -35,6 +35,11 @@ class Fitted:
     model: StepModel | None
     left_out: tuple[str, ...]
 
+    @property
+    def optimizers(self) -> tuple[str, ...]:
+        """Optimizers whose update is in the model."""
+        return () if self.model is None else tuple(self.model.update)
+
 
 def fit_steps(
     samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], origin: str

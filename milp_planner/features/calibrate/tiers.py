@@ -61,7 +61,8 @@ def fit_tiers(
     try:
         sweep = _sweep(name, machine, probes, steady)
     except TooNoisy as error:
-        return Tiers({"kernel": base.kernel}, {}, None, (f"the memory tiers: {error}",))
+        left_out = (f"the memory tiers: {error}",)
+        return Tiers({"kernel": base.kernel}, {"kernel": origin["kernel"]}, None, left_out)
     launch = steady[probes.launch.name]
     near, far = (steady[probes.lookups[end].name] for end in ENDS.values())
     fields, left = _curves(sweep, base)

@@ -52,6 +52,21 @@ def test_the_profile_prices_a_plan(
     assert cli("verify", "plan.json").code == 0
 
 
+def test_a_profile_with_constants_is_written_and_exits_with_1(
+    fake: FakeMachine, cli: Cli, tmp_path: Path
+) -> None:
+    """A script stops before it plans with the constants of a GPU; --json says the same."""
+    fake.wild = ("HBM_ONLY",)
+    done = cli("calibrate", "--quick", "-o", "mine.yaml")
+    assert done.code == 1
+    assert "not measured, but TorchRec's constants: hbm, ddr, host_link" in done.err
+    assert "next:" not in done.out
+    assert "NOT measured" in load_profile(tmp_path / "mine.yaml").description
+    done = cli("calibrate", "--quick", "--json")
+    assert done.code == 1
+    assert done.json["not_measured"][:2] == ["hbm", "ddr"]
+
+
 def test_a_faster_machine_makes_a_cheaper_plan(fake: FakeMachine, cli: Cli) -> None:
     """With twice every bandwidth and half the launch, the model costs half, the exchange aside."""
     objectives = []

@@ -7,15 +7,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from rich.console import Group
 
 from milp_planner.features.calibrate.machine import TooNoisy
-from milp_planner.features.calibrate.result import measurement_plan, profile_text
-from milp_planner.features.calibrate.run import calibrate
+from milp_planner.features.calibrate.result import CONSTANTS, measurement_plan, profile_text
+from milp_planner.features.calibrate.run import calibrate, draw
 from milp_planner.features.calibrate.tiers import DIM
 from milp_planner.inputs.strict_yaml import read_yaml
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile, load_profile
 from tests.milp_planner.features.calibrate.fake import FakeMachine
+from tests.milp_planner.features.plan.test_ranks import drawn
 
 
 def test_the_machines_constants_come_back() -> None:
@@ -100,6 +102,45 @@ def test_noise_and_contradictions_are_left_out(
             assert getattr(found.profile, name) == getattr(BASE, name)
         else:
             assert found.profile.kernel.launch_seconds == BASE.kernel.launch_seconds
+
+
+def test_a_constant_is_never_called_measured() -> None:
+    """Without the tiers, the description, the origins and the terminal say that their numbers are
+    TorchRec's; what was measured keeps its origin."""
+    found = calibrate(FakeMachine(wild=("HBM_ONLY", "lookup training")))
+    profile, base = found.profile, BASE
+    assert found.lost == (
+        "hbm", "ddr", "host_link", "caching", "uvm_caching", "hybrid", "host_only",
+        "kernel.launch_seconds", "kernel.narrow_penalties", "kernel.host_divisor",
+        "kernel.dynamicemb_divisor", "kernel.backward_multiple",
+    )  # fmt: skip
+    said = f"NOT measured, as times were too noisy, but {CONSTANTS}: {', '.join(found.lost)}"
+    assert said in profile.description
+    assert "hbm stands for" not in profile.description
+    assert {profile.origin[name] for name in ("hbm", "ddr")} == {
+        base.origin[name] for name in ("hbm", "ddr")
+    }
+    assert "kernel.backward_multiple" in profile.origin["kernel"]
+    assert drawn(Group(*draw(found))).count("not measured") >= 7 + 2
+    assert found.to_dict()["not_measured"] == list(found.lost)
+
+
+def test_what_is_measured_is_not_called_a_constant() -> None:
+    """On a quiet machine only the factors without a probe are; one noisy probe is named alone."""
+    found = calibrate(FakeMachine())
+    assert found.lost == ()
+    assert "NOT measured" not in found.profile.description
+    assert f"Of no machine, but {CONSTANTS}: kernel.dense_share" in found.profile.description
+    one = calibrate(FakeMachine(wild=("dense",)))
+    assert one.lost == ("kernel.dense_update_multiple",)
+    assert "hbm stands for rows near" in one.profile.description
+
+
+def test_an_optimizer_without_steps_is_named_in_the_description() -> None:
+    """Its tables are then priced by the others' terms."""
+    adam = [s.name for s in measurement_plan(FakeMachine(), False).steps if s.optimizer == "adam"]
+    found = calibrate(FakeMachine(wild=tuple(adam[3:])))
+    assert "No step with adam is in the step model" in found.profile.description
 
 
 def test_a_noisy_point_is_missing_from_its_curve_alone() -> None:
