@@ -20,6 +20,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
 from milp_planner import plan
+from milp_planner.features.fit_memory.hypotheses import Judgement, Verdict
+from milp_planner.features.fit_memory.predict import RankBytes
 from milp_planner.features.plan.shortage import shortage_of
 from scenarios.batch.assertions import describe
 from scenarios.batch.execute import execute
@@ -29,20 +31,20 @@ from scenarios.studies.dlrmv4_hot_ids import (
     BURST_ROWS,
     CAPACITY,
     CODECS,
-    COLUMN_WISE_SHARE,
+    ENCODING,
     GIB,
     LENGTHS,
-    MOVED,
-    PUBLISHED,
-    Hot,
+    RANKS,
     burst,
-    calibrated,
+    evidence,
+    facts,
     hot,
     kept,
     largest_batch,
     outside,
-    peak_for,
-    run,
+    rows_that_fill,
+    tried,
+    verdict,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,134 +61,175 @@ PARTS = {
 FITS = {True: "fits", False: "does not fit", None: "not found out"}
 OUTSIDE = "outside the embeddings"
 COLOURS = ("#2f6690", "#b9b9b9", "#66a182", "#d1495b", "#edae49", "#8d6a9f")
+MEAN_ROWS = 8_070_000
+"""Rows of the three tables on a rank, on average, as published."""
+STEADY = (208, 238)
+"""GiB in use until window 248, row-wise with the low-memory codec."""
+LAYOUTS = {"two_tables": "two tables cut", "all_tables": "all tables cut"}
 
 
 def blocks() -> dict[str, str]:
     """Every block of derived numbers on the page, by its mark, as Markdown."""
     parts = {
-        "setting": _setting(),
+        "facts": _facts(),
+        "hypotheses": _hypotheses(),
+        "patch": _patch(),
+        "chosen": _chosen(),
         "needs": _needs(),
-        "explained": _explained(),
-        "clamp": _clamp(),
-        "second": _second(),
+        "death": _death(),
         "nearest": _nearest(),
         "lengths": _lengths(),
-        "ratio": _ratio(),
         "refusal": _refusal(),
         "incidents": _incidents(),
     }
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
 
-def ways() -> list[tuple[str, tuple[str, ...], float | None]]:
-    """What is compared: its name, the tables column-wise, and the load in the worst batch."""
+def _facts() -> Iterator[str]:
+    yield "| | published | held by the rank | rows | doubt |"
+    yield "|---|---|---|---|---|"
+    for number, fact in enumerate(facts().facts, 1):
+        rows = (
+            "" if fact.rows is None else " to ".join(f"{n / 1e6:g}" for n in sorted({*fact.rows}))
+        )
+        layout = fact.layout.replace("_", " ")
+        yield (
+            f"| {number} | {fact.name} | {layout}, {fact.ranks} ranks | "
+            f"{rows and rows + ' million'} | {fact.doubt or ''} |"
+        )
+
+
+def _columns() -> list[tuple[str, Verdict]]:
+    """The hypotheses with both codecs as read, by short names."""
     return [
-        ("album_id, artist_id column-wise", MOVED, None),
-        ("all row-wise, published mean skew", (), None),
-        ("all row-wise, published burst", (), burst()),
+        (f"{copies} {'copy' if copies == 1 else 'copies'}, {words}", verdict(copies, layout))
+        for copies in facts().assume.copies
+        for layout, words in LAYOUTS.items()
     ]
 
 
-def _setting() -> Iterator[str]:
-    row, column = hot(), hot(MOVED)
-    tables = sum(row.entries[name] for name in PARTS["rows and optimizer state"])
-    everyone = run()[1].num_ranks * hot(dedup=True).rows
+def _hypotheses() -> Iterator[str]:
+    columns = _columns()
+    yield f"| | {' | '.join(name for name, _ in columns)} |"
+    yield f"|---|{'---|' * len(columns)}"
+    ends = (f"{_gib(v.outside.low)} to {_gib(v.outside.high)}" for _, v in columns)
+    yield f"| **outside, fitted** | {' | '.join(ends)} |"
+    for index, fact in enumerate(facts().facts):
+        cells = [_cell(v.judgements[index]) for _, v in columns]
+        yield f"| {index + 1}. {fact.name} | {' | '.join(cells)} |"
+    count = len(facts().facts)
+    scores = (f"**{count - len(v.refuted_by)} of {count}**" for _, v in columns)
+    yield f"| explained | {' | '.join(scores)} |"
+
+
+def _cell(found: Judgement) -> str:
+    return f"**no**, by {_gib(found.missed_by)}" if found.missed_by else "yes"
+
+
+def _patch() -> Iterator[str]:
+    others = [v for v in evidence().verdicts if tried()[v.hypothesis].encoding != ENCODING]
+    most = max(len(v.judgements) - len(v.refuted_by) for v in others)
     yield (
-        f"{run()[1].num_ranks} ranks. Rows and state on the hot rank: {_gib(tables)}. Embeddings "
-        f"and their exchange, column-wise: {_gib(column.need)}, so {_gib(calibrated())} are left "
-        f"outside them at the {COLUMN_WISE_SHARE:.0%}; the model states {_gib(outside())}. Rows "
-        f"that the hot rank returns in its worst step by the mean skew: {_millions(row.rows)} "
-        f"row-wise, {_millions(column.rows)} (counted in full rows) column-wise; published for the "
-        f"failure: {_millions(BURST_ROWS)}. With deduplication, {run()[1].num_ranks} ranks as busy "
-        f"as the hot one would return {_millions(everyone)} rows together."
+        "That the patched codec was not in effect (it would take what the stock one takes) "
+        f"explains at most {most} of {len(facts().facts)} facts with any copies and layout."
     )
+
+
+def _chosen() -> Iterator[str]:
+    chosen, one = evidence().chosen, verdict(1, "all_tables")
+    more, lone = one.outside.high - chosen.outside.high, hot(dedup=True).need
+    mine, other = (
+        hot(rows=BURST_ROWS, copies=copies).need + v.outside.high
+        for copies, v in ((2, chosen), (1, one))
+    )
+    yield (
+        "**No hypothesis explains everything; three miss one fact each.** The ledger keeps two "
+        "copies, as measured on TorchRec, with all tables cut: outside "
+        f"{_gib(chosen.outside.low)} to {_gib(chosen.outside.high)}, of which the model states the "
+        f"upper end, {_gib(outside())}. For the burst it is the safer: {_gib(mine)} against "
+        f"{_gib(other)} with one copy. Where few rows are looked up it is not: with deduplication "
+        f"all row-wise needs {_gib(lone)} of embeddings, and one copy, all tables cut, would put "
+        f"{_gib(more)} more beside them. To plan for that, say "
+        f"`--reserve outside_embeddings={one.outside.high // 2**20}MiB`."
+    )
+
+
+def ways() -> list[tuple[str, str, int | None]]:
+    """What is compared: its name, the layout, and the rows in the worst batch."""
+    return [
+        ("all tables column-wise", "all_tables", None),
+        ("album_id, artist_id column-wise", "two_tables", None),
+        ("all row-wise, published mean skew", "row_wise", None),
+        ("all row-wise, burst of window 235", "row_wise", BURST_ROWS),
+    ]
 
 
 def _needs() -> Iterator[str]:
     yield f"| sharding | need, {CODECS[0]} codec | need, {_said(CODECS[1])} codec |"
     yield "|---|---|---|"
-    for name, column_wise, peak in ways():
-        cells = [_share(hot(column_wise, codec, peak).need + outside()) for codec in CODECS]
+    for name, layout, rows in ways():
+        cells = [_share(hot(layout, codec, rows).need + outside()) for codec in CODECS]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def _explained() -> Iterator[str]:
-    yield "| published, row-wise | GiB | rows that explain it | over the prediction |"
-    yield "|---|---|---|---|"
-    for name, held in PUBLISHED.items():
-        rows = hot(peak=peak_for(held)).rows
-        over = rows / hot().rows
-        yield f"| {name} | {held / GIB:.0f} | {_millions(rows)} | {over:.2f} times |"
-
-
-def _clamp() -> Iterator[str]:
-    found = hot(codec="stock", peak=burst())
-    copy = found.entries["output"]
-    before = found.need - found.entries["encoding"] + outside()
-    yield (
-        f"By the ledger, when the clamp asks for its {_gib(copy)} the hot rank holds "
-        f"{_gib(outside())} outside the embeddings, {_gib(before - outside() - 2 * copy)} of rows, "
-        f"ids and what it receives, and the looked-up rows twice: {_gib(before)} of "
-        f"{CAPACITY / GIB:.0f}. With one copy of them {_gib(CAPACITY - before + copy)} would be "
-        "free, and the request would succeed."
+def _death() -> Iterator[str]:
+    two = rows_that_fill(CAPACITY)
+    one = rows_that_fill(CAPACITY, 1, verdict(1, "all_tables").outside.high)
+    mine, other = (
+        hot(rows=BURST_ROWS, copies=copies).need + verdict(copies, "all_tables").outside.high
+        for copies in (2, 1)
     )
-
-
-def _second() -> Iterator[str]:
-    need = hot(peak=burst()).need + outside()
-    at_most, crash = (hot(peak=peak_for(PUBLISHED[name])).rows for name in ("steady, to", "crash"))
     yield (
-        f"With the low-memory codec the published burst needs {_gib(need)}: it does not fit, and "
-        f"a burst of {_millions(crash)} rows would already fill the {CAPACITY / GIB:.0f} GiB. "
-        "**This is more than was published**: that run passed window 235 and failed at 248, at "
-        f"{PUBLISHED['steady, to'] / GIB:.0f} GiB at most until then, which is "
-        f"{_millions(at_most)} rows."
+        f"The rows of window 248 are not published. By the ledger, {_millions(two)} fill the "
+        f"{CAPACITY / GIB:.0f} GiB ({two / MEAN_ROWS:.1f} times the mean of 8.07 million; the "
+        f"burst of window 235 has {BURST_ROWS / MEAN_ROWS:.1f}); with one copy it would take "
+        f"{_millions(one)} ({one / MEAN_ROWS:.1f} times). At window 235 the ledger puts "
+        f"{_gib(mine)} on the hot rank, and one copy {_gib(other)}: **published are {STEADY[0]} to "
+        f"{STEADY[1]} GiB until window 248, which the ledger's figure contradicts** unless that "
+        "run's burst was smaller or the figure was read between steps."
     )
 
 
 def _nearest() -> Iterator[str]:
     peak = burst()
-    mean = hot(peak=peak).rows
-    most = hot(peak=peak_for(kept())).rows
-    one = hot(("album_id",), peak=peak).need + outside()
-    stock = _share(hot(("album_id",), "stock", peak).need + outside())
+    most = rows_that_fill(kept())
+    one = hot("album_id", rows=None, peak=peak).need + outside()
+    stock = _share(hot("album_id", "stock", peak=peak).need + outside())
     unique = _share(hot(codec="stock", peak=peak, dedup=True).need + outside())
-    cut = "the same burst with `album_id` alone column-wise"
-    yield f"Within the {_gib(kept())} that a plan may use, these fit with the low-memory codec:"
+    low = _share(hot(peak=peak).need + outside())
+    yield f"Within the {_gib(kept())} that a plan may use, the burst of window 235 fits:"
     yield ""
     yield from (
-        f"- {cut}: {_share(one)} (stock: {stock}, too much);",
-        f"- all row-wise, a burst of {_millions(most)} rows, {most / mean:.0%} of the published;",
-        f"- all row-wise, the same ratio to the mean, with {largest_batch(peak)} samples a rank;",
+        f"- all row-wise with the low-memory codec: {low};",
+        f"- with it, up to {_millions(most)} rows, or the same ratio to the mean with "
+        f"{largest_batch(peak)} samples a rank;",
         f"- all row-wise with deduplication, with either codec (stock: {unique}).",
+    )
+    yield ""
+    yield (
+        "It does not fit with `album_id` alone column-wise in the trainer's shards of 128 columns: "
+        f"{_share(one)} with the low-memory codec, {stock} with the stock one. Narrower shards, "
+        "which the trainer cannot make, do."
     )
 
 
 def _lengths() -> Iterator[str]:
-    yield "| ids a sample | what it is | column-wise | row-wise, mean skew | stock, burst |"
+    yield "| ids a sample | what it is | all column-wise | row-wise, mean skew | stock, burst |"
     yield "|---|---|---|---|---|"
     for length, source in LENGTHS.items():
         found = (
-            hot(MOVED, length=length),
+            hot("all_tables", length=length),
             hot(length=length),
-            hot(codec="stock", peak=burst(length), length=length),
+            hot(codec="stock", rows=BURST_ROWS, length=length),
         )
         cells = [_share(each.need + outside()) for each in found]
         yield f"| {length} | {source} | {' | '.join(cells)} |"
 
 
-def _ratio() -> Iterator[str]:
-    [ratio] = find_suite(SUITE)[0].sweep.peak_skew
-    yield (
-        f"The burst is given as `peak_skew` of album_id and artist_id: {ratio:g} times their mean, "
-        f"which with item_id at its tail makes {_millions(hot(peak=ratio).rows)} rows."
-    )
-
-
 def _refusal() -> Iterator[str]:
     wanted = {
         "hbm": CAPACITY, "sharding": "row_wise", "sequence_length": 2627, "codec": "stock",
-        "batch": 1024,
+        "batch": 1024, "peak_skew": 7.34,
     }  # fmt: skip
     [scenario] = [s for s in _whole() if wanted.items() <= dict(s.axes).items()]
     found = shortage_of(plan(*scenario.inputs(), time_limit=20).outcome.detail)
@@ -199,9 +242,10 @@ def _refusal() -> Iterator[str]:
 
 
 def _incidents() -> Iterator[str]:
-    lengths = find_suite(SUITE)[0].sweep.sequence_length
-    yield f"| sharding | codec | samples a rank | {' | '.join(f'{n:g} ids' for n in lengths)} |"
-    yield f"|---|---|---|{'---|' * len(lengths)}"
+    sweep = find_suite(SUITE)[0].sweep
+    heads = [f"{n:g} ids, {peak:g} x" for peak in sweep.peak_skew for n in sweep.sequence_length]
+    yield f"| sharding | codec | samples a rank | {' | '.join(heads)} |"
+    yield f"|---|---|---|{'---|' * len(heads)}"
     rows: dict[tuple[object, ...], list[str]] = {}
     for axes, used in _judged():
         cells = rows.setdefault((axes["sharding"], axes["codec"], axes["batch"]), [])
@@ -247,19 +291,20 @@ def _millions(rows: float) -> str:
 def bars() -> list[tuple[str, list[float]]]:
     """The figure's bars: label, and GiB of each part and of what is outside."""
     found = []
-    for name, column_wise, peak in ways():
+    for name, layout, rows in ways():
         for codec in CODECS[::-1]:
-            amounts = [*parts_of(hot(column_wise, codec, peak)), outside()]
+            amounts = [*parts_of(hot(layout, codec, rows)), outside()]
             label = f"{name}\n{_said(codec)} codec"
             found.append((label, [round(amount / GIB, 1) for amount in amounts]))
     return found
 
 
-def parts_of(found: Hot) -> list[int]:
+def parts_of(found: RankBytes) -> list[int]:
     """Bytes of each of :data:`PARTS` at the fullest moment; together all of it."""
-    amounts = [sum(found.entries.get(name, 0) for name in names) for names in PARTS.values()]
+    entries = max(found.moments.values(), key=lambda each: sum(each.values()))
+    amounts = [sum(entries.get(name, 0) for name in names) for names in PARTS.values()]
     if sum(amounts) != found.need:
-        raise RuntimeError(f"parts of {sorted(found.entries)} are missing from PARTS")
+        raise RuntimeError(f"parts of {sorted(entries)} are missing from PARTS")
     return amounts
 
 
@@ -269,7 +314,7 @@ def draw(target: Path) -> None:
     from matplotlib.figure import Figure
 
     rcParams.update({"svg.hashsalt": "dlrmv4", "svg.fonttype": "none", "font.size": 9})
-    figure = Figure(figsize=(8.2, 3.4), layout="constrained")
+    figure = Figure(figsize=(8.2, 4.2), layout="constrained")
     axis = figure.subplots()
     rows = bars()[::-1]
     start = [0.0] * len(rows)
@@ -279,19 +324,18 @@ def draw(target: Path) -> None:
         start = [s + w for s, w in zip(start, widths, strict=True)]
     for place, (_, amounts) in enumerate(rows):
         axis.text(sum(amounts) + 3, place, f"{sum(amounts):.0f}", va="center")
-    steady = [PUBLISHED[f"steady, {end}"] / GIB for end in ("from", "to")]
-    axis.axvspan(*steady, color="#ddd", zorder=0, label="held in steady state, row-wise")
+    axis.axvspan(*STEADY, color="#ddd", zorder=0, label="in use until window 248, row-wise")
     capacity = CAPACITY / GIB
     axis.axvline(capacity, color="black", lw=1, ls="--", label=f"{capacity:.0f} GiB of a rank")
-    axis.set(xlabel="GiB on the hot rank", xlim=(0, 440))
-    axis.set_title(f"{run()[1].num_ranks} ranks; calibrated on the {COLUMN_WISE_SHARE:.0%} alone")
+    axis.set(xlabel="GiB on the hot rank", xlim=(0, 400))
+    axis.set_title(f"{RANKS} ranks; {_gib(outside())} outside, as fitted to the facts")
     axis.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     figure.savefig(target, metadata={"Date": None, "Description": _numbers()})
 
 
 def _numbers() -> str:
-    return json.dumps([run()[1].num_ranks, bars()])
+    return json.dumps([RANKS, bars()])
 
 
 def drawn(target: Path) -> Any:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console
-from milp_planner.cli.options import JsonOption, argument
+from milp_planner.cli.options import JsonOption, argument, option
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from milp_planner.features.fit_memory.call import Fit, Reading
+    from milp_planner.features.fit_memory.hypotheses import Evidence, Verdict
     from milp_planner.plans.placement import Plan
 
 FORM = "PLAN:RANK=SIZE"
@@ -20,25 +21,48 @@ FORM = "PLAN:RANK=SIZE"
 
 def run(
     peaks: Annotated[
-        list[str],
+        list[str] | None,
         argument(
             FORM,
             "A plan.json, one of its ranks and the peak of HBM measured there, for example "
             "plan.json:0=187.2GiB: torch.cuda.max_memory_allocated over some steps, or what "
             "nvidia-smi shows, library context included. One or more.",
         ),
-    ],
+    ] = None,
+    facts: Annotated[
+        str | None,
+        option(
+            "--facts FILE",
+            "Instead of peaks: facts of runs (ran, ran out of memory, used so much) and "
+            "assumptions to hold against them, from a file or by a shipped name: dlrmv4.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit the memory that a step needs outside the embeddings to measured peaks.
+    """Fit the memory that a step needs outside the embeddings to what is known of runs.
 
     Compares measured with predicted peaks, and prints the reservation that covers all of them, as
-    lines for the model's file.
+    lines for the model's file. With --facts, prints for every combination of the file's assumptions
+    which facts it explains and which refute it.
     """
     from milp_planner.features.fit_memory.call import fit_memory
 
-    fit = fit_memory(_readings(peaks))
-    console.tell(json, fit.to_dict, lambda: draw(fit))
+    if facts is None:
+        fit = fit_memory(_readings(peaks or []))
+        console.tell(json, fit.to_dict, lambda: draw(fit))
+        return
+    if peaks:
+        raise BadInput("found peaks and --facts; allowed: one of the two")
+    evidence = _weigh(facts)
+    console.tell(json, evidence.to_dict, lambda: draw_evidence(evidence))
+
+
+def _weigh(name: str) -> Evidence:
+    from milp_planner.features.fit_memory.hypotheses import weigh
+    from scenarios import catalog
+
+    facts = catalog.find_facts(name)
+    return weigh(facts, catalog.find_model(facts.model))
 
 
 def _readings(peaks: list[str]) -> list[Reading]:
@@ -100,3 +124,35 @@ def draw(fit: Fit) -> list[RenderableType]:
     most = show_bytes(fit.least + fit.spread)
     left = f"outside the embeddings: {least} to {most}, {spread} apart; in the model's file:"
     return [table, left, fit.yaml.rstrip()]
+
+
+def draw_evidence(evidence: Evidence) -> list[RenderableType]:
+    """Draw the hypotheses, what refutes each and by how much, and the lines to paste."""
+    from rich.table import Table
+
+    from milp_planner.drawing.units import show_bytes
+
+    table = Table("hypothesis", pad_edge=False, box=None)
+    table.add_column("outside", no_wrap=True)
+    table.add_column("explains", justify="right")
+    table.add_column("refuted by (misses it by)")
+    for verdict in evidence.verdicts:
+        facts = verdict.judgements
+        missed = (f"{f.fact} ({show_bytes(f.missed_by)})" for f in facts if f.missed_by)
+        table.add_row(
+            verdict.hypothesis, _from_to(verdict),
+            f"{len(facts) - len(verdict.refuted_by)} of {len(facts)}", "; ".join(missed) or "none",
+        )  # fmt: skip
+    chosen = evidence.chosen
+    why = "no fact refutes it" if not chosen.refuted_by else "no hypothesis explains all facts"
+    left = (
+        f"{chosen.hypothesis}: {why}; of those that explain most, it needs most memory in the "
+        "facts together. In the model's file:"
+    )
+    return [table, left, evidence.yaml.rstrip()]
+
+
+def _from_to(verdict: Verdict) -> str:
+    from milp_planner.drawing.units import show_bytes
+
+    return " to ".join(show_bytes(end) for end in verdict.outside)

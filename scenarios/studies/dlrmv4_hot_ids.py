@@ -1,53 +1,42 @@
-"""Do the published figures explain DLRMv4's out-of-memory failures under row-wise sharding?
+"""What DLRMv4's runs say about memory, and what the ledger says of its hot rank.
 
-Published (mlcommons/training PR 889: the comments of ``yambda_5b.gin`` and the logs): four nodes of
-eight MI350X, 32 ranks of 1024 samples; album_id loads its hot rank 2.8 times the mean when
-row-wise, artist_id 1.3 times. With the stock fp16 codec, which clamps a full fp32 copy, the job
-died at window 235 on a temporary of 42.7 million rows. With a codec that casts first it died near
-window 248: the hot rank used 208 to 238 GiB, then 16 GiB were free, then it needed more than 288.
-With album_id and artist_id column-wise, in shards of 16 columns, it used 58%.
+The facts are ``scenarios/facts/dlrmv4.yaml``: mlcommons/training PR 889 (comments of its
+``yambda_5b.gin`` and its logs) and later reports, each with its source. Four nodes of eight MI350X,
+32 ranks of 1024 samples, all tables row-wise: with the stock fp16 codec the job died at window 235,
+with one that casts before it clamps at window 248. With album_id and artist_id column-wise, which
+is four shards of 128 columns, the hot rank used 58%.
 
-Method: the ledger gives what the hottest rank holds of embeddings and their exchange, for the
-shipped model with every table in HBM, at the fullest moment of a step. What the rank holds besides
-is calibrated on the 58% alone, with the low-memory codec, because the fixes came in the order of
-their windows; the model states it as ``outside_embeddings``. Nothing else is fitted.
-
-``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md and its figure from this module.
+``milp_planner.features.fit_memory`` holds every hypothesis against every fact; the shipped model
+states the outside of the one that it chooses. ``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md
+and its figure from this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from milp_planner.inputs import Cluster, Model
-from milp_planner.pricing.held import held_by
-from milp_planner.pricing.ledger import (
-    MOMENTS,
-    RANK_ENTRIES,
-    SHARD_ENTRIES,
-    SHARD_NAMES,
+from milp_planner.features.fit_memory.facts import Fact, Facts
+from milp_planner.features.fit_memory.hypotheses import (
+    Evidence,
+    Hypothesis,
+    Verdict,
+    hypotheses,
+    weigh,
 )
-from milp_planner.pricing.outside import exchange_bytes
-from milp_planner.pricing.profile import load_profile
+from milp_planner.features.fit_memory.predict import LEDGER_COPIES, Counts, RankBytes, rank_of
+from milp_planner.inputs import Cluster, Model
 from scenarios import catalog
 from scenarios.batch.vary import vary_cluster, vary_model
 
 GIB = 2**30
 CAPACITY = 288 * GIB
-COLUMN_WISE_SHARE = 0.58
 CODECS = ("stock", "low_memory")
+ENCODING = {"stock": 1.5, "low_memory": 0.5}
+"""A codec's further bytes over its input, as the ledger counts them."""
 BURST_ROWS = 42_700_000
 """Rows of the temporary on which the stock codec failed (81.5 GiB of 512 floats)."""
-PUBLISHED = {
-    "steady, from": 208 * GIB,
-    "steady, to": 238 * GIB,
-    "before the crash (16 GiB free)": CAPACITY - 16 * GIB,
-    "crash": CAPACITY,
-}
-"""What the hot rank held, row-wise with the low-memory codec."""
 LENGTHS = {
     2627: "2.69 million ids per rank and table, measured on batches of 1024: the model's",
     2663: "the history that the default strategy (interleaved) gathers, as measured",
@@ -59,30 +48,34 @@ LENGTHS = {
 """Ids per sample of the three sequence tables, with their sources."""
 MOVED = ("artist_id", "album_id")
 SEQUENCES = ("item_id", *MOVED)
+RANKS = 32
 
 
-@dataclass(frozen=True)
-class Hot:
-    """The busiest rank: its embeddings and their exchange, in bytes.
+@cache
+def facts() -> Facts:
+    """The published facts and the assumptions to hold against them."""
+    return catalog.find_facts("dlrmv4")
 
-    Attributes
-    ----------
-    moments : dict of str to int
-        Everything alive at each moment of a step.
-    entries : dict of str to int
-        The ledger's entries at the fullest moment.
-    rows : float
-        Embeddings that the rank returns in the worst step, in full rows.
-    """
 
-    moments: dict[str, int]
-    entries: dict[str, int]
-    rows: float
+@cache
+def evidence() -> Evidence:
+    """Every hypothesis against every fact."""
+    return weigh(facts(), catalog.find_model(facts().model))
 
-    @property
-    def need(self) -> int:
-        """Bytes at the fullest moment."""
-        return max(self.moments.values())
+
+def tried() -> dict[str, Hypothesis]:
+    """The hypotheses by their names."""
+    return {str(each): each for each in hypotheses(facts())}
+
+
+def verdict(copies: int, layout: str) -> Verdict:
+    """The verdict on a number of copies and a column-wise layout, with both codecs as read."""
+    for each in evidence().verdicts:
+        found = tried()[each.hypothesis]
+        as_read = found.copies == copies and found.encoding == ENCODING
+        if as_read and found.layouts["column_wise"] == layout:
+            return each
+    raise LookupError((copies, layout))
 
 
 @cache
@@ -93,60 +86,44 @@ def run() -> tuple[Model, Cluster]:
 
 
 @cache
-def hot(
-    column_wise: tuple[str, ...] = (),
+def hot(  # noqa: PLR0913 - the axes of the study
+    layout: str = "row_wise",
     codec: str = "low_memory",
+    rows: int | None = None,
     peak: float | None = None,
     batch: int = 1024,
     length: float = 2627,
     dedup: bool = False,
-) -> Hot:
+    copies: int = LEDGER_COPIES,
+) -> RankBytes:
     """The busiest rank of the run.
 
     Parameters
     ----------
-    column_wise : tuple of str
-        Tables cut into one shard of columns per rank; all others are row-wise.
+    layout : str
+        What it holds: a layout of the facts, or ``album_id`` for that table alone cut.
     codec : {"stock", "low_memory"}
+    rows : int, optional
+        Rows that it returns in the worst batch; by default the model's measured averages, with the
+        tail that the planner assumes.
     peak : float, optional
-        Load of the hot rank over the mean in the worst batch, for artist_id and album_id where they
-        are row-wise; by default their measured averages, with the tail that the planner assumes.
+        Instead, the load of the hot rank over the mean for artist_id and album_id.
     batch, length, dedup
         Samples per rank, ids per sample of the sequence tables, and whether equal ids are sent
         once.
+    copies : int
+        Of the looked-up rows.
     """
-    model, cluster = run()
-    axes: dict[str, Any] = {
-        "codec": codec, "batch": batch, "sequence_length": length, "dedup": dedup
-    }  # fmt: skip
+    axes: dict[str, Any] = {"sequence_length": length}
     if peak is not None:
         axes["peak_skew"] = peak
-    varied, ranks = vary_model(model, axes, MOVED, ranks=cluster.num_ranks), cluster.num_ranks
-    names = [
-        f"column_wise:{ranks}/HBM_ONLY" if table.name in column_wise else "row_wise/HBM_ONLY"
-        for table in varied.tables
-    ]
-    held = held_by(varied, cluster, load_profile(cluster.profile), names)
-    assert held is not None, names
-    first = held.ledger[held.first[:-1]].sum(axis=0)  # rank 0 has a full block of every table
-    own = dict(zip(SHARD_NAMES, first.tolist(), strict=True))
-    amounts = own | exchange_bytes(varied, ranks)
-    moments = {
-        moment: {
-            entry.name: amounts[entry.name]
-            for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)
-            if moment in entry.moments and amounts[entry.name]
-        }
-        for moment in MOMENTS
-    }
-    totals = {moment: sum(entries.values()) for moment, entries in moments.items()}
-    [row] = {table.dim * table.element_bytes for table in model.tables}
-    return Hot(totals, moments[max(totals, key=lambda m: totals[m])], own["output"] / row)
-
-
-def calibrated() -> int:
-    """Bytes outside the embeddings with which the column-wise run uses 58%."""
-    return int(COLUMN_WISE_SHARE * CAPACITY) - hot(MOVED).need
+    model = vary_model(run()[0], axes, MOVED, ranks=RANKS)
+    holds = facts().layouts.get(layout, {"album_id": "column_wise:4", "others": "row_wise"})
+    asked = Fact.from_dict(
+        {"name": layout, "source": "this study", "layout": layout, "ranks": RANKS, "cap": CAPACITY,
+         "outcome": "ok", "batch": batch, "codec": codec, "dedup": dedup}
+    )  # fmt: skip
+    return rank_of(model, asked, holds).bytes(Counts(copies, ENCODING[codec]), rows)
 
 
 def outside() -> int:
@@ -162,15 +139,19 @@ def burst(length: float = 2627) -> float:
     return _least(lambda peak: hot(peak=peak, length=length).rows, BURST_ROWS)
 
 
-def peak_for(total: int) -> float:
-    """Load over the mean at which the hot rank, row-wise with the low-memory codec, holds ``total``
-    bytes."""
-    return _least(lambda peak: hot(peak=peak).need + outside(), total)
+def rows_that_fill(total: int, copies: int = LEDGER_COPIES, held_outside: int | None = None) -> int:
+    """Rows at which the hot rank, row-wise with the low-memory codec, holds ``total`` bytes."""
+    rest = outside() if held_outside is None else held_outside
+    found = _least(
+        lambda millions: hot(rows=int(millions * 1e6), copies=copies).need + rest, total, 14.0, 258
+    )
+    return int(found * 1e6)
 
 
-def _least(grows: Callable[[float], float], wanted: float) -> float:
-    """Where an increasing function reaches a value, between 1 and the number of ranks, to 1e-4."""
-    low, high = 1.0, float(run()[1].num_ranks)
+def _least(
+    grows: Callable[[float], float], wanted: float, low: float = 1.0, high: float = float(RANKS)
+) -> float:
+    """Where an increasing function reaches a value, to 1e-4."""
     while high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (middle, high) if grows(middle) < wanted else (low, middle)
@@ -183,8 +164,8 @@ def kept() -> int:
 
 
 def largest_batch(peak: float) -> int:
-    """Samples per rank with which the burst still fits, row-wise with the low-memory codec."""
-    low, high = 0, 1024
+    """Samples per rank with which the load still fits, row-wise with the low-memory codec."""
+    low, high = 0, 4096
     while high - low > 1:
         middle = (low + high) // 2
         fits = hot(peak=peak, batch=middle).need + outside() <= kept()

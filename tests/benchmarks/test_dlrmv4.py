@@ -23,7 +23,7 @@ def test_what_is_out_of_date_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """The check notices a number typed into a block, an outdated figure, and a missing one."""
     text = page.PAGE.read_text(encoding="utf-8")
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
-    page.PAGE.write_text(text.replace("326.1 GiB", "326 GiB"), encoding="utf-8")
+    page.PAGE.write_text(text.replace("265.8 GiB", "266 GiB"), encoding="utf-8")
     assert _check(monkeypatch) == 1
     page.PAGE.write_text(text, encoding="utf-8")
     assert _check(monkeypatch) == 0
