@@ -18,7 +18,8 @@ ToOption = Annotated[
     str,
     option(
         "--to FORMAT",
-        "torchrec (ShardingPlan as JSON), dynamicemb (table options, one set per fusion group), "
+        "torchrec (ShardingPlan as JSON), torchrec-callback (a Python module that sets the ranks "
+        "after a trainer's own planner), dynamicemb (table options, one set per fusion group), "
         "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables), hugectr "
         "(shard_matrix and shard_strategy as JSON).",
     ),
@@ -64,7 +65,8 @@ def import_plan(
     file: Annotated[Path, argument("FILE", "Your trainer's file, or a file that export wrote.")],
     model: ModelArgument,
     format: Annotated[
-        str, option("--from FORMAT", "torchrec, dynamicemb, tzrec, dlrmv4 or hugectr.")
+        str,
+        option("--from FORMAT", "torchrec, torchrec-callback, dynamicemb, tzrec, dlrmv4, hugectr."),
     ],
     output: OutputOption = None,
     json: JsonOption = False,

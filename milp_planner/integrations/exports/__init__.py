@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "torchrec": "TorchRec ShardingPlan as JSON",
+    "torchrec-callback": "Python module that sets the ranks after TorchRec's own planner",
     "dynamicemb": "dynamicemb table options as JSON, one set per fusion group",
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",
@@ -51,7 +52,7 @@ def get(name: str) -> Format:
     """The format of that name; BadInput names the nearest valid one."""
     if name not in FORMATS:
         raise BadInput(f"unknown export format {name!r}; {choice(name, FORMATS)}")
-    module: Format = import_module(f"{__name__}.{name}")
+    module: Format = import_module(f"{__name__}.{name.replace('-', '_')}")
     return module
 
 

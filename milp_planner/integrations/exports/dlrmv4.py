@@ -52,6 +52,11 @@ WIRE = ("fp32", "bf16", "fp16")
 _CODECS = {"0": "stock", "1": "low_memory"}
 """0: a full fp32 temporary for the clamp; 1: cast first."""
 _FLAGS = {"0": False, "1": True}
+_COMMENT = """\
+# The ranks are the choice of the trainer's own planner. One line in the trainer makes the plan run
+# exactly: EmbeddingShardingPlanner(..., callbacks=[place]), with the module that
+# milp-planner export --to torchrec-callback writes.
+"""
 DEFAULT_CAP = 260
 """GiB of HBM that the trainer's planner takes a rank to have, unless ``HBM_CAP_GB`` is set."""
 
@@ -85,7 +90,8 @@ def environment(plan: Plan, settings: Mapping[str, str] | None = None) -> dict[s
 def write(plan: Plan, settings: Mapping[str, str] | None = None) -> str:
     """The variables as lines a shell can source; empty ones are left out."""
     found = environment(plan, settings)
-    return "".join(f"export {key}={shlex.quote(value)}\n" for key, value in found.items() if value)
+    lines = [f"export {key}={shlex.quote(value)}\n" for key, value in found.items() if value]
+    return "".join([_COMMENT, *lines])
 
 
 def notes(plan: Plan) -> list[str]:

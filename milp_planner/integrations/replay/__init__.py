@@ -22,6 +22,7 @@ Pins = Mapping[str, PinSpec]
 
 TRAINERS = {
     "torchrec": "whole",
+    "torchrec-callback": "whole",
     "hugectr": "whole",
     "dlrmv4": "dlrmv4",
     "tzrec": "tzrec",

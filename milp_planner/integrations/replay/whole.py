@@ -1,7 +1,7 @@
 """Trainers that take a plan as it is: what runs is the plan.
 
 ``DistributedModelParallel(plan=…)`` calls no planner, and ``EmbeddingCollectionConfig.shard``
-stores what it is given.
+stores what it is given. A callback replaces what TorchRec's planner chose.
 
 References
 ----------

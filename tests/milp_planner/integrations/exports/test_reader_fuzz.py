@@ -26,6 +26,7 @@ HUGE = Model.from_dict({
 MODELS = {**dict.fromkeys(exports.FORMATS, plans.model(*TABLES)), "hugectr": HUGE}
 TEXTS = {
     "torchrec": exports.write(plans.random_plan(3, *TABLES), "torchrec"),
+    "torchrec-callback": exports.write(plans.random_plan(3, *TABLES), "torchrec-callback"),
     "dynamicemb": exports.write(plans.random_plan(3, *TABLES), "dynamicemb"),
     "tzrec": exports.write(
         plans.chosen_plan({"d": "row_wise/HYBRID/0.5/roundrobin"}, *TABLES), "tzrec"

@@ -46,6 +46,17 @@ def test_torchrec(seed: int) -> None:
 
 @_QUICK
 @given(seed=st.integers(0, 10_000))
+def test_torchrec_callback(seed: int) -> None:
+    """The module holds what TorchRec's JSON holds, and is Python."""
+    plan = plans.random_plan(seed, on=plans.cluster(2, 4))
+    text = exports.write(plan, "torchrec-callback")
+    compile(text, "placed.py", "exec")
+    back = exports.read(text, "torchrec-callback", plan.model)
+    assert back == _of_kind(plan, "torchrec")
+
+
+@_QUICK
+@given(seed=st.integers(0, 10_000))
 def test_dynamicemb(seed: int) -> None:
     """The table options keep mode, exact ratio and routing rule of dynamicemb tables."""
     plan = plans.random_plan(seed)

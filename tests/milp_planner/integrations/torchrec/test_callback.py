@@ -1,0 +1,89 @@
+"""``export --to torchrec-callback``: a stock planner places a model on our ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torchrec")
+
+import torch.multiprocessing as mp
+
+from milp_planner.integrations import exports
+from milp_planner.plans.placement import Plan
+from tests.milp_planner.integrations.exports import plans
+
+from . import placed_processes, two_processes
+from .sharded_checks import assert_trained_alike, saved
+
+CHOSEN = {
+    "whole": "table_wise/HBM_ONLY",
+    "columns": "column_wise:2/HBM_ONLY",
+    "rows": "row_wise/HBM_ONLY",
+    "host_rows": "row_wise/HBM_ONLY",
+}
+WIDTHS = {"column_widths": [8]}
+RANKS = {"whole": [1], "columns": [1, 0], "rows": [0, 1], "host_rows": [0, 1]}
+
+
+def planned(**changes: Any) -> Plan:
+    """A plan of the processes' tables on ranks that TorchRec's planner would not choose."""
+    tables = [
+        plans.static(name, rows, dim, optimizer="sgd", constraints=WIDTHS, **changes)
+        for name, (rows, dim, _) in two_processes.SHAPES.items()
+    ]
+    plan = plans.plan_of(plans.model(*tables), CHOSEN, plans.cluster(1, 2))
+    return plans.on_ranks(plan, RANKS)
+
+
+def written(folder: Path, plan: Plan) -> str:
+    """The path of the plan's module."""
+    path = folder / "placed.py"
+    path.write_text(exports.write(plan, "torchrec-callback"))
+    return str(path)
+
+
+def test_a_stock_planner_runs_our_plan(tmp_path: Path) -> None:
+    """Types and ranks are ours in both processes, and a training step equals the unsharded one."""
+    path = written(tmp_path, planned())
+    mp.spawn(
+        placed_processes.run,
+        args=(str(tmp_path / "store"), str(tmp_path), path),
+        nprocs=two_processes.WORLD,
+        join=True,
+    )
+    seen = saved(tmp_path)
+    for rank in seen:
+        assert {name: [*ranks] for name, (_, ranks) in rank["plan"].items()} == RANKS
+        for name, (kind, _) in rank["plan"].items():
+            assert kind == CHOSEN[name].split("/")[0].split(":")[0]
+    assert_trained_alike(seen)
+
+
+def _plan(path: str) -> Any:
+    planner = placed_processes.stock(path)
+    return planner.plan(two_processes.collection("meta"), [two_processes.AnySharder()])
+
+
+def test_other_tables_are_refused(tmp_path: Path) -> None:
+    """A plan of other shapes, or of a table that the model lacks, places nothing."""
+    plan = planned()
+    text = exports.write(plan, "torchrec-callback")
+    for old, new, sentence in (
+        ('"host_rows"', '"other_rows"', "the plan has no table 'host_rows'"),
+        ('"shape": [\n     20', '"shape": [\n     21', "table 'whole' has shape"),
+    ):
+        assert old in text
+        path = tmp_path / "placed.py"
+        path.write_text(text.replace(old, new))
+        with pytest.raises(ValueError, match=sentence):
+            _plan(str(path))
+
+
+def test_more_rows_than_planned_are_refused(tmp_path: Path) -> None:
+    """Tables of fp32 under a plan for fp16 are twice as large: the first rank is named."""
+    path = written(tmp_path, planned(dtype="fp16"))
+    with pytest.raises(ValueError, match=r"rank 0 would hold \d+ bytes of rows, not \d+"):
+        _plan(path)
