@@ -30,7 +30,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     answers: Annotated[
         list[Path] | None,
         argument(
-            "[ANSWERS]...", "Output of explain --json about the plan, to be drawn on the page."
+            "[ANSWERS]...",
+            "Output of explain --json about the plan, to be drawn on the page; or a second "
+            "plan.json or folder, to be compared with the first.",
         ),
     ] = None,
     output: Annotated[
@@ -57,7 +59,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     The page is self-contained and fetches nothing. For a plan it shows the verdict, memory, time,
     modes, search, every table, and the explanations given or asked for; for a batch, assertions,
     performance profiles and every scenario; for a comparison, bound and best plan over time, gaps,
-    and a verdict on each row. --json prints the same figures as JSON.
+    and a verdict on each row. Of two plans, or two batches, it shows what differs, on the terminal
+    as well. --json prints the same figures as JSON.
     """
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer
@@ -69,9 +72,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = parse_questions(ask or [])
     if today is not None and "moves" not in questions:
         questions.append("moves")
-    kind = _kind_of(source, bool(questions or answers))
+    other = _second(source, answers or [], bool(questions))
+    kind = None if other is not None else _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
     check_writable(target)
+    if other is not None:
+        (report_batches if other.is_dir() else report_plans)(source, other, target, json)
+        return
     if kind is not None:
         kind(source, target, json)
         return
@@ -95,6 +102,66 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         write_atomically(target, render(info))
     console.tell(json, info.to_dict, list, target)
     finish("feasible", work.interrupted)
+
+
+def _second(source: Path, others: list[Path], asked: bool) -> Path | None:
+    """The second of two plans or batches; None if the further files are answers, or none.
+
+    BadInput for a batch beside anything else, or with questions.
+    """
+    folders = [path for path in (source, *others) if path.is_dir()]
+    plans = [path for path in others if not path.is_dir() and is_plan_file(path)]
+    if not plans and (not folders or not others):
+        return None
+    pair = len(others) == 1 and not asked
+    if pair and (len(folders) == 2 or (plans and not folders)):
+        return others[0]
+    raise BadInput(
+        f"{source} with {', '.join(map(str, others))}: allowed: two plans or two folders of batch, "
+        "without questions; or a plan and its answers"
+    )
+
+
+def is_plan_file(path: Path) -> bool:
+    """Whether a file begins as a plan.json."""
+    from formulations.regular_file import first_bytes
+    from milp_planner.plans.plan_file import FORMAT
+
+    try:
+        return f'"{FORMAT}"'.encode() in first_bytes(path, 200)
+    except OSError:
+        return False
+
+
+def report_plans(first: Path, second: Path, target: Path | None, json: bool) -> None:
+    """The page, drawing or JSON of what differs between two plans."""
+    from milp_planner.features.report.plan_diff import (
+        diff_of_plans,
+        draw_plan_diff,
+        render_plan_diff,
+    )
+    from milp_planner.plans.plan_file import read_plan
+
+    found = diff_of_plans((read_plan(first), read_plan(second)), (str(first), str(second)))
+    if target is not None:
+        write_atomically(target, render_plan_diff(found))
+    console.tell(json, found.to_dict, lambda: [draw_plan_diff(found)], target)
+
+
+def report_batches(first: Path, second: Path, target: Path | None, json: bool) -> None:
+    """The page, drawing or JSON of what differs between two batches."""
+    from milp_planner.features.report.batch_diff import (
+        diff_of_batches,
+        draw_batch_diff,
+        render_batch_diff,
+    )
+    from scenarios.batch import read_batch
+
+    batches = info_of(read_batch(first)), info_of(read_batch(second))
+    found = diff_of_batches(batches, (str(first), str(second)))
+    if target is not None:
+        write_atomically(target, render_batch_diff(found))
+    console.tell(json, found.to_dict, lambda: [draw_batch_diff(found)], target)
 
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:

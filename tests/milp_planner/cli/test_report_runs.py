@@ -40,6 +40,42 @@ def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> Non
     assert "Suite small" in (tmp_path / "report.html").read_text("utf-8")
 
 
+def test_what_differs_between_two_batches(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Terminal, page and JSON; nothing is read but the folders."""
+    done = cli("report", folder, folder, "-o", "diff.html")
+    assert done.code == 0
+    assert "2 scenarios in both: objective lower in 0, equal in 2" in " ".join(done.out.split())
+    assert "Two batches" in (tmp_path / "diff.html").read_text("utf-8")
+    found = cli("report", folder, folder, "--json").json
+    assert [len(found["scenarios"]), found["added"], found["removed"]] == [2, [], []]
+    assert found["names"] == [str(folder)] * 2
+
+
+def test_what_differs_between_two_plans(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """Terminal, page and JSON of a plan and one with less memory and one table fewer."""
+    model = (tmp_path / "model.yaml").read_text()
+    (tmp_path / "less.yaml").write_text(model.replace("  - {name: ads, rows: 10k, dim: 32}\n", ""))
+    assert cli("plan", "less.yaml", "cluster.yaml", "-f", "greedy", "-o", "less.json").code == 0
+    done = cli("report", planned, "less.json", "-o", "diff.html")
+    assert done.code == 0
+    assert "only in a: ads" in " ".join(done.out.split())
+    assert "Two plans" in (tmp_path / "diff.html").read_text("utf-8")
+    found = cli("report", planned, "less.json", "--json").json
+    assert found["removed"] == ["ads"]
+    assert any(change["field"].startswith("model.tables[ads]") for change in found["inputs"])
+
+
+def test_two_of_a_kind_or_nothing(cli: Cli, planned: Path, folder: Path) -> None:
+    """A plan beside a folder, three plans, and questions about two are refused."""
+    for wrong in (
+        (planned, folder), (folder, planned), (planned, planned, planned),
+        (planned, planned, "--ask", "why"), (folder, folder, folder),
+    ):  # fmt: skip
+        done = cli("report", *wrong)
+        assert done.code == 2
+        assert "allowed: two plans or two folders of batch" in done.err
+
+
 def test_a_comparison_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
     """The file of compare -o gives its page and its JSON."""
     done = cli("compare", "model.yaml", "cluster.yaml", "-f", "dp,cpsat", "--objective", "total",
