@@ -177,8 +177,8 @@ def scenario_grid(scenarios: Sequence[ScenarioChange]) -> Grid:
          Cell(_seconds(s.before), s.before.seconds), Cell(_seconds(s.after), s.after.seconds)]
         for s in scenarios
     ]  # fmt: skip
-    head = ("scenario", "#objective a", "#objective b", "#change", "status a", "status b", "#certified gap a",
-            "#certified gap b", "#time a", "#time b")  # fmt: skip
+    head = ("scenario", "#objective a", "#objective b", "#change", "status a", "status b",
+            "#certified gap a", "#certified gap b", "#time a", "#time b")  # fmt: skip
     return Grid.of("changes", "changes", "Scenarios whose plan or proof differs", head, rows)
 
 
