@@ -38,7 +38,7 @@ def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Pat
 
 def test_bad_input_writes_nothing(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A wrong question, a file that is no plan, a missing folder: exit code 2."""
-    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, planned),
+    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, "cluster.yaml"),
                   (planned, "-o", "no/such.html")):  # fmt: skip
         done = cli("report", *wrong)
         assert done.code == 2
