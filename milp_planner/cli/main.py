@@ -57,6 +57,7 @@ COMMANDS = (
     Command("fit-memory", "fit_memory:run", "Judge"),
     Command("report", "report:run", "Judge"),
     Command("simulate", "simulate:run", "Judge"),
+    Command("windows", "windows:run", "Judge"),
     Command("route", "route:run", "Judge"),
     Command("export", "trainers:export", "Trainers"),
     Command("import-plan", "trainers:import_plan", "Trainers"),

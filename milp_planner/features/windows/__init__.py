@@ -1,0 +1,1 @@
+"""A plan held against the loads of the windows of a run."""
