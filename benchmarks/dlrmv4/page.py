@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.dlrmv4.end_to_end import end_to_end
 from benchmarks.pages import update
 from milp_planner import plan
 from milp_planner.features.fit_memory.hypotheses import Judgement, Verdict
@@ -89,6 +90,7 @@ def blocks() -> dict[str, str]:
         "nearest": _nearest(),
         "lengths": _lengths(),
         "windows": _windows(),
+        "end_to_end": list(end_to_end()),
         "refusal": _refusal(),
         "incidents": _incidents(),
     }
