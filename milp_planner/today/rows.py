@@ -72,7 +72,8 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
             return read_csv(path)
         document = read_document(path)
         if not is_plan(document):
-            raise BadInput(f"{path}: is not a plan; allowed: {FORMS}")
+            cure = "; in Python, milp_planner.integrations.exports.read reads a trainer's file"
+            raise BadInput(f"{path}: is not a plan; allowed: {FORMS}{cure}")
         source = plan_from_dict(document, str(path))
     if not source.tables:
         raise BadInput(f"today's plan has no tables: its status is {source.outcome.status}")

@@ -18,6 +18,7 @@ from milp_planner.errors import BadInput, Problem
 from milp_planner.features.plan.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
+from milp_planner.features.plan.doubts import placed
 from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.machines import with_more_machines
 from milp_planner.features.plan.moving import solve_moving
@@ -322,7 +323,13 @@ def check(
     tables = collect(lambda: to_model(model))
     place = collect(lambda: to_cluster(cluster))
     name = profile or (place.profile if place is not None else None)
+    known = len(problems)
     prices = None if name is None else collect(lambda: load_profile(name))
+    if profile is None:  # the cluster names it
+        problems[known:] = [
+            each if each.file else placed(cluster, each.message, ("profile",))
+            for each in problems[known:]
+        ]
     if tables is not None and place is not None and prices is not None:
         collect(lambda: options_of(tables, place, prices))
     return tuple(problems)

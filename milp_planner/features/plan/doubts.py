@@ -51,14 +51,14 @@ def doubts(
     options = options_of(tables, place, load_profile(profile or place.profile))
     place = options.cluster
     instance, forced = compile_instance(options), forced_overflow(options)
-    found = [_placed(cluster, *each) for each in _of_cluster(place)]
+    found = [placed(cluster, *each) for each in _of_cluster(place)]
     large: Iterable[Doubt] = _too_large(tables, place, instance)
     if forced is not None:  # more precise: it says where, when, and how much is not rows
         large = [(f"no plan exists: {forced}", ("tables",))]
-    return (*(_placed(model, *each) for each in large), *found)
+    return (*(placed(model, *each) for each in large), *found)
 
 
-def _placed(source: object, sentence: str, path: Loc) -> Problem:
+def placed(source: object, sentence: str, path: Loc) -> Problem:
     """A Problem with file and line if the source is a YAML file that has the field."""
     field = show_path(path)
     if not isinstance(source, str | Path) or not Path(source).is_file():

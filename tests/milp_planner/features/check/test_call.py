@@ -44,6 +44,15 @@ def test_every_problem_of_both_files(files: tuple[Path, Path]) -> None:
     ]
 
 
+def test_a_profile_that_is_unknown_has_its_line(files: tuple[Path, Path]) -> None:
+    """Where the cluster names it; its own file's mistakes keep their place."""
+    model, cluster = files
+    cluster.write_text(CLUSTER.replace("h100", "h10O"))
+    (found,) = check(model, cluster)
+    assert (found.file, found.line, found.field) == (str(cluster), 2, "profile")
+    assert "did you mean 'h100'" in found.message
+
+
 def test_values_that_cannot_be_read(files: tuple[Path, Path]) -> None:
     """YAML's traps do not stop the reading: both lines, the cluster's mistake, and the fields that
     it lacks are reported."""
