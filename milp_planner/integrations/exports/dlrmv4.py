@@ -96,14 +96,14 @@ def write(plan: Plan, settings: Mapping[str, str] | None = None) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Sentences about what the variables do not express."""
-    found = _differences(plan.model.workload)
+    found = differences(plan.model.workload)
     if any(placed.stash for placed in plan.tables):
         found.append("no variable says which tables are stashed")
     return found
 
 
-def _differences(work: Workload) -> list[str]:
-    """What was priced with something else than the trainer's default, which stays on."""
+def differences(work: Workload) -> list[str]:
+    """Sentences: priced with something else than the trainer's default, which stays on."""
     found = []
     for name, dtype in _directions(work).items():
         if dtype == "fp32":

@@ -59,6 +59,9 @@ class Trainer(Protocol):
     def can_run(self, table: Table, choice: Choice) -> bool:
         """Whether the trainer can be made to hold a table by an option, on some ranks."""
 
+    def priced_otherwise(self, model: Model) -> list[str]:
+        """Sentences about defaults of the trainer that stay on, but were not priced."""
+
     def grid(self, table: Table) -> dict[str, Any]:
         """The values of the trainer's own that a table's constraints must allow, by field."""
 

@@ -19,7 +19,7 @@ from typing import Any
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM, OFFERED
+from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM, OFFERED, differences
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.estimate import GIB, Asked, Job, least_width, shards_of
 from milp_planner.integrations.replay.greedy import partition, room_of
@@ -80,6 +80,11 @@ def can_run(table: Table, choice: Choice) -> bool:
     if choice.sharding == "column_wise" and choice.width != least_width(table.dim):
         return False
     return choice.sharding in OFFERED and choice.mode == "HBM_ONLY" and not choice.stash
+
+
+def priced_otherwise(model: Model) -> list[str]:
+    """Deduplication, the low-memory codec and a 16-bit exchange, which are on by default."""
+    return differences(model.workload)
 
 
 def grid(table: Table) -> dict[str, Any]:

@@ -41,6 +41,11 @@ def can_run(table: Table, choice: Choice) -> bool:
     return table.kind == "dynamicemb" or choice.sharding in EVERYWHERE
 
 
+def priced_otherwise(model: Model) -> list[str]:
+    """Nothing is known."""
+    return []
+
+
 def grid(table: Table) -> dict[str, Any]:
     """None."""
     return {}

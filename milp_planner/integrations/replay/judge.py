@@ -105,7 +105,7 @@ def _judged(plan: Plan, to: str, trainer: Trainer) -> tuple[Judgement, Plan]:
     planned = pins_of(plan)
     asked = exports.read(exports.write(plan, to), to, plan.model)
     ways = trainer.runs(asked, planned, plan.model, plan.cluster)
-    found = [(ran, plan if ran.pins == planned else _placed(plan, ran)) for ran in ways]
+    found = [(ran, plan if ran.pins == planned else placed(plan, ran.pins)) for ran in ways]
     fitting = [(ran, each) for ran, each in found if each.verdict and each.verdict.feasible]
     if not fitting:
         raise FallsShort(_overflow(found[0][1]))
@@ -158,12 +158,12 @@ def pins_of(plan: Plan) -> dict[str, PinSpec]:
     }
 
 
-def _placed(plan: Plan, ran: Ran) -> Plan:
-    """What runs as a plan of the same inputs, whether or not it fits."""
-    model = narrowed(plan.model, ran.pins)
+def placed(plan: Plan, pins: Pins) -> Plan:
+    """Other placements of a plan's tables as a plan of the same inputs, whether or not it fits."""
+    model = narrowed(plan.model, pins)
     options = price(model, plan.cluster, plan.profile)
     instance = compile_instance(options, plan.instance.objective)
-    rows, wrong = matched(read_today(ran.pins), model)
+    rows, wrong = matched(read_today(pins), model)
     placement = place(options, instance, rows, wrong=wrong)
     verdict = check(instance, placement)
     outcome = Outcome(

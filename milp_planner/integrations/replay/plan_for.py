@@ -90,15 +90,18 @@ def _run_by(best: Plan, name: str, trainer: Trainer, settings: Settings) -> Plan
     placement, tried = search(best, options, trainer, settings)
     if placement is None:
         raise FallsShort(_why_not(best, options, name, trainer, settings))
-    outcome, cost = best.outcome, cost_of(best)
+    outcome = best.outcome
     result = found(
         best.instance, outcome.formulation, placement, StoppedBy.TIME_LIMIT, outcome.bound,
         outcome.bound_source, certified_bound=outcome.certified_bound,
         certificate=outcome.certificate, seconds=outcome.seconds + time.monotonic() - start,
         solver=outcome.solver, version=outcome.version, settings=outcome.settings,
-        detail={**outcome.detail, TRAINER: ForTrainer(name, cost, tried).to_dict()},
     )  # fmt: skip
-    return decode(options, best.instance, result.with_(trace=_trace(outcome, result)))
+    known = ForTrainer(name, min(cost_of(best), result.objective or 0), tried)
+    result = result.with_(
+        trace=_trace(outcome, result), detail={**outcome.detail, TRAINER: known.to_dict()}
+    )
+    return decode(options, best.instance, result)
 
 
 def _trace(before: Outcome, after: Outcome) -> tuple[TracePoint, ...]:
@@ -144,8 +147,9 @@ def _why_not(best: Plan, options: Options, name: str, trainer: Trainer, settings
     """Whether any plan of what the trainer holds fits, and what would cost how much."""
     outcome = solve(_restricted(best, options, trainer), "auto", settings)
     ours = show_cost(cost_of(best), best.instance.time_unit)
-    kept = "; ".join(dict.fromkeys(t.mode for t in best.tables))
-    end = f"the best plan for a trainer that takes any costs {ours} ({kept})"
+    modes = ", ".join(dict.fromkeys(t.mode for t in best.tables))
+    end = f"the best plan for a trainer that takes any costs {ours} ({modes})"
+    end = "; ".join([end, *trainer.priced_otherwise(best.model)])
     if outcome.status == Status.INFEASIBLE:
         return f"{name} cannot run this: proved that no plan of the options it has fits; {end}"
     return f"no settings were found with which {name} runs in this memory; {end}"
@@ -168,4 +172,4 @@ def told(plan: Plan) -> str | None:
     parts.append(
         f"the best found for trainers that take any: {show_cost(known.unrestricted, unit)}"
     )
-    return "; ".join(parts)
+    return "; ".join([*parts, *replay.get(known.trainer).priced_otherwise(plan.model)])

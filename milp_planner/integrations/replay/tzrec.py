@@ -84,6 +84,11 @@ def can_run(table: Table, choice: Choice) -> bool:
     return choice.mode != "SSD" and not choice.stash
 
 
+def priced_otherwise(model: Model) -> list[str]:
+    """Nothing is known."""
+    return []
+
+
 def grid(table: Table) -> dict[str, Any]:
     """Its width of column shards and its load factor."""
     if table.kind != "torchrec":

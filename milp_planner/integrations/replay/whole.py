@@ -32,6 +32,11 @@ def can_run(table: Table, choice: Choice) -> bool:
     return True
 
 
+def priced_otherwise(model: Model) -> list[str]:
+    """Nothing is known."""
+    return []
+
+
 def grid(table: Table) -> dict[str, Any]:
     """None."""
     return {}

@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("torchrec")
 
 from milp_planner.errors import FallsShort
-from milp_planner.integrations.replay.estimate import Asked, Job
+from milp_planner.integrations.replay.estimate import GIB, Asked, Job
 from milp_planner.integrations.replay.greedy import partition, room_of
+from tests.milp_planner.integrations.replay.test_published import CUT, ROWS, layout
 from tests.milp_planner.integrations.torchrec.pinned import planned
 
 BAGS = ("data_parallel", "table_wise", "column_wise", "row_wise", "table_row_wise",
@@ -65,3 +66,58 @@ def test_replay_is_torchrecs(seed: int) -> None:
             partition(tables, job, room_of(hbm, ddr, tables, job.batch))
         return
     assert partition(tables, job, room_of(hbm, ddr, tables, job.batch)) == theirs
+
+
+def test_published_layout_with_nothing_pinned() -> None:
+    """8 ranks, cap 260: TorchRec cuts three tables, and pinning its choice gives the same ranks."""
+    tables = [
+        Asked(name, rows, 512, 4, "rowwise_adagrad",
+              "column_wise" if name in CUT else "table_wise", "fused")
+        for name, rows in ROWS.items()
+    ]  # fmt: skip
+    job = Job(8, 8, 512, (2.0, 2.0))
+    theirs = planned(tables, job, 260 * GIB, 0, {})
+    assert {name for name, ranks in theirs.items() if len(ranks) == 4} == {*CUT}
+    assert partition(tables, job, room_of(260 * GIB, 0, tables, 512)) == theirs
+
+
+@pytest.mark.parametrize(("cap", "kind"), [(84, "row_wise"), (90, "column_wise")])
+def test_the_cap_moves_what_is_not_pinned(cap: int, kind: str) -> None:
+    """At 84 GiB all tables become row-wise, at 90 all are cut: only the cap differs."""
+    tables = [
+        Asked(name, rows, 512, 4, "rowwise_adagrad", "table_wise", "fused")
+        for name, rows in ROWS.items()
+    ]
+    theirs = planned(tables, Job(8, 8, 512, (2.0, 2.0)), cap * GIB, 0, {})
+    assert {len(ranks) for ranks in theirs.values()} == {8 if kind == "row_wise" else 4}
+
+
+def test_published_layout_on_four_machines() -> None:
+    """32 ranks, nothing set: TorchRec's own choice is all row-wise, as the log says."""
+    tables = [
+        Asked(name, rows, 512, 4, "rowwise_adagrad", "row_wise", "fused")
+        for name, rows in ROWS.items()
+    ]
+    job = Job(32, 8, 512, (2.0, 2.0))
+    theirs = planned(tables, job, 260 * GIB, 0, {})
+    assert set(theirs.values()) == {tuple(range(32))}
+    assert partition(tables, job, room_of(260 * GIB, 0, tables, 512)) == theirs
+
+
+@pytest.mark.parametrize("four", [True, False])
+def test_published_layouts_pinned(four: bool) -> None:
+    """4 ranks with all tables pinned; 8 ranks at a cap of 90 GiB with two tables in DDR."""
+    if four:
+        job, cap, ddr = Job(4, 4, 512, (2.0, 2.0)), 260, 0
+        cut, hosted = ("artist_id", "uid", "user_x_is_organic"), ()
+    else:
+        job, cap, ddr = Job(8, 8, 512, (2.0, 2.0)), 90, 128 * GIB
+        cut, hosted = CUT, ("user_x_artist_x_hour", "artist_x_hour")
+    tables = [
+        Asked(name, rows, 512, 4, "rowwise_adagrad",
+              "column_wise" if name in cut else "table_wise",
+              "fused_uvm_caching" if name in hosted else "fused")
+        for name, rows in ROWS.items()
+    ]  # fmt: skip
+    theirs = planned(tables, job, cap * GIB, ddr)
+    assert theirs == layout(job, cap, cut, hosted, ddr)[0]
