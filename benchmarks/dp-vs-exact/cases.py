@@ -16,8 +16,9 @@ import numpy as np
 
 from formulations import Instance, Objective, Settings
 from formulations.baselines.partition.partitioner import Partitioner
+from formulations.capacity.budget import Budget
 from formulations.diagnose.capacity import least_capacity
-from formulations.diagnose.questions import Asker, with_capacity
+from formulations.diagnose.questions import with_capacity
 from formulations.fusion import without_fusion
 from formulations.instance.facts import option_facts
 from formulations.result.check import compute_loads
@@ -124,8 +125,8 @@ def _need(instance: Instance) -> list[int] | None:
         option_facts(instance).use.sum(axis=1), instance.table_options[:-1]
     )
     ddr = int(leanest.sum()) // 2 // len(instance.machines)
-    asker = Asker(Settings(time_limit=NEED_SECONDS, workers=2))
-    least = least_capacity(with_capacity(instance, ["ddr"], ddr), "hbm", asker).least
+    budget = Budget(Settings(time_limit=NEED_SECONDS, workers=2))
+    least = least_capacity(with_capacity(instance, ["ddr"], ddr), "hbm", budget).least
     return None if least is None else [{"hbm": least}.get(r.name, ddr) for r in instance.resources]
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from formulations import Settings
+from formulations.capacity.budget import Budget
 from formulations.result.outcome import standing
 from milp_planner import plan
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.frontier import POINTS, frontier
 from milp_planner.files import write_json
 from scenarios import catalog

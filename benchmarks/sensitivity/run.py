@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from formulations import Settings
+from formulations.capacity.budget import Budget
 from milp_planner import plan
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.sensitivity import sensitivity
 from scenarios import catalog
 

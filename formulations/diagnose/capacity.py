@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from formulations.capacity.budget import EXACT_ALONE, Budget
 from formulations.diagnose.questions import (
-    EXACT_ALONE,
-    Asker,
     above_first,
     lendable,
     use_as_cost,
@@ -58,7 +57,7 @@ class Least:
 def least_capacity(
     instance: Instance,
     resource: str,
-    asker: Asker,
+    budget: Budget,
     share: float = 1.0,
     together: Sequence[str] = (),
 ) -> Least:
@@ -74,14 +73,14 @@ def least_capacity(
     instance : Instance
     resource : str
         Name of one of its resources; with ``together``, the name given to the answer.
-    asker : Asker
+    budget : Budget
     share : float
-        Part of the asker's remaining time to spend.
+        Part of the budget's remaining time to spend.
     together : sequence of str
         Resources of one scope whose capacities grow together, each keeping its difference from the
         first, whose least capacity is the answer; default: ``resource`` alone.
     """
-    question = _Question(instance, list(together) or [resource], asker, share)
+    question = _Question(instance, list(together) or [resource], budget, share)
     outcome, bound = question.fullest_place()
     least = None
     if outcome.placement is not None:
@@ -101,11 +100,11 @@ def least_capacity(
 
 @dataclass(frozen=True)
 class _Question:
-    """Resources of one scope, and the share of the asker's time they may take."""
+    """Resources of one scope, and the share of the budget's time they may take."""
 
     instance: Instance
     names: Sequence[str]
-    asker: Asker
+    budget: Budget
     share: float
 
     @property
@@ -122,7 +121,7 @@ class _Question:
         """The plan of least use, and a bound on the capacity."""
         ranks = self.described.scope == Scope.RANK
         objective = Objective.BUSIEST_RANK if ranks else Objective.TOTAL
-        outcome = self.asker.ask(
+        outcome = self.budget.ask(
             use_as_cost(self.instance, self.names, objective),
             self.share if self.settled else self.share / 2,
         )
@@ -133,19 +132,19 @@ class _Question:
         """Tighten a capacity that suffices and a bound on the answer."""
         if placement_variables(self.instance) > EXACT_ALONE:
             return self._halve(least, bound)
-        outcome = self.asker.ask(lendable(self.instance, self.names, least), self.share)
+        outcome = self.budget.ask(lendable(self.instance, self.names, least), self.share)
         if outcome.objective is not None:
             least = min(least, outcome.objective)
         return least, min(least, max(bound, outcome.bound or 0))
 
     def _halve(self, least: int, bound: int) -> tuple[int, int]:
         """Bisect; an undecided capacity counts as too small, so that ``least`` can still fall."""
-        left, tried = self.asker.remaining(), bound
+        left, tried = self.budget.left(), bound
         end = 0.0 if left is None else left * (1 - self.share)
-        while tried < least and not self.asker.over() and (self.asker.remaining() or 1.0) > end:
+        while tried < least and not self.budget.over() and (self.budget.left() or 1.0) > end:
             middle = (tried + least) // 2
             asked = with_capacity(self.instance, self.names, middle)
-            outcome = self.asker.try_to_fit(asked, self.share / 4)
+            outcome = self.budget.try_to_fit(asked, self.share / 4)
             if outcome.placement is not None:
                 least = self.fullest(outcome.placement)
                 continue

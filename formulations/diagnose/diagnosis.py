@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from formulations.capacity.budget import Budget
 from formulations.diagnose.capacity import Least, least_capacity
-from formulations.diagnose.questions import Asker, constraints_of, droppable, lift, only
+from formulations.diagnose.questions import constraints_of, droppable, lift, only
 from formulations.instance import Instance
 from formulations.result.outcome import Status
 from formulations.settings import Settings
@@ -48,43 +49,43 @@ class Conflict:
     smallest: bool = False
 
 
-def conflict(instance: Instance, asker: Asker) -> Conflict | None:
+def conflict(instance: Instance, budget: Budget) -> Conflict | None:
     """Shrink an infeasible instance to a conflict; None when infeasibility is not proved in time.
 
     Parameters
     ----------
     instance : Instance
-    asker : Asker
+    budget : Budget
         Every step takes at most a fifth of the time it has left.
     """
-    if asker.fits(instance, 0.5) is not False:
+    if budget.fits(instance, 0.5) is not False:
         return None
-    _, part, _ = _needed_constraints(instance, asker)
-    tables, sure_tables = _needed_tables(part, asker)
+    _, part, _ = _needed_constraints(instance, budget)
+    tables, sure_tables = _needed_tables(part, budget)
     # A smaller set of tables may need fewer constraints than all of them did.
-    constraints, _, sure_constraints = _needed_constraints(only(part, tables), asker)
+    constraints, _, sure_constraints = _needed_constraints(only(part, tables), budget)
     irreducible = sure_tables and sure_constraints
-    smallest = irreducible and _no_fewer(instance, len(tables), asker)
+    smallest = irreducible and _no_fewer(instance, len(tables), budget)
     return Conflict(tuple(tables), tuple(constraints), irreducible, smallest)
 
 
-def _no_fewer(instance: Instance, size: int, asker: Asker) -> bool:
+def _no_fewer(instance: Instance, size: int, budget: Budget) -> bool:
     """Whether every set of one table fewer, and so every smaller set, has a plan under all
     constraints."""
     if comb(instance.num_tables, size - 1) > SUBSETS:
         return False
     return all(
-        asker.fits(only(instance, fewer), 0.2) is True
+        budget.fits(only(instance, fewer), 0.2) is True
         for fewer in combinations(instance.table_names, size - 1)
     )
 
 
-def _needed_constraints(instance: Instance, asker: Asker) -> tuple[list[str], Instance, bool]:
+def _needed_constraints(instance: Instance, budget: Budget) -> tuple[list[str], Instance, bool]:
     sure = True
     needed: list[str] = []
     for name in constraints_of(instance):
         without = lift(instance, name)
-        verdict = None if asker.over() else asker.fits(without, 0.2)
+        verdict = None if budget.over() else budget.fits(without, 0.2)
         if verdict is False:
             instance = without
         else:
@@ -93,23 +94,23 @@ def _needed_constraints(instance: Instance, asker: Asker) -> tuple[list[str], In
     return needed, instance, sure
 
 
-def _needed_tables(instance: Instance, asker: Asker) -> tuple[list[str], bool]:
+def _needed_tables(instance: Instance, budget: Budget) -> tuple[list[str], bool]:
     names = list(instance.table_names)
     sure: set[str] = set()
     chunk = max(1, len(names) // 2)
     while True:
         start = 0
-        while start < len(names) and not asker.over():
+        while start < len(names) and not budget.over():
             tried = names[start : start + chunk]
             rest = names[:start] + names[start + chunk :]
-            verdict = asker.fits(only(instance, rest), 0.2)
+            verdict = budget.fits(only(instance, rest), 0.2)
             if verdict is False:
                 names = rest
                 continue
             if verdict is True and chunk == 1:
                 sure.update(tried)
             start += chunk
-        if chunk == 1 or asker.over():
+        if chunk == 1 or budget.over():
             return names, sure.issuperset(names)
         chunk = max(1, chunk // 2)
 
@@ -138,18 +139,18 @@ class Drop:
         return self.impossible or (self.tables is not None and len(self.tables) == self.bound)
 
 
-def fewest_drops(instance: Instance, asker: Asker, share: float = 1.0) -> Drop:
+def fewest_drops(instance: Instance, budget: Budget, share: float = 1.0) -> Drop:
     """Solve for the fewest tables to drop; pinned tables stay.
 
     Parameters
     ----------
     instance : Instance
-    asker : Asker
+    budget : Budget
     share : float
-        Part of the asker's remaining time to spend.
+        Part of the budget's remaining time to spend.
     """
     question = droppable(instance)
-    outcome = asker.ask(question, share)
+    outcome = budget.ask(question, share)
     if outcome.placement is None:
         return Drop(None, outcome.bound, outcome.status == Status.INFEASIBLE)
     last = question.table_options[1:] - 1
@@ -209,12 +210,12 @@ def diagnose(
     -------
     Diagnosis
     """
-    asker = Asker(settings or Settings(), formulation)
+    budget = Budget(settings or Settings(), formulation)
     groups = groups or {r.name: [r.name] for r in instance.resources}
     questions = len(groups) + 2
     capacities = tuple(
-        least_capacity(instance, name, asker, 1 / (questions - i), together)
+        least_capacity(instance, name, budget, 1 / (questions - i), together)
         for i, (name, together) in enumerate(groups.items())
     )
-    drop = fewest_drops(instance, asker, 0.5)
-    return Diagnosis(capacities, drop, conflict(instance, asker))
+    drop = fewest_drops(instance, budget, 0.5)
+    return Diagnosis(capacities, drop, conflict(instance, budget))

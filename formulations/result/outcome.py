@@ -161,6 +161,14 @@ class Outcome:
         return self.bound if exact else self.certified_bound
 
     @property
+    def to_beat(self) -> int:
+        """The objective that a plan must beat to improve on this outcome's: its own, or the better
+        one that it had before goals."""
+        assert self.objective is not None
+        given = self.before_goals
+        return self.objective if given is None else min(given, self.objective)
+
+    @property
     def closed(self) -> bool:
         """Whether objective and bound are equal, and the bound was derived in integers."""
         return self.objective is not None and self.proved_bound == self.objective

@@ -43,8 +43,8 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
+    from formulations.capacity.budget import Budget
     from milp_planner.features.explain.answers import Answers, Asked
-    from milp_planner.features.explain.budget import Budget
     from milp_planner.plans.placement import Plan
 
 
@@ -85,7 +85,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     first moves from the plan you run would gain. -o writes the plan found by replan (at its largest
     limit). If why finds a better plan than PLAN, it is written next to PLAN.
     """
-    from milp_planner.features.explain.budget import Budget
+    from formulations.capacity.budget import Budget
     from milp_planner.plans.plan_file import read_plan
 
     questions = _questions(context, ask, sensitivity, today)

@@ -62,9 +62,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     and a verdict on each row. Of two plans, or two batches, it shows what differs, on the terminal
     as well. --json prints the same figures as JSON.
     """
+    from formulations.capacity.budget import Budget
     from milp_planner.cli.explain_asked import parse_questions, parse_sizes
     from milp_planner.features.explain.answers import Answers, Asked, answer
-    from milp_planner.features.explain.budget import Budget
     from milp_planner.features.explain.call import merged, read_answers
     from milp_planner.features.report.page import render, report_of
     from milp_planner.plans.plan_file import read_plan

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from formulations import registry
+from formulations.capacity.curve import Known
 from milp_planner.features.batch.neighbours import leaves_as_much, without_memory
 from scenarios.batch.local import Task
 from scenarios.batch.scenario import Scenario
@@ -30,18 +31,20 @@ class Plans:
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._scenarios = dict(tasks)
-        self._known: dict[str, list[_Known]] = {}
+        self._known: dict[str, Known[_Point, str]] = {}
         self._shapes: dict[str, str | None] = {}
 
     def take(self, record: Record, placement: str | None) -> None:
         """Add a record and its plan."""
-        scenario = self._scenarios.get(record["key"])
+        key, shape = record["key"], record.get("shape")
+        scenario = self._scenarios.get(key)
         if scenario is None:
             return
-        self._shapes[record["key"]] = record.get("shape")
-        if placement is not None and record.get("objectives"):
-            known = _Known(scenario, record["objectives"], placement, record.get("shape"))
-            self._known.setdefault(_family(scenario), []).append(known)
+        self._shapes[key] = shape
+        known = self._known.setdefault(_family(scenario), Known(_takes))
+        for objective, value in (record.get("objectives") or {}).items():
+            if placement is not None:
+                known.take_plan(_Point(scenario, objective, shape), value, placement)
 
     def started(self, task: Task) -> Task:
         """The task with the best plan that it may start from."""
@@ -52,7 +55,10 @@ class Plans:
     def shared(self, key: str) -> bool:
         """Whether another scenario may take this one's plans."""
         mine = self._scenarios[key]
-        return any(_takes(other, mine) for other in self._scenarios.values())
+        return any(
+            _takes(_Point(other, other.objective), _Point(mine, other.objective))
+            for other in self._scenarios.values()
+        )
 
     def beaten(self, records: Mapping[str, Record]) -> Iterator[Task]:
         """Tasks for which a plan that they may take is better than their own record."""
@@ -66,36 +72,34 @@ class Plans:
 
     def _best(self, key: str) -> tuple[int, str] | None:
         """The lowest objective of the plans that a scenario may take, and its plan."""
-        scenario, shape = self._scenarios[key], self._shapes.get(key)
-        found = [
-            (known.objectives[scenario.objective], known.placement)
-            for known in self._known.get(_family(scenario), ())
-            if _takes(scenario, known.scenario)
-            and (known.scenario.axes == scenario.axes or shape in (None, known.shape))
-        ]
-        return min(found, default=None)
+        mine = self._scenarios[key]
+        known = self._known.get(_family(mine))
+        point = _Point(mine, mine.objective, self._shapes.get(key))
+        return None if known is None else known.plan(point)
 
 
-class _Known(NamedTuple):
-    """A plan and the scenario it is of."""
+class _Point(NamedTuple):
+    """A scenario, one of the objectives of its plan, and the shape of its instance if known."""
 
     scenario: Scenario
-    objectives: Mapping[str, int]
-    placement: str
-    shape: str | None
+    objective: str
+    shape: str | None = None
 
 
 _OPEN = ("unknown", "feasible", "optimal")
 """Statuses of scenarios that may be solved again."""
 
 
-def _takes(mine: Scenario, other: Scenario) -> bool:
-    """Whether a scenario may take another's plans."""
+def _takes(point: _Point, source: _Point) -> bool:
+    """Whether a scenario may take another's plan, as one for an objective."""
+    mine, other = point.scenario, source.scenario
     if registry.get(mine.formulation).proves not in ("optimum", "optimum or gap"):
         return False
-    if _family(mine) != _family(other):
+    if point.objective != source.objective or _family(mine) != _family(other):
         return False
     if not leaves_as_much(dict(mine.axes), dict(other.axes)):
+        return False
+    if mine.axes != other.axes and point.shape not in (None, source.shape):
         return False
     if mine.objective != other.objective:
         return mine.formulation in ("auto", other.formulation)

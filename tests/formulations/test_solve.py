@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from formulations import InstanceError, Objective, Placement, Settings, Status, solve
-from formulations.diagnose.questions import Asker
+from formulations.capacity.budget import Budget
 from formulations.instance import Instance
 from formulations.result.certificate import Certificate
 from formulations.search.loops import Loops
@@ -45,9 +45,9 @@ def test_multipliers_of_other_resources_are_not_used() -> None:
 def test_a_question_about_another_instance_gets_no_data() -> None:
     """A diagnosis has costs of its own, where neither plan nor multipliers mean anything."""
     plan, prices = solved(tight())
-    asker = Asker(Settings(time_limit=10, workers=1, hint=plan, prices=prices))
-    assert asker.fits(tight())
-    assert asker.fits(two_modes(1, 1)) is False
+    budget = Budget(Settings(time_limit=10, workers=1, hint=plan, prices=prices))
+    assert budget.fits(tight())
+    assert budget.fits(two_modes(1, 1)) is False
 
 
 def test_a_hint_for_other_tables_is_refused() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from formulations.capacity.budget import Budget
 from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.frontier import ENOUGH, POINTS, FrontierInfo, frontier
 from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.moves import MovesInfo, moves

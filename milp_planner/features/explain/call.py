@@ -11,11 +11,11 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from formulations import Settings
+from formulations.capacity.budget import Budget
 from formulations.instance import strict_json
 from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, Asked, answer
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.plan.limits import check_seconds, limited
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan

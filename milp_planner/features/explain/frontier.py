@@ -7,34 +7,30 @@ bound at every capacity (docs/proof.md), so a certificate found at one point is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from formulations import Instance, Outcome, Status
-from formulations.proof.carry import carried
-from formulations.result.certificate import Certificate
-from formulations.result.certify import with_certificate
-from formulations.result.outcome import StoppedBy, certified_gap, found, nothing, standing
-from formulations.result.verify import accepted, holds
+from formulations import Instance, Outcome
+from formulations.capacity.budget import Budget
+from formulations.capacity.proofs import Proofs
+from formulations.result.outcome import certified_gap, standing
+from formulations.result.verify import holds
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.memory import (
     first_of,
+    memory_curve,
     peak,
-    relaxed_bound,
     search_seconds,
     tiers_of,
-    usable_certificate,
     with_more,
 )
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.machines import machine_curve
 from milp_planner.features.plan.shortage import memory_for
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster
 from milp_planner.inputs.cluster import ranks_needed
 from milp_planner.inputs.problems import choice
-from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
 
 MACHINES = "machines"
@@ -231,97 +227,35 @@ def certified_grid(
     dict of int to (Outcome, seconds, verified)
         Seconds are None where no solve was needed; ``verified`` means checked without a solver.
     """
-    instances = {extra: with_more(instance, tier, extra) for extra in extras}
-    proofs = Proofs(instances)
-    known = []
+    proofs = Proofs({extra: with_more(instance, tier, extra) for extra in extras})
+    curve = memory_curve(instance, tier, budget, proofs)
     if outcome.placement is not None and outcome.objective is not None:
-        known.append((0, outcome.placement, outcome.objective))
-    bounds = [*proofs.learn(0, outcome)]
-    answers = solve_grid(
-        extras, instances.__getitem__, budget, known, bounds, enough=enough, proofs=proofs
-    )
+        curve.take_plan(0, outcome.placement, outcome.objective)
+    for extra, bound in proofs.learn(0, outcome):
+        curve.known.take_bound(extra, bound)
     found_there = {}
-    for at, answer in answers.items():
+    for at, answer in curve.sweep(extras, enough).items():
         best = proofs.outcome(at, answer)
-        found_there[at] = best, answer.seconds, holds(instances[at], best)
+        found_there[at] = best, answer.seconds, holds(proofs.instances[at], best)
     return found_there
-
-
-@dataclass
-class Proofs:
-    """Certificates found at some capacities, used at all points of a grid."""
-
-    instances: dict[int, Instance]
-    claims: dict[int, dict[int, Certificate]] = field(default_factory=dict)
-    """Certificates by capacity, then by the bound they prove there."""
-    impossible: list[tuple[int, Outcome]] = field(default_factory=list)
-    """Capacities proved too small, with the outcomes that prove it."""
-
-    def learn(self, at: int, outcome: Outcome) -> Iterator[tuple[int, int]]:
-        """Take in an outcome's proof; yields the bound it proves at each capacity.
-
-        Every row's limit grows with the capacity, so a certificate also holds with less memory.
-        With more, the bound is what the multipliers of its root prove there.
-        """
-        if outcome.status == Status.INFEASIBLE:
-            self.impossible.append((at, outcome))
-        certificate = usable_certificate(outcome.certificate)
-        if certificate is None or certificate.target is None:
-            return
-        for other, there in self.instances.items():
-            if other <= at:
-                self._claim(other, certificate.target, certificate)
-                yield other, certificate.target
-            bound = relaxed_bound(there, certificate)
-            if bound is not None and (other > at or bound > certificate.target):
-                use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
-                root = replace(certificate, target=bound, nodes=({"use": use},))
-                self._claim(other, bound, root)
-                yield other, bound
-
-    def _claim(self, at: int, bound: int, certificate: Certificate) -> None:
-        self.claims.setdefault(at, {}).setdefault(bound, certificate)
-
-    def prices(self, at: int) -> Certificate | None:
-        """The multipliers with the best bound at a capacity so far."""
-        known, there = self.claims.get(at), self.instances[at]
-        return carried(known[max(known)], there, there) if known else None
-
-    def outcome(self, at: int, answer: Answer) -> Outcome:
-        """An answer as an Outcome, with the best certificate that holds at its capacity."""
-        if answer.infeasible:
-            able = [outcome for other, outcome in self.impossible if other >= at]
-            return min(able, key=lambda each: each.certificate is None)
-        if answer.placement is None:
-            return nothing("", StoppedBy.TIME_LIMIT, "no plan was found in time")
-        there = self.instances[at]
-        plan = found(there, "", answer.placement, StoppedBy.TIME_LIMIT)
-        assert plan.objective is not None
-        for bound in sorted(self.claims.get(at, {}), reverse=True):
-            least = min(bound, plan.objective)
-            certificate = replace(self.claims[at][bound], target=least)
-            certified = with_certificate(there, plan, certificate, accepted)
-            if certified.certified_bound is not None:
-                return certified
-        return plan
 
 
 def _over_machines(
     plan: Plan, counts: Sequence[int], budget: Budget, enough: float
 ) -> FrontierInfo:
     """Solve each number of machines on its own: plans do not carry over between numbers."""
-    now, points = len(plan.cluster.machines), []
-    kind = plan.instance.objective.value
+    now, points, outcome = len(plan.cluster.machines), list[Point](), plan.outcome
+    curve = machine_curve(plan.model, plan.cluster, plan.instance.objective.value, budget)
+    curve.outcomes[now] = outcome
+    if outcome.placement is not None and outcome.objective is not None:
+        curve.take_plan(now, outcome.placement, outcome.objective)
     for done, count in enumerate(counts):
-        outcome, seconds, instance = plan.outcome, None, plan.instance
-        if count != now:
-            cluster = with_machines(plan.cluster, count)
-            instance = compile_for(plan.model, cluster, kind).instance
+        seconds = None
         if count != now or (certified_gap(outcome) or 1.0) > enough:
-            hint = plan.outcome.placement if count == now else None
-            outcome = budget.solve(instance, min(1.0, 2 / (len(counts) - done)), hint)
-            seconds = outcome.seconds
-        points.append(_point(count, None, outcome, seconds, holds(instance, outcome)))
+            seconds = curve.solve(count, min(1.0, 2 / (len(counts) - done))).seconds
+        there = plan.instance if count == now else curve.make(count)
+        best = curve.outcomes[count]
+        points.append(_point(count, None, best, seconds, holds(there, best)))
     return _info(plan, MACHINES, "cluster", now, points)
 
 

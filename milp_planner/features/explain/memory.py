@@ -6,20 +6,22 @@ HBM at a moment of a step, or in a collective, and change together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from formulations import Instance, Outcome, Placement, reduce
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Answer, Curve, Known
+from formulations.capacity.proofs import Proofs, relaxed_bound, usable_certificate
 from formulations.diagnose.questions import above_first, with_capacity
 from formulations.instance import IntArray, Resource
 from formulations.instance.facts import total_use
-from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads
 from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Answer, Budget, best_known, solve_grid
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
@@ -67,6 +69,31 @@ def peak(instance: Instance, placement: Placement, tier: str) -> int:
     names = [instance.resources[i].name for i in indices]
     above = above_first(instance, names)
     return max(int(use[i].max()) - above[n] for i, n in zip(indices, names, strict=True))
+
+
+def missing(instance: Instance, placement: Placement, tier: str) -> int:
+    """Bytes that a plan lacks at the place of a tier where it lacks most; negative where it could
+    do with less."""
+    use, least = (
+        compute_loads(instance, placement).use,
+        -int(first_of(instance, tier).capacity.max()),
+    )
+    for index in resources_of(instance, tier):
+        lacks = (use[index] - instance.resources[index].capacity)[use[index] > 0]
+        least = max(least, int(lacks.max(initial=least)))
+    return least
+
+
+def memory_curve(
+    instance: Instance, tier: str, budget: Budget, proofs: Proofs | None = None
+) -> Curve:
+    """The objective over bytes more at every place of a tier."""
+    return Curve(
+        lambda extra: with_more(instance, tier, extra),
+        lambda plan: missing(instance, plan, tier),
+        budget,
+        proofs,
+    )
 
 
 def _changed(instance: Instance, tier: str, how: Callable[[IntArray], IntArray]) -> Instance:
@@ -135,16 +162,20 @@ def staircase(
     resource = first_of(instance, tier)
     smallest = int(resource.capacity.min())
     grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
-    known = []
-    if outcome.placement is not None and outcome.objective is not None:
-        known.append((0, outcome.placement, outcome.objective))
-    certificate = usable_certificate(outcome.certificate)
-    relaxed = {e: relaxed_bound(with_more(instance, tier, e), certificate) for e in grid}
-    proved = [(extra, bound) for extra, bound in relaxed.items() if bound is not None]
-    proved += [(at, outcome.bound) for at in _as_now(instance, tier, grid) if outcome.bound]
     limited = budget.no_longer_than(search_seconds(outcome))
-    answers = solve_grid(grid, lambda at: with_more(instance, tier, at), limited, known, proved)
-    certified = _certified(outcome, relaxed)
+    curve = memory_curve(instance, tier, limited)
+    if outcome.placement is not None and outcome.objective is not None:
+        curve.take_plan(0, outcome.placement, outcome.objective)
+    if outcome.bound:
+        curve.known.take_bound(max(_as_now(instance, tier, grid)), outcome.bound)
+    certificate = usable_certificate(outcome.certificate)
+    relaxed = {extra: relaxed_bound(curve.make(extra), certificate) for extra in grid}
+    certified: Known[int, Placement] = Known(operator.ge)
+    for extra, bound in [*relaxed.items(), (0, outcome.certified_bound)]:
+        if bound is not None:
+            certified.take_bound(extra, bound)
+            curve.known.take_bound(extra, bound)
+    answers = curve.sweep(grid)
     names = [instance.resources[i].name for i in resources_of(instance, tier)]
     info = StaircaseInfo(
         tier=tier,
@@ -154,11 +185,12 @@ def staircase(
         now=outcome.objective,
         slope=None if certificate is None else reduce.slope(instance, certificate, names),
         steps=tuple(
-            _step(instance, tier, at, a, (relaxed[at], certified[at])) for at, a in answers.items()
+            _step(curve.make(at), tier, at, a, (relaxed[at], certified.bound(at)))
+            for at, a in answers.items()
         ),
     )
     here, now = answers[0].objective, outcome.objective
-    better = here is not None and now is not None and here < best_known(outcome)
+    better = here is not None and now is not None and here < outcome.to_beat
     return info, answers[0].placement if better else None
 
 
@@ -184,27 +216,9 @@ def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> list[int]:
     return [at for at in grid if at == 0 or (at > 0 and enough)]
 
 
-def _certified(outcome: Outcome, relaxed: Mapping[int, int | None]) -> dict[int, int | None]:
-    """The best certified bound at every capacity: a bound for more memory holds for less."""
-    best: int | None = None
-    found: dict[int, int | None] = {}
-    for extra in sorted(relaxed, reverse=True):
-        here = [relaxed[extra], outcome.certified_bound if extra <= 0 else None, best]
-        best = max((bound for bound in here if bound is not None), default=None)
-        found[extra] = best
-    return found
-
-
-def usable_certificate(certificate: Certificate | None) -> Certificate | None:
-    """The certificate if it proves a bound with multipliers; else None."""
-    usable = certificate is not None and certificate.kind == "bound" and certificate.vectors
-    return certificate if usable else None
-
-
 def _step(
-    instance: Instance, tier: str, extra: int, answer: Answer, bounds: tuple[int | None, int | None]
+    there: Instance, tier: str, extra: int, answer: Answer, bounds: tuple[int | None, int | None]
 ) -> Step:
-    there = with_more(instance, tier, extra)
     return Step(
         extra=extra,
         smallest=int(first_of(there, tier).capacity.min()),
@@ -216,8 +230,3 @@ def _step(
         seconds=answer.seconds,
         certified=None if answer.infeasible else bounds[1],
     )
-
-
-def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
-    """The bound that given multipliers prove; None where some table has no option left."""
-    return None if certificate is None else reduce.relaxed_bound(instance, certificate)

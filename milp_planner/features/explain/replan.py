@@ -10,12 +10,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations import Instance, Placement
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Answer, Curve
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import BoundSource, StoppedBy, found
 from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Answer, Budget, solve_grid
 from milp_planner.features.explain.moves import carried, moves_of
 from milp_planner.features.explain.trial import value_of
 from milp_planner.files import Facts
@@ -158,13 +159,19 @@ def trade_off(
     known: Sequence[tuple[int, Placement, int]] = (),
 ) -> dict[int, Answer]:
     """The best plan within each limit on moves from the instance's ``current``."""
-    answers = solve_grid(limits, lambda at: limited(instance, by, at), budget, known)
-    before: Answer | None = None
-    for answer in answers.values():  # ascending: of equal objectives keep the fewest moves
-        if before is not None and before.objective == answer.objective:
-            answer.placement = before.placement
-        before = answer
-    return answers
+    curve = Curve(
+        lambda limit: limited(instance, by, limit), lambda plan: _needs(instance, by, plan), budget
+    )
+    for limit, placement, objective in known:
+        curve.take_plan(limit, placement, objective)
+    return curve.sweep(limits)
+
+
+def _needs(instance: Instance, by: str, placement: Placement) -> int:
+    """The least limit that a plan keeps."""
+    tables, size = _moved(instance, placement)
+    assert tables is not None and size is not None
+    return len(tables) if by == "tables" else size
 
 
 def limited(instance: Instance, by: str, limit: int) -> Instance:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from formulations import Instance
+from formulations.capacity.budget import Budget
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.perturb import Parameter, parameters, repriced, same_prices
 from milp_planner.features.explain.trial import (
     CHANGES,

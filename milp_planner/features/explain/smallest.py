@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from formulations import Instance, Status
+from formulations import Instance
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Curve
 from formulations.instance.facts import total_use
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.machines import machine_curve
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed
-from milp_planner.plans.compile import compile_for
 
 
 @dataclass(frozen=True)
@@ -92,18 +92,23 @@ def least_memory(
     Every plan found lowers the upper end to its use at the fullest place, so few solves suffice.
     The largest capacity tried has room for every table's largest option at once.
     """
+    curve = Curve(
+        lambda capacity: uniform(instance, tier, capacity),
+        lambda plan: peak(instance, plan, tier),
+        budget,
+    )
     high = tried = _enough(instance, tier)
     low, least, objective = -1, None, None
     while least is None or high - low > grain:
         middle = high if least is None else (low + high) // 2
-        outcome = budget.solve(uniform(instance, tier, middle), 0.4)
-        verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
+        answer = curve.solve(middle, 0.4)
+        verdict = answer.reaches(target)
         if verdict is None:
             break
         if verdict:
-            assert outcome.placement is not None
-            least = min(middle, peak(instance, outcome.placement, tier))
-            high, objective = least, outcome.objective
+            assert answer.placement is not None
+            least = min(middle, peak(instance, answer.placement, tier))
+            high, objective = least, answer.objective
         else:
             low = middle
             if least is None:
@@ -136,19 +141,16 @@ def fewest_machines(
     constraint, and ends at ``most`` unless the start is larger. BadInput when two machines are
     needed and the cluster describes no link between them.
     """
+    curve = machine_curve(model, cluster, objective, budget)
     tries: list[MachineTry] = []
     # with fewer machines, a rank that a constraint names would not exist
     least = -(-ranks_needed(model) // len(cluster.machines[0].ranks))
     for count in range(least, max(least, most) + 1):
-        instance = compile_for(model, with_machines(cluster, count), objective).instance
-        outcome = budget.solve(instance, 2 / (most - count + 2))
-        verdict = reaches(outcome.status, outcome.objective, outcome.proved_bound, target)
+        answer = curve.solve(count, 2 / (most - count + 2))
         tries.append(
-            MachineTry(
-                count, outcome.status.value, outcome.objective, outcome.proved_bound, verdict
-            )
+            MachineTry(count, answer.status, answer.objective, answer.bound, answer.reaches(target))
         )
-        if verdict or budget.over():
+        if tries[-1].reaches or budget.over():
             break
     fewest = tries[-1].machines if tries[-1].reaches else None
     before = tries if fewest is None else tries[:-1]
@@ -160,19 +162,6 @@ def fewest_machines(
         proved=all(t.reaches is False for t in before),
         tries=tuple(tries),
     )
-
-
-def reaches(
-    status: Status, objective: int | None, bound: int | None, target: int | None
-) -> bool | None:
-    """Whether a solve proves the target reachable or unreachable; None: neither."""
-    if status == Status.INFEASIBLE:
-        return False
-    if objective is not None and (target is None or objective <= target):
-        return True
-    if target is not None and bound is not None and bound > target:
-        return False
-    return None
 
 
 def _enough(instance: Instance, tier: str) -> int:

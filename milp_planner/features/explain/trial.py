@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations import Instance, Placement, Status
+from formulations.capacity.budget import Budget
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
 from milp_planner.files import Facts
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formulations import Instance, InstanceError, Outcome, Placement, Status
+from formulations.capacity.budget import Budget
 from formulations.diagnose.diagnosis import conflict
-from formulations.diagnose.questions import Asker
 from formulations.instance import Pin
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget, best_known
 from milp_planner.features.explain.swap import Shortage, swap
 from milp_planner.features.plan.tables import Piles, piles, tables_of
 from milp_planner.files import Facts
@@ -108,7 +107,7 @@ def why(
     left = len(asked) * count
     budget = budget.no_longer_than(max(ONE, SHARE * outcome.seconds))
     found: list[TableWhy] = []
-    better = _Better(best_known(outcome))
+    better = _Better(outcome.to_beat)
     for table in asked:
         others = _best(instance, outcome.placement, bounds, table)[:count]
         rows = []
@@ -262,7 +261,7 @@ def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) 
     others = tuple((table, o) for o in instance.options_of(table) if o != option)
     kept = tuple(f for f in instance.forbidden if f[0] != table)
     found = conflict(
-        replace(instance, pins=instance.pins, forbidden=kept + others), Asker(settings)
+        replace(instance, pins=instance.pins, forbidden=kept + others), Budget(settings)
     )
     if found is None:
         return ()

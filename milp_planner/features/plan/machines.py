@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
-from formulations import InstanceError, Outcome, Settings
-from formulations.diagnose.questions import Asker
+from formulations import Instance, InstanceError, Outcome, Settings
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Curve
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
@@ -50,8 +52,8 @@ def with_more_machines(
     alike = len(set(cluster.machines)) == 1 and cluster.replicas == 1
     if not isinstance(diagnosis, Mapping) or not alike:
         return outcome
-    asker = Asker(replace(settings, time_limit=seconds, options={}, work_limit=None))
-    found = _search(model, _linked(cluster), asker)
+    budget = Budget(replace(settings, time_limit=seconds, options={}, work_limit=None))
+    found = _search(model, _linked(cluster), budget)
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, "machines": found}})
 
 
@@ -63,19 +65,37 @@ def _linked(cluster: Cluster) -> Cluster:
     return Cluster.from_dict(data, f"cluster {cluster.name} with links")
 
 
-def _search(model: Model, cluster: Cluster, asker: Asker) -> dict[str, int | None]:
+def machine_curve(
+    model: Model, cluster: Cluster, objective: str, budget: Budget,
+    solve: Callable[..., Outcome] | None = None,
+) -> Curve:  # fmt: skip
+    """The objective over the number of machines; plans and bounds do not carry over.
+
+    BadInput or InstanceError from a point that has no Instance.
+    """
+
+    @lru_cache(maxsize=1)
+    def make(count: int) -> Instance:
+        return compile_for(model, with_machines(cluster, count), objective).instance
+
+    return Curve(make, None, budget, solve=solve)
+
+
+def _search(model: Model, cluster: Cluster, budget: Budget) -> dict[str, int | None]:
     now = len(cluster.machines)
     tried = too_few = now  # the solve proved that these are too few
     enough: int | None = None
+    curve = machine_curve(
+        model, cluster, "total", budget, lambda there, share, *_: budget.try_to_fit(there, share)
+    )
 
     def fits(count: int) -> bool | None:
         try:
-            instance = compile_for(model, with_machines(cluster, count), "total").instance
+            return curve.solve(count, SHARE).reaches(None)
         except (BadInput, InstanceError):  # such as sums too large for an Instance
             return None
-        return asker.fits(instance, SHARE)
 
-    while enough is None and tried < MOST_TIMES * now and not asker.over():
+    while enough is None and tried < MOST_TIMES * now and not budget.over():
         tried *= 2
         verdict = fits(tried)
         if verdict:
@@ -85,7 +105,7 @@ def _search(model: Model, cluster: Cluster, asker: Asker) -> dict[str, int | Non
     most = low = tried
     if enough is not None:
         low = tried // 2  # open verdicts count as too few, so that ``enough`` can still fall
-    while enough is not None and enough - low > 1 and not asker.over():
+    while enough is not None and enough - low > 1 and not budget.over():
         middle = (low + enough) // 2
         verdict = fits(middle)
         if verdict:

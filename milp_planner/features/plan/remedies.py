@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from formulations import InstanceError, Outcome, Settings
-from formulations.diagnose.questions import Asker
+from formulations.capacity.budget import Budget
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
@@ -34,13 +34,13 @@ def with_remedies(
     diagnosis = outcome.detail.get("diagnosis")
     if not isinstance(diagnosis, Mapping):
         return outcome
-    asker = Asker(replace(settings, time_limit=seconds, options={}, work_limit=None))
+    budget = Budget(replace(settings, time_limit=seconds, options={}, work_limit=None))
     forced = forced_overflow(compiled.options)
     remedies: dict[str, dict[str, Any]] = {}
     for change, model in _changes(compiled.model, compiled.cluster, forced):
         kind, known = change["kind"], remedies.get(change["kind"])
         if known is None or not known["fits"]:
-            remedies[kind] = {**change, "fits": _fits(asker, model, compiled.cluster)}
+            remedies[kind] = {**change, "fits": _fits(budget, model, compiled.cluster)}
     added = {
         "forced": None if forced is None else forced.to_dict(),
         "remedies": [*remedies.values()],
@@ -48,12 +48,12 @@ def with_remedies(
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, **added}})
 
 
-def _fits(asker: Asker, model: Model, cluster: Cluster) -> bool | None:
+def _fits(budget: Budget, model: Model, cluster: Cluster) -> bool | None:
     try:
         instance = compile_for(model, cluster, "total").instance
     except (BadInput, InstanceError):  # such as no column width legal on the cluster
         return False
-    return asker.fits(instance, SHARE)
+    return budget.fits(instance, SHARE)
 
 
 def _changes(

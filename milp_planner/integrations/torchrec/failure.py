@@ -13,8 +13,8 @@ import numpy as np
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType
 
 from formulations import Instance, Outcome, Settings, Status
+from formulations.capacity.budget import Budget
 from formulations.diagnose import Least, least_capacity
-from formulations.diagnose.questions import Asker
 from formulations.instance.facts import option_facts
 from formulations.result.outcome import standing
 from milp_planner.integrations.torchrec.problem import Problem
@@ -102,9 +102,9 @@ def shortfalls(instance: Instance, settings: Settings | None = None) -> tuple[Sh
     ]
     if settings is None:
         return tuple(found)
-    asker = Asker(settings)
+    budget = Budget(settings)
     return tuple(
-        replace(tier, least=least_capacity(instance, tier.tier, asker, 1 / (len(found) - index)))
+        replace(tier, least=least_capacity(instance, tier.tier, budget, 1 / (len(found) - index)))
         for index, tier in enumerate(found)
     )
 

@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Scope, Settings
-from formulations.diagnose import capacity, diagnose, fewest_drops, least_capacity, questions
-from formulations.diagnose.questions import Asker, constraints_of, lift, only, with_capacity
+from formulations.capacity import budget
+from formulations.capacity.budget import Budget
+from formulations.diagnose import capacity, diagnose, fewest_drops, least_capacity
+from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from tests.formulations.diagnose.test_questions import fits, small
 from tests.formulations.examples import two_modes
@@ -34,7 +36,7 @@ def test_headline_case_one_byte_short() -> None:
 
 def test_when_no_capacity_helps() -> None:
     """Where HBM is what falls short, more DDR is proved not to help."""
-    found = least_capacity(two_modes(hbm=7, ddr=100), "ddr", Asker(LIMITS))
+    found = least_capacity(two_modes(hbm=7, ddr=100), "ddr", Budget(LIMITS))
     assert found.impossible and found.least is None and found.proved
 
 
@@ -43,7 +45,7 @@ def test_when_no_capacity_helps() -> None:
 def test_capacity_advice_followed(instance: Instance) -> None:
     """At the least capacity a plan exists, one unit below none does (by brute force)."""
     for resource in instance.resources:
-        least = least_capacity(instance, resource.name, Asker(LIMITS))
+        least = least_capacity(instance, resource.name, Budget(LIMITS))
         assert least.proved
         if least.least is None:
             assert not fits(with_capacity(instance, [resource.name], 10**6))
@@ -91,7 +93,7 @@ def test_drop_advice_followed(instance: Instance) -> None:
 def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bounds and plans answer instead of the exact model, brute force agrees with both, and
     capacities and tables to drop are still found."""
-    for module in (capacity, questions):
+    for module in (capacity, budget):
         monkeypatch.setattr(module, "EXACT_ALONE", -1)
     limits, found = Settings(time_limit=4, workers=1), set()
 
@@ -99,7 +101,7 @@ def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> 
     @settings(max_examples=15, deadline=None)
     def each(instance: Instance) -> None:
         for resource in instance.resources:
-            least = least_capacity(instance, resource.name, Asker(limits))
+            least = least_capacity(instance, resource.name, Budget(limits))
             if least.least is not None:
                 assert fits(with_capacity(instance, [resource.name], least.least))
                 found.add("least")
@@ -108,7 +110,7 @@ def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> 
                 found.add("bound")
             if least.impossible:
                 assert not fits(with_capacity(instance, [resource.name], 10**6))
-        drop = fewest_drops(instance, Asker(limits))
+        drop = fewest_drops(instance, Budget(limits))
         if drop.tables is not None:
             assert fits(only(instance, set(instance.table_names) - set(drop.tables)))
             assert drop.bound is None or drop.bound <= len(drop.tables)
@@ -135,7 +137,7 @@ def test_resources_that_grow_together(instance: Instance, most: int) -> None:
                 shard["use"]["twin"] = used + (most if index % 2 else 0)
     both = [first, "twin"]
     twins = instance_from_dict(document)
-    found = least_capacity(twins, first, Asker(LIMITS), together=both)
+    found = least_capacity(twins, first, Budget(LIMITS), together=both)
     truth = next((c for c in range(120) if fits(with_capacity(twins, both, c))), None)
     assert found.proved and found.least == truth
 

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 
 from formulations import Block, InstanceBuilder, Placement, Settings, Shard, StoppedBy, Where
+from formulations.capacity.budget import Budget
 from formulations.result.outcome import found
 from milp_planner import plan
 from milp_planner.features.explain.answers import Asked, answer
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.report.page import ReportInfo, report_of
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.small import MODEL, cluster

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Placement, Settings
+from formulations.capacity.budget import Budget
 from formulations.instance import Current
-from milp_planner.features.explain.budget import Budget
 from tests.formulations.brute_force import Truth, brute_force
 from tests.formulations.strategies import instances
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from formulations import BoundSource, InstanceError
+from formulations.capacity.budget import Budget
 from formulations.instance import Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked, answer
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.call import answers_to_dict, read_answers
 from milp_planner.features.explain.why import why
 from milp_planner.plans.placement import Plan

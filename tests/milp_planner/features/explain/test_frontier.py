@@ -13,18 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Settings, solve
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Answer
+from formulations.capacity.proofs import Proofs
 from formulations.reduce import bounds_at
 from formulations.result.certify import certify
 from formulations.result.verify import verify
 from milp_planner import explain, plan, report
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked
-from milp_planner.features.explain.budget import Answer, Budget
 from milp_planner.features.explain.call import answers_to_dict, read_answers
 from milp_planner.features.explain.frontier import (
     FrontierInfo,
     Point,
-    Proofs,
     certified_grid,
     frontier,
     with_memory,

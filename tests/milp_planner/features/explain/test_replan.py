@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Settings
+from formulations.capacity.budget import Budget
 from milp_planner import plan
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.moves import carried
 from milp_planner.features.explain.replan import draw_replan, limited, replan, trade_off
 from milp_planner.inputs.table import PinSpec

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from formulations import Settings
+from formulations.capacity.budget import Budget
 from formulations.result.check import check
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.explain.priced import CACHING, HYBRID, planned

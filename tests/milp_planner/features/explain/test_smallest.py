@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance
-from formulations.result.outcome import Status
 from milp_planner import Cluster, Model, explain, plan
 from milp_planner.features.explain.draw import draw_answers
 from milp_planner.features.explain.memory import first_of, uniform
 from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
-    reaches,
 )
 from milp_planner.features.plan.machines import with_machines
 from milp_planner.plans.compile import compile_for
@@ -91,23 +88,6 @@ def test_a_coarse_grain_says_what_it_left_open() -> None:
     assert info.least is not None
     assert info.too_small is not None
     assert info.too_small < 12 <= info.least <= info.too_small + 5
-
-
-@pytest.mark.parametrize(
-    ("status", "objective", "bound", "answer"),
-    [
-        (Status.INFEASIBLE, None, None, False),
-        (Status.FEASIBLE, 9, 5, True),
-        (Status.FEASIBLE, 12, 5, None),
-        (Status.FEASIBLE, 12, 11, False),
-        (Status.UNKNOWN, None, None, None),
-    ],
-)
-def test_what_a_solve_shows(
-    status: Status, objective: int | None, bound: int | None, answer: bool | None
-) -> None:
-    """A solve shows that a target of 10 is reached, refuted, or open."""
-    assert reaches(status, objective, bound, 10) is answer
 
 
 WHOLE = {"modes": ["HBM_ONLY", "HOST_ONLY"], "sharding_types": "table_wise"}

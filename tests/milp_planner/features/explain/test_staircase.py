@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Settings, Status, solve
+from formulations.capacity.budget import Budget
 from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.draw import draw_staircase, staircase_notes
 from milp_planner.features.explain.memory import staircase, with_more
 from milp_planner.plans.compile import compile_for

@@ -19,11 +19,11 @@ from formulations import (
     Where,
     solve,
 )
+from formulations.capacity.budget import Budget
 from formulations.diagnose.questions import constraints_of, lift
 from formulations.instance import Pin
 from formulations.result.check import check
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.budget import Budget
 from milp_planner.features.explain.swap import swap
 from milp_planner.features.explain.why import MOST, Alternative, why
 from milp_planner.features.plan.tables import piles

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from formulations import Settings, solve
-from formulations.diagnose import questions
+from formulations.capacity import budget
 from milp_planner.features.plan.shortage import (
     TierShortage,
     draw_shortage,
@@ -95,7 +95,7 @@ def test_multipliers_of_the_plan_are_not_those_of_a_question(
     answers as it does without them."""
     prices = solve(example(), "auto", Settings(time_limit=10)).certificate
     assert prices is not None
-    monkeypatch.setattr(questions, "EXACT_ALONE", 0)  # the solver that starts from multipliers
+    monkeypatch.setattr(budget, "EXACT_ALONE", 0)  # the solver that starts from multipliers
     instance, settings = example(hbm=65), Settings(time_limit=10)
     outcome = solve(instance, "cpsat", settings)
     info, plain = (

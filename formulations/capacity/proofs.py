@@ -1,0 +1,85 @@
+"""Certificates found at some capacities, used at all points of a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from formulations import reduce
+from formulations.capacity.curve import Answer
+from formulations.instance import Instance
+from formulations.proof.carry import carried
+from formulations.result.certificate import Certificate
+from formulations.result.certify import with_certificate
+from formulations.result.outcome import Outcome, Status, StoppedBy, found, nothing
+from formulations.result.verify import accepted
+
+
+@dataclass
+class Proofs:
+    """Certificates found at some capacities, used at all points of a curve."""
+
+    instances: dict[int, Instance]
+    claims: dict[int, dict[int, Certificate]] = field(default_factory=dict)
+    """Certificates by capacity, then by the bound they prove there."""
+    impossible: list[tuple[int, Outcome]] = field(default_factory=list)
+    """Capacities proved too small, with the outcomes that prove it."""
+
+    def learn(self, at: int, outcome: Outcome) -> Iterator[tuple[int, int]]:
+        """Take in an outcome's proof; yields the bound it proves at each capacity.
+
+        Every row's limit grows with the capacity, so a certificate also holds with less memory.
+        With more, the bound is what the multipliers of its root prove there.
+        """
+        if outcome.status == Status.INFEASIBLE:
+            self.impossible.append((at, outcome))
+        certificate = usable_certificate(outcome.certificate)
+        if certificate is None or certificate.target is None:
+            return
+        for other, there in self.instances.items():
+            if other <= at:
+                self._claim(other, certificate.target, certificate)
+                yield other, certificate.target
+            bound = relaxed_bound(there, certificate)
+            if bound is not None and (other > at or bound > certificate.target):
+                use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
+                root = replace(certificate, target=bound, nodes=({"use": use},))
+                self._claim(other, bound, root)
+                yield other, bound
+
+    def _claim(self, at: int, bound: int, certificate: Certificate) -> None:
+        self.claims.setdefault(at, {}).setdefault(bound, certificate)
+
+    def prices(self, at: int) -> Certificate | None:
+        """The multipliers with the best bound at a capacity so far."""
+        known, there = self.claims.get(at), self.instances[at]
+        return carried(known[max(known)], there, there) if known else None
+
+    def outcome(self, at: int, answer: Answer) -> Outcome:
+        """An answer as an Outcome, with the best certificate that holds at its capacity."""
+        if answer.infeasible:
+            able = [outcome for other, outcome in self.impossible if other >= at]
+            return min(able, key=lambda each: each.certificate is None)
+        if answer.placement is None:
+            return nothing("", StoppedBy.TIME_LIMIT, "no plan was found in time")
+        there = self.instances[at]
+        plan = found(there, "", answer.placement, StoppedBy.TIME_LIMIT)
+        assert plan.objective is not None
+        for bound in sorted(self.claims.get(at, {}), reverse=True):
+            least = min(bound, plan.objective)
+            certificate = replace(self.claims[at][bound], target=least)
+            certified = with_certificate(there, plan, certificate, accepted)
+            if certified.certified_bound is not None:
+                return certified
+        return plan
+
+
+def usable_certificate(certificate: Certificate | None) -> Certificate | None:
+    """The certificate if it proves a bound with multipliers; else None."""
+    usable = certificate is not None and certificate.kind == "bound" and certificate.vectors
+    return certificate if usable else None
+
+
+def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
+    """The bound that given multipliers prove; None where some table has no option left."""
+    return None if certificate is None else reduce.relaxed_bound(instance, certificate)

@@ -1,0 +1,144 @@
+"""Sweeps over random budgets with a solver that is often poor: more is never dearer, nor fits
+less."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import Instance, Objective, Outcome, Placement, Settings
+from formulations.capacity.budget import Budget
+from formulations.capacity.curve import Answer, Curve
+from formulations.result.certificate import Certificate
+from formulations.result.check import check
+from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
+from milp_planner.features.explain.memory import memory_curve, staircase, tiers_of, with_more
+from milp_planner.features.explain.replan import limited, trade_off
+from milp_planner.features.explain.smallest import least_memory
+from tests.formulations.brute_force import brute_force
+from tests.milp_planner.features.explain.quick import in_production, small, truth
+
+
+class Poor(Budget):
+    """At random: the optimum, proved; a poor plan with a poor bound; no answer; infeasible."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(Settings(time_limit=None))
+        self._chance = random.Random(seed)
+
+    def no_longer_than(self, seconds: float) -> Budget:
+        """Itself."""
+        return self
+
+    def solve(
+        self, instance: Instance, share: float = 1.0,
+        hint: Placement | None = None, prices: Certificate | None = None,
+    ) -> Outcome:  # fmt: skip
+        """One of these."""
+        best, luck = truth(instance), self._chance.random()
+        if luck < 0.3:
+            return nothing("poor", StoppedBy.TIME_LIMIT)
+        if best.placement is None:
+            return infeasible("poor", BoundSource("poor", exact=True))
+        assert best.objective is not None
+        placement, bound = best.placement, best.objective
+        if luck < 0.6:
+            dear = replace(
+                instance, shard_cost=-np.abs(instance.shard_cost), objective=Objective.TOTAL
+            )
+            worst = brute_force(dear).placement
+            assert worst is not None
+            placement, bound = worst, best.objective - self._chance.randrange(3)
+        source = BoundSource("poor", exact=True)
+        return found(instance, "poor", placement, StoppedBy.TIME_LIMIT, bound, source)
+
+
+def check_curve(make: Callable[[int], Instance], answers: Mapping[int, Answer]) -> None:
+    """Objectives and bounds never rise with the budget, and hold at every point."""
+    for point, answer in answers.items():
+        there, best = make(point), truth(make(point)).objective
+        if answer.placement is not None:
+            judged = check(there, answer.placement)
+            assert judged.feasible
+            assert judged.objectives[there.objective.value] == answer.objective
+            assert best is not None and answer.objective is not None and best <= answer.objective
+        assert not answer.infeasible or best is None
+        assert answer.bound is None or best is None or answer.bound <= best
+    for (_, less), (_, more) in pairwise(sorted(answers.items())):
+        assert (inf if more.objective is None else more.objective) <= (
+            inf if less.objective is None else less.objective
+        )
+        assert less.infeasible or not more.infeasible
+        assert less.infeasible or (less.bound if less.bound is not None else -inf) >= (
+            -inf if more.bound is None else more.bound
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(small(), st.lists(st.integers(-20, 20), min_size=1, max_size=6), st.data())
+def test_more_memory(instance: Instance, extras: list[int], data: st.DataObject) -> None:
+    """A sweep, then single points beside it, of any tier."""
+    tier = data.draw(st.sampled_from(sorted(tiers_of(instance))))
+    curve = memory_curve(instance, tier, Poor(data.draw(st.integers(0, 99))))
+    curve.sweep(sorted({*extras}))
+    for extra in data.draw(st.lists(st.integers(-20, 20), max_size=3)):
+        curve.solve(extra)
+    points = range(-20, 21)
+    check_curve(curve.make, {point: curve.at(point) for point in points})
+
+
+@settings(max_examples=40, deadline=None)
+@given(small(), st.lists(st.integers(0, 12), min_size=1, max_size=5), st.data())
+def test_more_moves(instance: Instance, limits: list[int], data: st.DataObject) -> None:
+    """Limits on tables or bytes, from a plan in production."""
+    best = truth(instance).placement
+    assume(best is not None)
+    assert best is not None
+    instance = in_production(instance, best)
+    by = data.draw(st.sampled_from(["tables", "bytes"]))
+    answers = trade_off(instance, by, sorted({*limits}), Poor(data.draw(st.integers(0, 99))))
+    check_curve(lambda limit: limited(instance, by, limit), answers)
+
+
+@settings(max_examples=30, deadline=None)
+@given(small(), st.integers(0, 99), st.data())
+def test_staircase_and_least_memory(instance: Instance, seed: int, data: st.DataObject) -> None:
+    """What is told of them is true, however poor the solves are."""
+    tier = data.draw(st.sampled_from(sorted(tiers_of(instance))))
+    now = Poor(seed).solve(instance)
+    info, _ = staircase(instance, now, tier, (-5, -2, 3, 9), Poor(seed + 1))
+    for step in info.steps:
+        best = truth(with_more(instance, tier, step.extra)).objective
+        assert step.status != "infeasible" or best is None
+        assert step.objective is None or (best is not None and best <= step.objective)
+        assert step.bound is None or best is None or step.bound <= best
+    values = [inf if s.objective is None else s.objective for s in info.steps]
+    assert values == sorted(values, reverse=True)
+    least = least_memory(instance, tier, Poor(seed + 2))
+    assert least.least is None or least.too_small is None or least.too_small < least.least
+
+
+def test_machines_are_on_their_own() -> None:
+    """Without a least point that a plan needs, a plan or bound holds at its own point alone."""
+    curve = Curve(lambda _: None, None, Poor(1))  # type: ignore[arg-type, return-value]
+    curve.known.take_plan(3, 7, None)  # type: ignore[arg-type]
+    curve.known.take_bound(3, 5)
+    curve.known.take_bound(4, None)
+    assert (curve.at(3).objective, curve.at(3).bound) == (7, 5)
+    assert curve.at(4) == Answer(infeasible=True) and curve.at(5) == Answer()
+
+
+def test_what_an_answer_shows() -> None:
+    """A target of 10 is reached, refuted, or open."""
+    for answer, reached in (
+        (Answer(infeasible=True), False), (Answer(9, bound=5), True), (Answer(12, bound=5), None),
+        (Answer(12, bound=11), False), (Answer(), None), (Answer(bound=0), None),
+    ):  # fmt: skip
+        assert answer.reaches(10) is reached
