@@ -33,9 +33,9 @@ from milp_planner.pricing.options import (
     Choice,
     Options,
     group_name,
-    kernel_of,
 )
 from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.runtimes.registry import named
 from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
 from milp_planner.pricing.units import round_up
 from milp_planner.version import __version__
@@ -303,12 +303,8 @@ def _tables(
                 kind=table.kind,
                 sharding_type=choice.sharding,
                 mode=choice.mode,
-                kernel=kernel_of(
-                    table.kind,
-                    choice.sharding,
-                    choice.mode,
-                    cpu_only,
-                    table.key_value.virtual,
+                kernel=named(choice.runtime).kernel(
+                    choice.sharding, choice.mode, cpu_only, table.key_value.virtual
                 ),
                 cache_ratio=choice.ratio,
                 dist_type=choice.dist_type,

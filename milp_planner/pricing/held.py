@@ -10,13 +10,14 @@ import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.pricing.buffers import exchanged_by
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.job import CODE, Job, OptionColumns, choice_code, job_of
 from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.shards import exchanged_by, shard_bytes, shards_of, staged_bytes
+from milp_planner.pricing.shards import shard_bytes, shards_of, staged_bytes
 from milp_planner.pricing.units import FloatArray, IntArray
 
 FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")

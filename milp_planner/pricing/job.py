@@ -9,11 +9,12 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.enumeration import Site, site_of
 from milp_planner.pricing.exchange import Links, wire_bytes
 from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.runtimes.registry import index_of
+from milp_planner.pricing.site import Site, site_of
 from milp_planner.pricing.storage import (
     INT8_ROW_BYTES,
     STATE_NUMBERS,
@@ -120,6 +121,8 @@ class OptionColumns:
     width: IntArray
     stash: IntArray
     """1 where weights are stashed, else 0."""
+    runtime: IntArray
+    """Index of its runtime in :func:`milp_planner.pricing.runtimes.registry.runtimes`."""
 
     def at(self, index: IntArray) -> OptionColumns:
         """The same columns gathered by option index (one row per shard entry)."""
@@ -152,7 +155,7 @@ class ShardColumns:
         return ShardColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
 
-CODE = 7
+CODE = 8
 """Length of a :func:`choice_code`."""
 
 
@@ -160,7 +163,7 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, ...]:
     """A choice as integers.
 
     They are sharding, mode, ratio as a pair, ranks that its rows are split over, width of its
-    shards, and whether it is stashed.
+    shards, whether it is stashed, and its runtime.
     """
     split = {"row_wise": ranks}.get(choice.sharding, choice.row_parts)
     return (
@@ -171,6 +174,7 @@ def choice_code(choice: Choice, ranks: int) -> tuple[int, ...]:
         split,
         choice.width,
         int(choice.stash),
+        index_of(choice.runtime),
     )
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.inputs.cluster import ID_BYTES
-from milp_planner.pricing import torcheasyrec
 from milp_planner.pricing.hit_ratios import (
     Source,
     has_statistics,
@@ -25,7 +24,7 @@ from milp_planner.pricing.hit_ratios import (
 )
 from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
-from milp_planner.pricing.storage import held_ratio
+from milp_planner.pricing.runtimes.registry import by_runtime, runtimes
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Numbers
 
 
@@ -126,6 +125,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
     both = _with_l2(job, columns, ratio)
     behind = both.copy()
     source: list[Source] = ["none"] * len(ratio)
+    rooms = runtimes()
     starts = np.searchsorted(columns.table, np.arange(len(tables) + 1))
     for mode in _modes_that_ask(job):
         tiered = columns.is_mode(mode)
@@ -141,7 +141,7 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
                 access, rows = tables[index].access, tables[index].rows
                 found = hit_ratios(access, rows, grid, policy)
                 served[span] = found.values[back]
-                if _fetches_ahead(job, mode, int(index)):
+                if rooms[columns.runtime[span[0]]].fetches_ahead(job, mode):
                     unique[span] = unique_hit_ratios(access, rows, grid, policy)[back]
                 if mode == "SSD":
                     sizes, again = np.unique(both[span], return_inverse=True)
@@ -149,12 +149,6 @@ def hits_of(job: Job, columns: OptionColumns) -> Hits:
                 for option, place in zip(span.tolist(), back.tolist(), strict=True):
                     source[option] = found.sources[place]
     return Hits(served, unique, cover, stats[columns.table], source, behind)
-
-
-def _fetches_ahead(job: Job, mode: str, table: int) -> bool:
-    """Whether missing rows are fetched into the cache before the lookup, once each."""
-    ahead = job.workload.prefetch_pipeline or bool(job.tables.virtual[table])
-    return mode == "SSD" or (mode == "CACHING" and ahead)
 
 
 def _with_l2(job: Job, columns: OptionColumns, ratio: FloatArray) -> FloatArray:
@@ -177,67 +171,17 @@ def _modes_with_a_curve(job: Job) -> tuple[str, ...]:
 
 
 def _held(job: Job, columns: OptionColumns) -> FloatArray:
-    """Share of the rows that HBM has slots for: x, rounded up to buckets in dynamicemb tables."""
-    of, x = columns.table, (columns.over, columns.under)
-    held = held_ratio(job.tables.rows[of], job.ranks, job.tables.bucket[of], x)
-    return np.where(job.tables.dynamic[of], held, columns.over / columns.under)
+    """Share of the rows that HBM has slots for, as each option's runtime rounds it."""
+    found = np.zeros(len(columns.table))
+    for runtime, at in by_runtime(columns):
+        found[at] = runtime.held(job, columns.at(at))
+    return found
 
 
-def bandwidths(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Lookup bandwidth of every option, bytes per second; float array [options].
-
-    The bandwidth of the mode's tier or, between tiers, of its curve (:func:`curve_bandwidth`), with
-    the divisors of dynamicemb and of kernels that read host memory. A tiered dynamicemb table is
-    never slower than in host memory alone. With a prefetch pipeline, a cache holds a step's rows
-    before the step, so every lookup hits (fetching is priced as a phase of its own): dynamicemb's
-    cache still costs its path, TorchRec's is as fast as HBM. Without HBM: DDR.
-    """
-    profile, kernel = job.profile, job.profile.kernel
-    dense = np.where(options.is_sharding("data_parallel"), kernel.dense_share, 1.0)
-    if job.site.cpu_only:
-        return dense * profile.ddr
-    dynamic = job.tables.dynamic[options.table]
-    reached = np.where(dynamic, _dynamicemb(job, options, hits), _torchrec(job, options, hits))
-    return reached * dense
-
-
-def _torchrec(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Bandwidth of TorchRec's tables: HBM, the cache's curve or the host link.
-
-    A key-value store brings a step's rows into HBM before the lookup.
-    """
-    profile = job.profile
-    prefetch = job.workload.prefetch_pipeline | job.tables.virtual[options.table]
-    cached = _between(profile, profile.uvm_caching, options, hits)
-    cached = np.where(prefetch, profile.hbm, cached / profile.kernel.host_divisor)
-    tiers = np.where(
-        options.is_mode("CACHING"), cached, profile.host_link / profile.kernel.host_divisor
-    )
-    ahead = options.is_mode("HBM_ONLY") | options.is_mode("SSD")
-    return np.where(ahead, profile.hbm, tiers)
-
-
-def _dynamicemb(job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
-    """Bandwidth of dynamicemb's tables, by the profile or by TorchEasyRec's planner's rules."""
-    profile, model = job.profile, job.workload.cost_model
-    if model != "law":
-        x_eff = torcheasyrec.efficiency(options, hits.ratio, hits.known, model)
-        return tiered_bandwidth(profile, x_eff) / torcheasyrec.DIVISOR
-    host = float(tiered_bandwidth(profile, np.array(profile.host_only)))
-    reached = np.full(len(options.table), host)
-    for mode, curve in (("CACHING", profile.caching), ("HYBRID", profile.hybrid)):
-        value = _between(profile, curve, options, hits)
-        if mode == "CACHING" and job.workload.prefetch_pipeline:
-            value = np.full_like(value, tiered_bandwidth(profile, np.array(curve.points[-1][1])))
-        reached = np.where(options.is_mode(mode), np.maximum(value, host), reached)
-    reached = np.where(options.is_mode("HBM_ONLY"), profile.hbm, reached)
-    return reached / profile.kernel.dynamicemb_divisor
-
-
-def _between(
+def between(
     profile: Profile, curve: EfficiencyCurve, options: OptionColumns, hits: Hits
 ) -> FloatArray:
-    """Bandwidth on a curve, or with x_eff = hit ratio if the profile says so."""
+    """Bandwidth of each option on a curve, or with x_eff = hit ratio if the profile says so."""
     ratio = options.over / options.under
     argument = {"cache_ratio": ratio, "hit_ratio": hits.ratio, "batch_cover": hits.cover}
     fitted = curve_bandwidth(profile, curve, argument[curve.over])

@@ -87,6 +87,8 @@ class Choice:
     """The rank of every shard, in shard order."""
     stash: bool = False
     """Whether its weights are in host memory between forward and backward."""
+    runtime: str = "torchrec"
+    """Name of the runtime that has it."""
 
     @property
     def name(self) -> str:
@@ -121,31 +123,6 @@ def ratio_text(ratio: Fraction) -> str:
     if 100 % ratio.denominator == 0:
         return f"{float(ratio):g}"
     return str(ratio)
-
-
-def kernel_of(
-    kind: str, sharding: str, mode: str, cpu_only: bool = False, virtual: bool = False
-) -> str:
-    """Name of the kernel in a trainer's configuration.
-
-    TorchRec: dense with data_parallel, fused, fused_uvm, fused_uvm_caching, key_value (only fused
-    without HBM: CPUs have no UVM kernels); virtual tables have two of their own, dynamicemb tables
-    the library's. HugeCTR: the group of its plan, dp or mp.
-    """
-    if kind == "hugectr":
-        return "dp" if sharding == "data_parallel" else "mp"
-    if virtual:
-        return {"SSD": "ssd_virtual_table", "CACHING": "dram_virtual_table"}[mode]
-    if kind == "dynamicemb":
-        return "customized_kernel"
-    if sharding == "data_parallel":
-        return "dense"
-    if cpu_only:
-        return "fused"
-    return {
-        "HBM_ONLY": "fused", "HOST_ONLY": "fused_uvm", "CACHING": "fused_uvm_caching",
-        "SSD": "key_value",
-    }[mode]  # fmt: skip
 
 
 PHASES = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")

@@ -13,13 +13,13 @@ from milp_planner.inputs.cluster import Cluster, mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.sharding_group import group_of, unsynced
 from milp_planner.inputs.table import Table
-from milp_planner.pricing import hugectr
-from milp_planner.pricing.enumeration import Enumeration, enumerations_of, site_of
+from milp_planner.pricing.buffers import exchanged_by
+from milp_planner.pricing.enumeration import Enumeration, enumerations_of
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
-from milp_planner.pricing.key_value import fetched
+from milp_planner.pricing.law import shard_seconds
 from milp_planner.pricing.ledger import UPDATE
-from milp_planner.pricing.lookup import bandwidths, hits_of
+from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.options import (
     Entries,
     Options,
@@ -30,7 +30,9 @@ from milp_planner.pricing.options import (
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.replicas import sync_seconds
-from milp_planner.pricing.shards import exchanged_by, offsets, shard_bytes, shard_seconds, shards_of
+from milp_planner.pricing.runtimes.registry import home
+from milp_planner.pricing.shards import offsets, shard_bytes, shards_of
+from milp_planner.pricing.site import site_of
 from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
@@ -107,17 +109,14 @@ def _enumerations(model: Model, cluster: Cluster) -> list[Enumeration]:
 
 def _no_option(cluster: Cluster, table: Table, legal: Enumeration) -> str:
     """Why a table cannot be placed at all, and what would be allowed."""
-    kind = "dynamicemb tables are row_wise in HBM_ONLY, HYBRID, CACHING or HOST_ONLY"
-    if table.kind == "torchrec":
-        kind = "TorchRec tables take any sharding type in HBM_ONLY, CACHING or HOST_ONLY"
-    if table.kind == "hugectr":
-        kind = hugectr.ALLOWED
-    elif site_of(cluster).cpu_only:
-        kind += "; without HBM only HOST_ONLY"
+    runtime = home(table.kind, table.key_value.virtual)
+    allowed = runtime.allowed
+    if site_of(cluster).cpu_only and "HOST_ONLY" in allowed:
+        allowed += "; without HBM only HOST_ONLY"
     reasons = f" ({'; '.join(legal.refused)})" if legal.refused else ""
     return (
         f"table {table.name!r} has no legal option on cluster {cluster.name!r}: its "
-        f"constraints leave none{reasons}; allowed: {kind}"
+        f"constraints leave none{reasons}; allowed: {allowed}"
     )
 
 
@@ -139,15 +138,8 @@ def _price_entries(
     options = columns.at(shards.option)
     exchanged = exchanged_by(job, options, shards)
     sizes = shard_bytes(job, options, shards, exchanged)
-    hits = hits_of(job, columns)
-    bandwidth = bandwidths(job, columns, hits)[shards.option]
-    missing = (1.0 - hits.unique) * columns.is_mode("CACHING") * job.traffic.distinct[columns.table]
-    misses = (missing / columns.group_ranks)[shards.option]
-    stored = fetched(job, options, shards, hits.at(shards.option))
-    if job.workload.cost_model.startswith("embark"):
-        seconds = hugectr.shard_seconds(job, options, shards)
-    else:
-        seconds = shard_seconds(job, options, shards, exchanged, bandwidth, misses, stored)
+    hits = hits_of(job, columns).at(shards.option)
+    seconds, ssd_step = shard_seconds(job, options, shards, exchanged, hits)
     if job.cluster.replicas > 1:
         seconds = np.column_stack([seconds, sync_seconds(job, options, shards)])
     check_seconds(job, seconds, options.table)
@@ -157,7 +149,7 @@ def _price_entries(
         rows=shards.rows,
         columns=shards.columns,
         cost=picoseconds(seconds),
-        ssd_step=stored.traffic,
+        ssd_step=ssd_step,
         **sizes._asdict(),
     )
 

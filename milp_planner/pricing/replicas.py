@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
-from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
 
@@ -65,8 +64,10 @@ def kept_part(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArra
     return np.where(fused, part * job.tables.element[options.table], 0)
 
 
-def shard_rows(job: Job, options: OptionColumns, shards: ShardColumns, ledger: IntArray) -> None:
-    """If replicas are fully sharded, enter their rows into the ledger as they come and go.
+def gathered(
+    job: Job, options: OptionColumns, shards: ShardColumns, weights: IntArray
+) -> dict[str, IntArray]:
+    """Entries of the ledger that replicas change if they are fully sharded.
 
     The kept part stays. Whole rows exist besides it from before the lookup until the dense part,
     and again once gradients arrive. If replicas do not divide the elements, a padded copy is
@@ -75,11 +76,11 @@ def shard_rows(job: Job, options: OptionColumns, shards: ShardColumns, ledger: I
     two_d = job.cluster.two_d
     gathers = two_d is not None and two_d.strategy == "fully_sharded" and job.workload.trains
     if not gathers or job.cluster.replicas == 1:
-        return
+        return {}
     kept = kept_part(job, options, shards)
-    put = dict(zip(SHARD_NAMES, ledger.T, strict=True))
-    whole = put["weights"].copy()
     padded = kept * job.cluster.replicas
-    put["gathered_weights"][:] = np.where(kept > 0, whole, 0)
-    put["padded_weights"][:] = np.where((kept > 0) & (padded != whole), padded, 0)
-    put["weights"][:] = np.where(kept > 0, kept, whole)
+    return {
+        "gathered_weights": np.where(kept > 0, weights, 0),
+        "padded_weights": np.where((kept > 0) & (padded != weights), padded, 0),
+        "weights": np.where(kept > 0, kept, weights),
+    }

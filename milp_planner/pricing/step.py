@@ -25,16 +25,15 @@ HALVINGS = 48
 def priced_by_step(job: Job, options: OptionColumns) -> BoolArray:
     """Which shard entries the profile's step model prices; bool array like the options' columns.
 
-    These are the tables in the tier of the measured ones, except replicated tables (their gradient
-    is dense) and tables priced by another planner's cost model.
+    These are the tables in the tier of the measured ones, except replicated tables, whose gradient
+    is dense.
     """
     step = job.profile.step
     none = np.zeros(len(options.table), np.bool_)
     if step is None or job.site.cpu_only != (step.tier == "ddr"):
         return none
     there = options.is_mode("HOST_ONLY" if step.tier == "ddr" else "HBM_ONLY")
-    literal = job.tables.dynamic & (job.workload.cost_model != "law")
-    return there & ~options.is_sharding("data_parallel") & ~literal[options.table]
+    return there & ~options.is_sharding("data_parallel")
 
 
 def step_seconds(

@@ -68,6 +68,11 @@ class FbgemmBytes(NamedTuple):
     column_state: IntArray
     """State kept per element, wherever the rows are; none of it is cached."""
 
+    @property
+    def everything(self) -> IntArray:
+        """Rows with all their state."""
+        return self.weights + self.row_state + self.column_state
+
 
 def fbgemm_bytes(
     rows: IntArray,

@@ -20,8 +20,9 @@ from milp_planner.plans.compile import (
     compile_for,
     to_model,
 )
-from milp_planner.pricing import Options, hugectr
+from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
+from milp_planner.pricing.runtimes import hugectr
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
 
 #: Most seconds for placing new tables initially.

@@ -11,18 +11,18 @@ from milp_planner.drawing.units import memory_name
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.plans.placement import PlacedShard, Plan
+from milp_planner.pricing.buffers import LENGTHS
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.job import table_columns
-from milp_planner.pricing.key_value import (
+from milp_planner.pricing.ledger import batches_in_flight, send_share
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.runtimes.key_value import (
     StoreBytes,
     allocated,
     cache_mebibytes,
     cache_slots,
     slot_bytes,
 )
-from milp_planner.pricing.ledger import batches_in_flight, send_share
-from milp_planner.pricing.options import TIERED
-from milp_planner.pricing.shards import LENGTHS
 from milp_planner.pricing.storage import (
     BUCKET_BYTES,
     CACHE_ROW_BYTES,

@@ -24,7 +24,7 @@ from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.hugectr import sharding_of
+from milp_planner.pricing.runtimes.hugectr import sharding_of
 
 FORMAT = "milp-planner-hugectr/1"
 _GROUPS = ("dp", "mp")

@@ -24,7 +24,6 @@ from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import LARGEST_L1, PinSpec, Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.key_value import cache_mebibytes
 from milp_planner.pricing.options import (
     BY_COLUMN,
     BY_MACHINE,
@@ -33,6 +32,7 @@ from milp_planner.pricing.options import (
     STORES,
     TIERED,
 )
+from milp_planner.pricing.runtimes.key_value import cache_mebibytes
 
 FORMAT = "milp-planner-torchrec/1"
 

@@ -10,7 +10,8 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import PinSpec, ShardingType, Table
 from milp_planner.integrations.replay import Pins
 from milp_planner.integrations.replay.estimate import LOAD_FACTOR, Asked
-from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL, kernel_of
+from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL
+from milp_planner.pricing.runtimes.registry import kernel_of
 
 
 def asked_of(tables: Sequence[Table], pins: Pins, *, pooled: bool | None = None) -> list[Asked]:

@@ -2,7 +2,8 @@
 
 TorchRec 1.9.2 charges a shard with min(max_l1_cache_size, a fifth of the whole table) of HBM, or
 nothing if no L1 is given (meta-pytorch/torchrec issue 3783), with no host memory, and virtual
-tables with nothing else. The bytes here are those of :mod:`milp_planner.pricing.key_value`.
+tables with nothing else. The bytes here are those of
+:mod:`milp_planner.pricing.runtimes.key_value`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from torch import nn
 from torchrec.distributed.planner.types import Shard, ShardingOption, Storage
 from torchrec.distributed.types import KeyValueParams, ModuleSharder
 
-from milp_planner.pricing.key_value import (
+from milp_planner.pricing.options import STORES
+from milp_planner.pricing.runtimes.key_value import (
     EVICTED_BYTES,
     HEADER_BYTES,
     KEY_BYTES,
@@ -26,7 +28,6 @@ from milp_planner.pricing.key_value import (
     SLOT_BYTES,
     cache_slots,
 )
-from milp_planner.pricing.options import STORES
 
 StoreBytes = Literal["runtime", "torchrec"]
 COMPOSITE = "dram_ssd_virtual_table"

@@ -21,13 +21,15 @@ from torchrec.distributed.types import ModuleSharder
 from milp_planner.drawing.units import show_bytes, show_ranks
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import ELEMENT_BYTES
+from milp_planner.pricing.buffers import exchanged_by
 from milp_planner.pricing.held import bytes_job, option_columns
 from milp_planner.pricing.job import Job, ShardColumns
 from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.outside import exchange_bytes
 from milp_planner.pricing.profile import load_profile
-from milp_planner.pricing.shards import Batch, exchanged_by, shard_bytes, worst_batch
+from milp_planner.pricing.shards import shard_bytes
+from milp_planner.pricing.splits import Batch, worst_batch
 from milp_planner.pricing.units import FloatArray, IntArray
 
 TOLD_ABOVE = 0.10

@@ -9,9 +9,11 @@ from milp_planner.pricing import price
 from milp_planner.pricing.enumeration import enumeration_of, traits_of
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import Job, OptionColumns, job_of
-from milp_planner.pricing.lookup import bandwidths, hits_of
+from milp_planner.pricing.law import bandwidth_of
+from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.price import _option_columns
 from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.runtimes.registry import by_runtime
 from milp_planner.pricing.shards import offsets
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -28,7 +30,9 @@ def job(profile: str, *tables: dict[str, object], **workload: object) -> Job:
 def found(job: Job) -> dict[str, float]:
     """Bandwidth of every option of the only table, by name, bytes per second."""
     columns, names = option_columns(job)
-    values = bandwidths(job, columns, hits_of(job, columns))
+    hits, values = hits_of(job, columns), np.empty(len(names))
+    for runtime, at in by_runtime(columns):
+        values[at] = bandwidth_of(runtime, job, columns.at(at), hits.at(at))
     return dict(zip(names, values.tolist(), strict=True))
 
 

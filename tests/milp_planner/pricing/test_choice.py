@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from milp_planner.pricing.options import Choice, kernel_of, ratio_text
+from milp_planner.pricing.options import Choice, ratio_text
+from milp_planner.pricing.runtimes.registry import kernel_of
 
 
 @pytest.mark.parametrize(

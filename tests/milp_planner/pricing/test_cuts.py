@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner.pricing.enumeration import column_cuts, is_even
+from milp_planner.pricing.cuts import column_cuts, is_even
 
 
 @pytest.mark.parametrize(

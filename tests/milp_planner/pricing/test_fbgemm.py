@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.pricing import key_value
 from milp_planner.pricing.job import table_columns
 from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.runtimes import key_value
 from tests.milp_planner.pricing.build import entry, model, priced
 
 ROWS, DIM = 1000, 128

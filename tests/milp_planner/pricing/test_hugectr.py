@@ -12,7 +12,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.hugectr import data_parallel
+from milp_planner.pricing.runtimes.hugectr import data_parallel
 from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
 TABLE = {"kind": "hugectr", "optimizer": "sgd", "pooling_factor": 10}

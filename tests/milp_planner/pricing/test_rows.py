@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Table
-from milp_planner.pricing.shards import (
+from milp_planner.pricing.splits import (
     Batch,
     dynamicemb_split,
     torchrec_split,

@@ -45,8 +45,9 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     score_words,
 )
 from milp_planner.integrations.torchrec.rating import OncePerSize
-from milp_planner.pricing import lookup, torcheasyrec
+from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.runtimes import torcheasyrec
 from milp_planner.pricing.storage import (
     TierBytes,
     admission_counter,

@@ -13,14 +13,19 @@ of a row in host memory). What TorchRec's planner counts: ``planner/shard_estima
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from milp_planner.inputs.model import Workload
-from milp_planner.inputs.table import LARGEST_L1
+from milp_planner.inputs.table import LARGEST_L1, Mode, ShardingType
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.lookup import Hits
+from milp_planner.pricing.runtimes.room import Fetched, Rows
+from milp_planner.pricing.runtimes.torchrec import TorchRec
+from milp_planner.pricing.site import Site, TableTraits
 from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div, round_up
 
@@ -38,10 +43,72 @@ BLOCK_BYTES = 4096
 MEBIBYTE = 2**20
 
 
-def in_store(job: Job, options: OptionColumns) -> BoolArray:
-    """Which options keep their rows in a key-value store: on SSD, or virtual tables in DDR."""
-    virtual = job.tables.virtual[options.table]
-    return options.is_mode("SSD") | (virtual & options.is_mode("CACHING"))
+VIRTUAL_TYPES: tuple[ShardingType, ...] = ("table_wise", "row_wise", "table_row_wise")
+"""Sharding types that support virtual tables in TorchRec 1.9.2 (``sharding/``)."""
+
+
+class KeyValue(TorchRec):
+    """Rows on SSD or, of virtual tables, in host memory; SSD is offered if a machine has it."""
+
+    name = "key_value"
+    stashes = False
+    fetches_all = True
+
+    def takes(self, virtual: bool) -> bool:
+        """Virtual tables, and others on SSD."""
+        return True
+
+    def sharding_types(self, traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
+        """Three."""
+        every, _ = super().sharding_types(traits)
+        legal = tuple(each for each in VIRTUAL_TYPES if each in every)
+        return legal, f"virtual tables are sharded {', '.join(legal)} only"
+
+    def modes(self, traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+        """A cache of each ratio, of rows in host memory or on SSD."""
+        if traits.virtual:
+            yield from (("CACHING", ratio) for ratio in traits.l1_ratios)
+        if site.has_ssd:
+            yield from (("SSD", ratio) for ratio in traits.l1_ratios)
+
+    def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """As FBGEMM allocates."""
+        return _rows(store_bytes(job, options, shards), super().rows(job, options, shards))
+
+    def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """As TorchRec's planner counts."""
+        found = as_torchrec_counts(job, options, shards)
+        return _rows(found, super().planner_rows(job, options, shards))
+
+    def fetches_ahead(self, job: Job, mode: str) -> bool:
+        """Always, pipelined or not."""
+        return True
+
+    def bandwidth(self, job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+        """HBM: a step's rows are there."""
+        return np.full(len(options.table), job.profile.hbm)
+
+    def fetched(
+        self, job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits, row: IntArray
+    ) -> Fetched:
+        """Rows that HBM does not hold, and those that L2 does not hold either."""
+        return fetched(job, options, shards, hits)
+
+    def runs(self, mode: str, virtual: bool) -> bool:
+        """SSD, and all of virtual tables."""
+        return virtual or mode == "SSD"
+
+    def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
+        """Virtual tables have two of their own."""
+        if virtual:
+            return {"SSD": "ssd_virtual_table", "CACHING": "dram_virtual_table"}[mode]
+        return "key_value"
+
+
+def _rows(found: StoreBytes, moved: Rows) -> Rows:
+    """As the ledger's entries; what moves are all rows and their state."""
+    hbm = {"weights": found.cache, "cache_index": found.indices, "state": found.state}
+    return Rows(hbm, found.ddr, found.ssd, moved.move)
 
 
 def row_elements(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
@@ -100,22 +167,20 @@ class StoreBytes(NamedTuple):
 
 
 def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
-    """Memory of shards in a key-value store; ``options`` has one row per entry.
-
-    The cap of its cache follows from the largest shard of its table.
-    """
+    """Memory of shards in a key-value store; ``options`` has one row per entry."""
     tables, table = job.tables, options.table
-    element, literal = tables.element[table], job.workload.storage_model == "torcheasyrec"
+    cap, element = _cap(job, options, shards), tables.element[table]
+    slots = cache_slots(shards.rows, shards.columns, element, cap)
+    shape, slot = (shards.rows, shards.columns), slot_bytes(job.workload)
+    return allocated(tables, table, shape, slots, slot, options.is_mode("SSD"))
+
+
+def _cap(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArray:
+    """``max_l1_cache_size`` of each entry's table, by the largest shard of its option."""
     largest = np.searchsorted(shards.option, shards.option)
     rows, columns = shards.rows[largest], shards.columns[largest]
-    cap = cache_mebibytes(rows, columns, element, (options.over, options.under))
-    if literal:
-        return _as_torchrec_counts(tables, options, shards, cap)
-    slots = cache_slots(shards.rows, shards.columns, element, cap)
-    slot = slot_bytes(job.workload)
-    return allocated(
-        tables, table, (shards.rows, shards.columns), slots, slot, options.is_mode("SSD")
-    )
+    element = job.tables.element[options.table]
+    return cache_mebibytes(rows, columns, element, (options.over, options.under))
 
 
 def slot_bytes(workload: Workload) -> int:
@@ -153,12 +218,10 @@ def allocated(
     )
 
 
-def _as_torchrec_counts(
-    tables: TableColumns, options: OptionColumns, shards: ShardColumns, cap: IntArray
-) -> StoreBytes:
+def as_torchrec_counts(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
     """As TorchRec's planner counts: the cap or a fifth of the *table* on every shard, no DDR."""
-    table, nothing = options.table, np.zeros_like(shards.rows)
-    element, fifth = tables.element[table], LARGEST_L1
+    tables, table, nothing = job.tables, options.table, np.zeros_like(shards.rows)
+    element, fifth, cap = tables.element[table], LARGEST_L1, _cap(job, options, shards)
     whole = tables.rows[table] * tables.dim[table] * element
     cache = np.minimum(cap * MEBIBYTE, ceil_div(whole * fifth.numerator, fifth.denominator))
     weights = shards.rows * shards.columns * element
@@ -170,15 +233,6 @@ def _as_torchrec_counts(
     )
 
 
-class Fetched(NamedTuple):
-    """What one step of a shard fetches into its cache."""
-
-    seconds: FloatArray
-    """Float array [entries]."""
-    traffic: IntArray
-    """Bytes that SSD reads and writes, int64 array [entries]."""
-
-
 def fetched(job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits) -> Fetched:
     """Time and SSD traffic of the distinct rows that a step misses; one row per entry.
 
@@ -188,11 +242,14 @@ def fetched(job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits) 
     before the lookup, pipelined or not, so the lookup itself reads HBM.
     """
     table = options.table
-    ours, on_ssd = in_store(job, options), options.is_mode("SSD")
+    on_ssd = options.is_mode("SSD")
     row = row_elements(job.tables, table, shards.columns) * job.tables.element[table]
     ways = 2.0 if job.workload.trains else 1.0
-    wanted = job.traffic.distinct[table] / options.group_ranks * ours * (shards.rows > 0)
+    wanted = job.traffic.distinct[table] / options.group_ranks * (shards.rows > 0)
     linked = ways * wanted * (1.0 - hits.unique) * row
     drive = ways * wanted * (1.0 - hits.behind) * on_ssd * np.maximum(row, BLOCK_BYTES)
     seconds = linked / job.profile.host_link + drive / job.cluster.ssd_share
     return Fetched(seconds, np.ceil(drive).astype(np.int64))
+
+
+RUNTIME = KeyValue()

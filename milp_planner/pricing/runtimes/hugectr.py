@@ -13,17 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Constraints, ShardingType, Table
+from milp_planner.inputs.table import Constraints, Mode, ShardingType, Table
+from milp_planner.pricing import splits
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.options import PHASES, Choice
+from milp_planner.pricing.runtimes import torchrec
+from milp_planner.pricing.runtimes.room import Rows, Runtime
+from milp_planner.pricing.site import Site, TableTraits
 from milp_planner.pricing.units import PICOSECONDS, FloatArray
-
-if TYPE_CHECKING:
-    from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 
 PASSES = 4
 """Reads of an element in a step (``mem_comm_work_ratio``, 8 over 2)."""
@@ -31,14 +34,72 @@ BETWEEN = 1.5
 """Cost of the exchange between machines over that between ranks (``hier_auto``)."""
 NARROWEST = 32
 """A part of this many columns or fewer is not halved."""
-ALLOWED = "HugeCTR's tables are HBM_ONLY; data-parallel if dp_threshold or sharding_types say so"
+HIERARCHICAL = "embark_hierarchical"
+"""The cost model over machines."""
 
 
-def traits(model: Model) -> Callable[[Table], tuple[bool, bool]]:
-    """Whether a table is within ``dp_threshold``, and whether its parts are on whole machines."""
-    by_machine = model.workload.cost_model == "embark_hierarchical"
-    small = data_parallel(model)
-    return lambda table: (table.name in small, by_machine)
+class HugeCTR(Runtime):
+    """Tables in HBM, cut by HugeCTR's planner."""
+
+    name = "hugectr"
+    allowed = (
+        "HugeCTR's tables are HBM_ONLY; data-parallel if dp_threshold or sharding_types say so"
+    )
+
+    def no_store(self, table: Table, trains: bool) -> str:
+        """They have none."""
+        return "HugeCTR's tables are in HBM"
+
+    def among(self, model: Model) -> Callable[[Table], dict[str, Any]]:
+        """Whether a table is within ``dp_threshold``, and whether parts are on whole machines."""
+        by_machine = model.workload.cost_model == HIERARCHICAL
+        small = data_parallel(model)
+        return lambda table: {"replicated": table.name in small, "by_machine": by_machine}
+
+    def sharding_types(self, traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
+        """As its planner cuts."""
+        return legal(traits.constraints, traits.replicated, traits.by_machine)
+
+    def why_not(self, sharding: str, traits: TableTraits, site: Site) -> str:
+        """Every one is offered on any cluster."""
+        return ""
+
+    def shapes(self, base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
+        """Row parts times column parts."""
+        return shapes(base, traits.constraints, site.machine_ranks, traits.by_machine)
+
+    def no_shape(self, traits: TableTraits) -> str:
+        """The places do not suffice."""
+        places = "machines of equal size" if traits.by_machine else "ranks"
+        return f"{traits.dim} columns cannot be cut this way on the allowed {places}"
+
+    def modes(self, traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+        """HBM."""
+        yield "HBM_ONLY", Fraction(1)
+
+    def split(
+        self, table: Table, ranks: int, dist_type: str | None, batch: splits.Batch
+    ) -> splits.RowSplit:
+        """Equal parts."""
+        return splits.hugectr_split(table, ranks, batch)
+
+    def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """Rows, and state in fp32, as FBGEMM's (HugeCTR's own bytes are not known here)."""
+        return torchrec.RUNTIME.rows(job, options, shards)
+
+    def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """Rows and state, in the table's type."""
+        return torchrec.RUNTIME.planner_rows(job, options, shards)
+
+    def own_seconds(
+        self, job: Job, options: OptionColumns, shards: ShardColumns
+    ) -> FloatArray | None:
+        """EMBark's cost, the only one that its tables have."""
+        return shard_seconds(job, options, shards)
+
+    def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
+        """The group of its plan, dp or mp."""
+        return "dp" if sharding == "data_parallel" else "mp"
 
 
 def data_parallel(model: Model) -> frozenset[str]:
@@ -157,8 +218,11 @@ def shard_seconds(job: Job, options: OptionColumns, shards: ShardColumns) -> Flo
     split = ~options.is_sharding("data_parallel")
     reads = job.traffic.raw_ids[table] * job.ranks * PASSES * shards.columns / options.group_ranks
     exchange = samples * vectors[table] * workload.mem_comm_bw_ratio * shards.columns
-    if workload.cost_model == "embark_hierarchical":
+    if workload.cost_model == HIERARCHICAL:
         exchange *= BETWEEN / len(job.site.machine_ranks[0])
     units = np.zeros((len(table), len(PHASES)))
     units[:, 0], units[:, 1] = reads * split, exchange * split
     return units / PICOSECONDS
+
+
+RUNTIME = HugeCTR()

@@ -1,0 +1,67 @@
+"""The runtimes of :data:`milp_planner.inputs.kinds.KINDS`, by kind of table and by option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from milp_planner.inputs.kinds import KINDS
+from milp_planner.pricing.units import IntArray
+
+if TYPE_CHECKING:
+    from milp_planner.pricing.job import OptionColumns
+    from milp_planner.pricing.runtimes.room import Runtime
+
+
+def runtimes() -> tuple[Runtime, ...]:
+    """All runtimes; an option's ``runtime`` column is an index of them."""
+    return tuple(each for kind in KINDS for each in runtimes_of(kind))
+
+
+def runtimes_of(kind: str) -> tuple[Runtime, ...]:
+    """The runtimes that tables of a kind can be in."""
+    return _loaded(KINDS[kind])
+
+
+@cache
+def _loaded(modules: tuple[str, ...]) -> tuple[Runtime, ...]:
+    return tuple(import_module(module).RUNTIME for module in modules)
+
+
+def home(kind: str, virtual: bool = False) -> Runtime:
+    """The runtime that decides how a table can be cut."""
+    return takers(kind, virtual)[0]
+
+
+def takers(kind: str, virtual: bool = False) -> tuple[Runtime, ...]:
+    """The runtimes that offer options of a table."""
+    return tuple(each for each in runtimes_of(kind) if each.takes(virtual))
+
+
+def named(name: str) -> Runtime:
+    """The runtime of an option."""
+    return next(each for each in runtimes() if each.name == name)
+
+
+def index_of(name: str) -> int:
+    """Its index among :func:`runtimes`."""
+    return [each.name for each in runtimes()].index(name)
+
+
+def by_runtime(options: OptionColumns) -> Iterator[tuple[Runtime, IntArray]]:
+    """Each runtime that occurs, and the places of its options; int64 arrays."""
+    every = runtimes()
+    for index in np.unique(options.runtime).tolist():
+        yield every[index], np.flatnonzero(options.runtime == index)
+
+
+def kernel_of(
+    kind: str, sharding: str, mode: str, cpu_only: bool = False, virtual: bool = False
+) -> str:
+    """Name of the kernel in a trainer's configuration."""
+    room = next(each for each in takers(kind, virtual) if each.runs(mode, virtual))
+    return room.kernel(sharding, mode, cpu_only, virtual)

@@ -1,0 +1,168 @@
+"""What a runtime answers: its splits, bytes at each moment, seconds of each phase, and its export.
+
+A new runtime is a subclass of :class:`Runtime` in a module of its own, with an instance called
+``RUNTIME``, and a line in :data:`milp_planner.inputs.kinds.KINDS`. The methods here are what most
+runtimes share; only :meth:`Runtime.modes`, :meth:`Runtime.rows` and :meth:`Runtime.kernel` have no
+default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from milp_planner.inputs.table import ShardingType, Table
+from milp_planner.pricing import cuts, splits
+from milp_planner.pricing.options import SHARDING_TYPES
+from milp_planner.pricing.units import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from milp_planner.inputs.model import Model
+    from milp_planner.inputs.table import DistType, Mode
+    from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
+    from milp_planner.pricing.lookup import Hits
+    from milp_planner.pricing.options import Choice
+    from milp_planner.pricing.site import Site, TableTraits
+
+
+class Rows(NamedTuple):
+    """What the rows of shards take; int64 arrays [entries]."""
+
+    hbm: dict[str, IntArray]
+    """Bytes of HBM by entry of the ledger."""
+    ddr: IntArray
+    ssd: IntArray
+    move: IntArray
+    """Bytes of DDR and SSD, and those that travel when the table moves."""
+
+
+class Fetched(NamedTuple):
+    """What one step of a shard fetches before its lookup."""
+
+    seconds: FloatArray
+    """Float array [entries]."""
+    traffic: IntArray
+    """Bytes that SSD reads and writes, int64 array [entries]."""
+
+
+class Runtime:
+    """One way to run tables."""
+
+    name: str
+    allowed: str
+    """What its tables may be, for a table without a legal option."""
+    stashes = False
+    """Whether weights may leave HBM between forward and backward."""
+    fetches_all = False
+    """Whether all its options bring a step's rows into HBM before the lookup."""
+    planner_is_plain = False
+    """Whether its own planner counts the exchange without skew, deduplication and codec."""
+
+    # Which options: asked for each table, whatever its ranks.
+
+    def takes(self, virtual: bool) -> bool:
+        """Whether it offers options of virtual tables, or of others."""
+        return not virtual
+
+    def no_store(self, table: Table, trains: bool) -> str:
+        """Why a table cannot be in a key-value store; empty if it can."""
+        return f"{table.kind} tables have no key-value store"
+
+    def among(self, model: Model) -> Callable[[Table], dict[str, Any]]:
+        """Fields of a table's :class:`TableTraits` that depend on the rest of the model."""
+        return lambda table: {}
+
+    def sharding_types(self, traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
+        """Sharding types that a table can have at all, and why it can have no others."""
+        return SHARDING_TYPES, ""
+
+    def why_not(self, sharding: str, traits: TableTraits, site: Site) -> str:
+        """Why one of these is not offered on a cluster; empty if it is."""
+        return cuts.why_not(sharding, site, traits.constraints.sharding_types)
+
+    def shapes(self, base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
+        """Cuts and places of one sharding type; ``base`` is the whole table."""
+        return cuts.shapes(base, traits, site)
+
+    def no_shape(self, traits: TableTraits) -> str:
+        """Why there are none."""
+        return cuts.no_shape(traits)
+
+    def modes(self, traits: TableTraits, site: Site) -> Iterator[tuple[Mode, Fraction]]:
+        """Modes and cache ratios; those that the cluster or a constraint excludes are dropped."""
+        raise NotImplementedError
+
+    def routes(self, traits: TableTraits) -> tuple[DistType | None, ...]:
+        """Routing rules; None if its tables have none."""
+        return (None,)
+
+    def groups(self, traits: TableTraits, mode: str) -> tuple[bool | None, ...]:
+        """Fusion groups that a mode may join: without caching, with it; None: with nothing."""
+        return (None,)
+
+    # Rows and bytes.
+
+    def split(
+        self, table: Table, ranks: int, dist_type: str | None, batch: splits.Batch
+    ) -> splits.RowSplit:
+        """Parts of the rows on so many ranks, and the lookups of each."""
+        return splits.whole(table) if ranks == 1 else splits.torchrec_split(table, ranks, batch)
+
+    def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """What rows take, as it runs; one row per shard entry."""
+        raise NotImplementedError
+
+    def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
+        """What rows take, as its own planner counts them."""
+        return self.rows(job, options, shards)
+
+    # Seconds.
+
+    def held(self, job: Job, options: OptionColumns) -> FloatArray:
+        """Share of a table's rows that HBM has room for; float array [options]."""
+        return options.over / options.under
+
+    def fetches_ahead(self, job: Job, mode: str) -> bool:
+        """Whether missing rows are fetched into the cache before the lookup, once each."""
+        return mode == "CACHING" and job.workload.prefetch_pipeline
+
+    def bandwidth(self, job: Job, options: OptionColumns, hits: Hits) -> FloatArray:
+        """Bytes per second that a lookup reads on a cluster with HBM; float array [options]."""
+        return np.full(len(options.table), job.profile.hbm)
+
+    def state_copies(self, job: Job, table: IntArray) -> FloatArray:
+        """Copies of a row that its update touches besides, by the profile's law of dynamicemb."""
+        return np.zeros(len(table))
+
+    def measured(self, job: Job) -> bool:
+        """Whether a step that was measured on a machine prices its tables, too."""
+        return True
+
+    def fetched(
+        self, job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits, row: IntArray
+    ) -> Fetched:
+        """What a step fetches before the lookup; ``row`` is bytes of one row."""
+        wanted = job.traffic.distinct[options.table] * options.is_mode("CACHING")
+        missing = (1.0 - hits.unique) * wanted / options.group_ranks
+        seconds = missing * row / job.profile.host_link * job.workload.prefetch_pipeline
+        return Fetched(seconds, np.zeros(len(row), np.int64))
+
+    def own_seconds(
+        self, job: Job, options: OptionColumns, shards: ShardColumns
+    ) -> FloatArray | None:
+        """Seconds of all phases where its planner's own cost model asks for them; else None."""
+        return None
+
+    # Exports.
+
+    def runs(self, mode: str, virtual: bool) -> bool:
+        """Whether options of this mode are its own."""
+        return True
+
+    def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
+        """Name of the kernel in a trainer's configuration."""
+        raise NotImplementedError
