@@ -23,9 +23,9 @@ from formulations.proof import prove, tree
 from formulations.proof.packing import Packing
 from formulations.proof.prove import _Search, symmetric_lp
 from formulations.search import bounds, conductor, exact
-from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT, KINDS, Parameters
 from formulations.search.plans import Plans
+from formulations.search.state import State
 from formulations.search.turns import Part
 
 Switch = Callable[[], AbstractContextManager[object]]
@@ -98,8 +98,8 @@ def _nothing(*_: object, **__: object) -> None:
     return None
 
 
-def _own_cost_alone(context: Context, value: int) -> NDArray[np.bool_]:
-    return context.keep & (own_cost(context.instance) < value)
+def _own_cost_alone(state: State, value: int) -> NDArray[np.bool_]:
+    return state.known.keep & (own_cost(state._instance) < value)
 
 
 def _packed(plans: Plans) -> None:
@@ -153,7 +153,7 @@ PARTS = (
     Variant("whole model", switch=_never("whole")),
     Variant("choices told by programs", switch=_instead(Plans, "choose", _nothing)),
     Variant("urgency", switch=_made(_without_urgency)),
-    Variant("options ruled out by price", switch=_instead(Context, "left_below", _own_cost_alone)),
+    Variant("options ruled out by price", switch=_instead(State, "left_below", _own_cost_alone)),
     Variant("dominance", switch=_instead(presolve, "_dominate", _nothing)),
     Variant("largest-shard rows", switch=_instead(build, "add_largest", _nothing)),
     Variant("order of like ranks", switch=_instead(build, "order_ranks", _nothing)),

@@ -1,10 +1,11 @@
 """Do counted solves still repeat? A fingerprint of each, to compare with those before a change.
 
-``python benchmarks/ablation/traces.py FILE`` solves 75 small instances with counted work and one
+``python benchmarks/ablation/traces.py FOLDER`` solves 75 small instances with counted work and one
 worker: all objectives and kinds of place, fusion, several machines, with the lists of small
-instances and of others, and plans near yesterday's. It writes a fingerprint of every solve to FILE
-or, where FILE exists, prints the solves that differ from it and exits with 1. A fingerprint holds
-the trace (work, plan, bound and source of every point), the plan, its goals and what is certified,
+instances and of others, and plans near yesterday's. The first call writes the instances and a
+fingerprint of every solve to FOLDER; later ones read these instances, so that a change of prices
+changes nothing, print the solves that differ, and exit with 1 if any do. A fingerprint holds the
+trace (work, plan, bound and source of every point), the plan, its goals and what is certified,
 so a change that only moves code must leave all of them as they are. Two minutes of a core.
 """
 
@@ -22,7 +23,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from formulations import Instance, Objective, Outcome, Settings, solve
+from formulations import (
+    Instance,
+    Objective,
+    Outcome,
+    Settings,
+    read_instance,
+    solve,
+    write_instance,
+)
 from formulations.instance import Current
 from formulations.settings import Goals
 
@@ -38,20 +47,40 @@ TURNS = {"first_turn": 0.03, "program_turn": 0.1, "exact_first": 0.1, "far": 0.0
 Fingerprint = dict[str, Any]
 
 
-def solves() -> Iterator[tuple[str, Instance, Settings]]:
+def instances() -> Iterator[tuple[str, Instance]]:
+    """The instances by name: those of benchmarks/small, and larger ones."""
+    yield from _SMALL["instances"](None)
+    for objective in Objective:
+        for machines, ranks, tables in LARGER:
+            case = _SMALL["Case"]("larger", "mixed", machines, ranks, tables, 90, "both", 0.1, True)
+            yield (
+                f"{case.key}/{objective.value}",
+                replace(_SMALL["make"](case), objective=objective),
+            )
+
+
+def stored(folder: Path) -> list[tuple[str, Instance]]:
+    """The instances in a folder, which are written at first."""
+    if not (folder / "instances").exists():
+        (folder / "instances").mkdir(parents=True)
+        for name, instance in instances():
+            write_instance(instance, folder / "instances" / f"{name.replace('/', '_')}.json.gz")
+    files = sorted((folder / "instances").iterdir())
+    return [(file.name.removesuffix(".json.gz"), read_instance(file)) for file in files]
+
+
+def solves(given: list[tuple[str, Instance]]) -> Iterator[tuple[str, Instance, Settings]]:
     """What is solved: a name, the instance and how."""
     asked = Settings(time_limit=None, workers=1, certificate=False)
-    every = list(_SMALL["instances"](None))
+    every = [pair for pair in given if pair[0].startswith("small")]
     for number, (name, instance) in enumerate(every):
         yield name, instance, replace(asked, work_limit=UNITS, certificate=number % 6 == 0)
     for number, (name, instance) in enumerate(every):
         options = TURNS if number % 2 else {**TURNS, "small_columns": 1}
         yield f"{name} in turns", instance, replace(asked, work_limit=MORE, options=options)
-    for objective in Objective:
-        for machines, ranks, tables in LARGER:
-            case = _SMALL["Case"]("larger", "mixed", machines, ranks, tables, 90, "both", 0.1, True)
-            instance = replace(_SMALL["make"](case), objective=objective)
-            yield f"{case.key}/{objective.value}", instance, replace(asked, work_limit=MORE)
+    for name, instance in given:
+        if name.startswith("larger"):
+            yield name, instance, replace(asked, work_limit=MORE)
     yield from _again(every[::5], asked)
 
 
@@ -112,20 +141,24 @@ def differences(
 def main() -> None:
     """Solve all, then store or compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="written if it is not there, else compared with")
+    parser.add_argument("folder", type=Path, help="made at first, then compared with")
     parser.add_argument("--only", default="", help="part of the names of what is solved")
     given = parser.parse_args()
+    file = given.folder / "traces.json"
+    every = solves(stored(given.folder))
     now = {name: fingerprint(solve(instance, "auto", settings))
-           for name, instance, settings in solves() if given.only in name}  # fmt: skip
-    if not given.file.exists():
-        given.file.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-        print(f"{len(now)} solves, {given.file}")
+           for name, instance, settings in every if given.only in name}  # fmt: skip
+    if not file.exists():
+        file.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(now)} solves, {file}")
         return
-    before = json.loads(given.file.read_text(encoding="utf-8"))
+    before = json.loads(file.read_text(encoding="utf-8"))
     before = {name: value for name, value in before.items() if given.only in name}
     found = differences(before, now)
     for name, what in found:
-        print(f"{name}: {what}")
+        told = (f"{key} {one[name][key]}" for key in ("objective", "bound") for one in (before, now)
+                if key in what)  # fmt: skip
+        print(f"{name}: {what}", *told)
     print(f"{len(now) - len(found)} of {len(now)} solves as before")
     sys.exit(bool(found))
 

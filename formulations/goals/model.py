@@ -153,7 +153,6 @@ def by_neighbourhoods(
     limits = list(task.limits)
     limits[task.aim] = target
     context = Context(task.problem.within(limits), settings, clock, task.options().kept)
-    context.objective = -(2**62)  # so that no plan counts as better and none is offered
     descent = Descent(context, task.plan, settings.seed, cap=task.most)
     end = clock.now() + amount
     while descent.over > 0 and not clock.over() and clock.now() < end:

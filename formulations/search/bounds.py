@@ -98,7 +98,7 @@ class Bounds:
         """Give up the dual side if, after a while, the plan is still far above the bound; for good,
         and asked by the dual side alone. Returns whether it is given up."""
         if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
-            self._hopeless = self._context.above(self._parameters.far)
+            self._hopeless = self._context.known.above(self._parameters.far)
         return not self.exact_first()
 
     def pooled(self, amount: float) -> bool:
@@ -198,9 +198,9 @@ class Bounds:
 
     def _limit(self) -> tuple[int | None, bool]:
         """The limit for that program's next solve, and whether any choice below it is enough."""
-        context, chosen = self._context, self._parameters
-        known = [v for v in (self._apart_value, context.objective) if v is not None]
-        limit, low = min(known, default=None), context.bound
+        now, chosen = self._context.known, self._parameters
+        known = [v for v in (self._apart_value, now.objective) if v is not None]
+        limit, low = min(known, default=None), now.bound
         if limit is None or low is None or limit - low <= chosen.shrink * abs(low):
             return limit, False
         return low + 1 + int(self._way * (limit - low)), True
@@ -213,7 +213,7 @@ class Bounds:
         if context.objective is None or self._silent >= chosen.patience or not self.askable:
             return False
         few = spent <= chosen.urgent_share * context.clock.now()
-        far = self._small or context.above(chosen.far)
+        far = self._small or context.known.above(chosen.far)
         patient = self._hopeless or context.clock.now() >= self._patient
         return few and far and patient and self._limit()[1]
 
@@ -237,8 +237,7 @@ class Bounds:
         bound = None if found is None else found.target
         news = bound is not None and bound >= (context.bound or 0)
         if found is not None and news and context.accepts(context.instance, found):
-            context.proven = found
-            context.lift(bound, CERTIFICATE)
+            context.state.prove(found, CERTIFICATE)
         if context.clock.now() - start < amount and least is None:
             self._exhausted = upper
         return True
@@ -246,29 +245,30 @@ class Bounds:
     def close(self, amount: float) -> bool:
         """Certify the caller's gap: by the linear program's certificate, if that suffices and is
         accepted, else by one made for the bound that suffices."""
-        context, first = self._context, self._context.certificate
-        value, gap = context.objective, context.settings.gap_asked
+        context, known = self._context, self._context.known
+        first, value, gap = known.certificate, known.objective, context.settings.gap_asked
         unchecked = first if first is not None and not context.checked(first) else None
         if unchecked is not None and within_gap(value, unchecked.target, gap):
             context.accepts(context.instance, unchecked)
         elif value is not None:
-            self._near = (value, context.bound)
+            self._near = (value, known.bound)
             self.certified(amount, value - floor(Fraction(gap) * max(1, abs(value))))
         return True
 
     def may_end(self) -> bool:
         """Whether certifying the best bound would meet the gap; evaluated once for each pair of
         bound and plan."""
-        context = self._context
-        value, bound = context.objective, context.bound
+        context, known = self._context, self._context.known
+        value, bound = known.objective, known.bound
         near = within_gap(value, bound, context.settings.gap_asked) and not context.enough
         return near and self._near != (value, bound)
 
     def last_word(self) -> None:
         """Have the linear program's certificate judged, and prove more in the time left."""
         context = self._context
-        if context.certificate is not None and not context.over():
-            context.accepts(context.instance, context.certificate)
+        certificate = context.known.certificate
+        if certificate is not None and not context.over():
+            context.accepts(context.instance, certificate)
         left, check = context.clock.remaining(), seconds_to_check(context.instance)
         if left > LEAST_SECONDS and not context.over():
             self.certified(FINDING * (left - (check if 2 * check < left else 0.0)))
@@ -302,17 +302,18 @@ class Bounds:
         options."""
         context, chosen = self._context, self._parameters
         context.drop()
-        if context.proved or self.whole_is_large():
+        if context.known.proved or self.whole_is_large():
             return True
         known, alone = context.objective, self.exact_first()
         options = self._whole_of = int(context.keep.sum())
 
         def stale() -> bool:
-            value = context.objective
+            now = context.known
+            value = now.objective
             if alone and self.give_up():
                 return True
-            if context.proved or value is None or value == known:
-                return context.proved
+            if now.proved or value is None or value == known:
+                return now.proved
             return int(context.left_below(value).sum()) < chosen.news_left * options
 
         workers = context.workers if self.small and not self._hopeless else 1
@@ -347,7 +348,7 @@ class Bounds:
             beyond = bound is not None and upper is not None and bound > upper
             context.lift(upper + 1 if beyond and upper is not None else bound, result.source)
         elif upper is None:
-            context.refuted = result.source
+            context.state.refute(result.source)
         else:
             context.lift(upper + 1, result.source)
         if result.options is not None:

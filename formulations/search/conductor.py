@@ -69,11 +69,12 @@ def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> 
     workers = max(2, context.workers if context.beside else 2)
     sides = [Plans(context, start, number) for number in range(workers)]
     # repairing yesterday's plan may have taken all the time; its multipliers are a certificate
-    done = context.over() and context.best is not None and context.certificate is not None
+    known = context.known
+    done = context.over() and known.best is not None and known.certificate is not None
     try:
         stopped = _stopped(context) if done else _search(context, sides)
     finally:
-        context.close()
+        context.state.close()
         context.loops.close()
     return _outcome(context, name, stopped)
 
@@ -99,7 +100,7 @@ def _priced(context: Context) -> None:
         bound = bounds_at(instance, context.keep, prices).bound
         if bound == NEVER:  # some table has no option left; the linear program will find it
             return
-        context.certificate = replace(prices, target=bound)
+        context.state.price(replace(prices, target=bound))
         context.lift(bound, CERTIFICATE)
         context.drop()
 
@@ -112,8 +113,7 @@ def _relax(context: Context, choose: Callable[[Choice], None]) -> bool:
     lp = symmetric_lp(instance, context.objective, time_limit=seconds, stop=stop)
     if lp is None:
         return False
-    if context.certificate is None or lp.bound > (context.certificate.target or 0):
-        context.certificate = lp.certificate
+    context.state.price(lp.certificate)
     choose(Choice(_rounded(context, lp)))
     if instance.num_tables:
         context.lift(lp.bound, CERTIFICATE)
@@ -127,7 +127,7 @@ def _refute(context: Context) -> None:
         seconds = None if clock.counts else clock.share(0.3)
         proof = prove_infeasible(context.instance, seconds, stop)
         if proof is not None:
-            context.proof, context.refuted = proof, CERTIFICATE
+            context.state.refute(CERTIFICATE, proof)
 
 
 def _rounded(context: Context, lp: SymmetricLP | None) -> IntArray:
@@ -359,19 +359,18 @@ def _wait(context: Context, seconds: float) -> None:
 
 
 def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:
-    if context.refuted is not None:
+    known = context.known
+    if known.refuted is not None:
         return infeasible(
-            name, context.refuted, placement=context.best, certificate=context.proof, **solver()
+            name, known.refuted, placement=known.best, certificate=known.proof, **solver()
         )
-    if context.best is None:
+    if known.best is None:
         note = "no plan was found; this does not prove that none exists"
         outcome = nothing(name, stopped, note)
-        outcome = outcome.with_(bound=context.bound, bound_source=context.source)
+        outcome = outcome.with_(bound=known.bound, bound_source=known.source)
     else:
-        outcome = found(
-            context.instance, name, context.best, stopped, context.bound, context.source
-        )
-    for certificate in (context.proven, context.certificate):
+        outcome = found(context.instance, name, known.best, stopped, known.bound, known.source)
+    for certificate in (known.proven, known.certificate):
         if certificate is not None and context.settings.certificate:
             outcome = with_certificate(context.instance, outcome, certificate, context.accepts)
     detail: dict[str, object] = {"work": round(context.clock.work, 3)}

@@ -1,4 +1,4 @@
-"""State shared by all parts of the search: the best plan and bound, prices, time and work."""
+"""What all parts of a search share: its state, the caller's settings, the clock and the loops."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from formulations.clock import Clock, Limits
 from formulations.instance import Instance, Objective
 from formulations.instance.facts import own_cost
-from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
-from formulations.result.check import check
-from formulations.result.outcome import BoundSource, within_gap
+from formulations.result.outcome import within_gap
 from formulations.result.placement import Placement
 from formulations.result.verify import accepted
 from formulations.search.loops import Loops
 from formulations.search.parameters import Parameters
+from formulations.search.state import Known, State
 from formulations.settings import Settings, available_cores
 
 #: Seconds that the check of a certificate may take even if less time is left, and that a side has
@@ -29,7 +28,7 @@ GRACE = 2.0
 
 
 class Context:
-    """The best plan and bound so far; thread-safe.
+    """One search.
 
     Attributes
     ----------
@@ -39,24 +38,12 @@ class Context:
     peaks : int
         Number of targets whose sum is the objective's target: one per phase under ``step_time``,
         else one.
-    keep : bool array [options]
-        Options that a better plan may still use.
-    best : Placement or None
-    objective : int or None
-    bound : int or None
-    source : BoundSource or None
-    refuted : BoundSource or None
-        Method that proved that there is no plan.
+    state : State
+        What is known; what is offered goes there.
+    offer, lift, drop, left_below : callable
+        Those of the state.
     failed : bool
         Whether a thread ended in an error.
-    closed : bool
-        Whether the outcome is final: plans and bounds of threads still running are ignored.
-    certificate : Certificate or None
-        Its multipliers price options.
-    proven : Certificate or None
-        The prover's best certificate, accepted by the checker.
-    proof : Certificate or None
-        Certificate that there is no plan.
     loops : Loops
         The compiled loops, or the process that compiles them.
     """
@@ -68,49 +55,39 @@ class Context:
         self.parameters = Parameters.of(settings.options)
         step = instance.objective == Objective.STEP_TIME
         self.peaks = len(instance.phases) if step else 1
-        self.keep = keep
-        self.best: Placement | None = None
-        self.objective: int | None = None
-        self.bound: int | None = None
-        self.source: BoundSource | None = None
-        self.refuted: BoundSource | None = None
-        self.failed = self.closed = False
-        self.certificate: Certificate | None = None
-        self.proven: Certificate | None = None
-        self.proof: Certificate | None = None
+        self.state = state = State(instance, clock, keep)
+        self.offer, self.lift = state.offer, state.lift
+        self.drop, self.left_below = state.drop, state.left_below
+        self.failed = False
         self.loops = Loops(compile_apart=not clock.counts)
         self._checked: dict[int, tuple[Certificate, bool]] = {}
-        self._below: tuple[int | None, NDArray[np.bool_]] = (None, keep)
-        self.lock, self._checking = threading.Lock(), threading.Lock()
+        self._checking = threading.Lock()
 
-    def offer(self, placement: Placement, source: str) -> bool:
-        """Keep a plan if the check accepts it and it is the best so far; whether it was kept."""
-        verdict = check(self.instance, placement)
-        if not verdict.feasible:
-            return False
-        objective = verdict.objectives[self.instance.objective.value]
-        with self.lock:
-            if self.closed or (self.objective is not None and objective >= self.objective):
-                return False
-            self.best, self.objective = placement, objective
-            self.clock.record(objective, self.bound, source, placement)
-        return True
+    @property
+    def known(self) -> Known:
+        """What is known now, frozen; the properties below are its fields, for those who need but
+        one."""
+        return self.state.known
 
-    def lift(self, bound: int | None, source: BoundSource) -> None:
-        """Keep a bound, which must be derived in integers, if it is the best so far."""
-        if bound is None:
-            return
-        with self.lock:
-            if self.closed or (self.bound is not None and bound <= self.bound):
-                return
-            self.bound, self.source = bound, source
-            self.clock.record(self.objective, bound, source.method)
+    @property
+    def keep(self) -> NDArray[np.bool_]:
+        """Options that a better plan may still use."""
+        return self.known.keep
 
-    def above(self, share: float) -> bool:
-        """Whether the best plan may be more than this share above the bound."""
-        with self.lock:
-            objective, bound = self.objective, self.bound
-        return objective is None or bound is None or objective - bound > share * abs(bound)
+    @property
+    def best(self) -> Placement | None:
+        """The best plan."""
+        return self.known.best
+
+    @property
+    def objective(self) -> int | None:
+        """What the best plan costs."""
+        return self.known.objective
+
+    @property
+    def bound(self) -> int | None:
+        """No plan costs less."""
+        return self.known.bound
 
     def accepts(self, instance: Instance, certificate: Certificate) -> bool:
         """Whether a certificate is accepted, in the time left; the result is cached."""
@@ -137,11 +114,6 @@ class Context:
         """The threads asked for, but no more than there are cores: more would only take turns."""
         return min(self.settings.workers, available_cores())
 
-    def close(self) -> None:
-        """Ignore all later plans and bounds."""
-        with self.lock:
-            self.closed = True
-
     def spend(self, work: float) -> None:
         """Count deterministic work."""
         self.clock.spend(work)
@@ -162,40 +134,11 @@ class Context:
         """Whether the certified bound is within the caller's gap of the best plan."""
         return within_gap(self.objective, self.clock.certified, self.settings.gap_asked)
 
-    @property
-    def proved(self) -> bool:
-        """Whether the best plan is known to be optimal, or that there is none."""
-        objective, bound = self.objective, self.bound
-        met = objective is not None and bound is not None and bound >= objective
-        return met or self.refuted is not None
-
-    def left_below(self, value: int) -> NDArray[np.bool_]:
-        """Options that a plan cheaper than ``value`` may use, by their own cost and by exact
-        reduced-cost fixing."""
-        known, keep = self._below  # read once: another thread may replace the pair
-        if known != value:
-            keep = self.keep & (own_cost(self.instance) < value)
-            if self.certificate is not None:
-                keep = keep & bounds_at(self.instance, keep, self.certificate).below(value)
-            self._below = (value, keep)
-        return keep
-
-    def drop(self) -> None:
-        """Drop options that no better plan can use; if a table has none left, the plan is
-        optimal."""
-        if self.objective is None:
-            return
-        value = self.objective
-        keep = self.left_below(value)
-        if not np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all():
-            self.lift(value, BoundSource("certificate", exact=True))
-        else:
-            self.keep = keep
-
     def over(self) -> bool:
         """Whether to stop: proved, within the gap, failed, closed, out of time or work, or
         interrupted."""
-        ended = self.failed or self.closed or self.proved or self.enough
+        known = self.known
+        ended = self.failed or known.closed or known.proved or self.enough
         return ended or self.clock.over()
 
     def limits(

@@ -19,6 +19,7 @@ from formulations.model.symmetry import renamed
 from formulations.result.outcome import BoundSource
 from formulations.result.placement import Placement
 from formulations.search.context import Context
+from formulations.search.state import Known
 
 _SOURCE = BoundSource("cpsat", exact=True)
 
@@ -40,9 +41,9 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
         Called now and then; returns whether to end early, because a smaller model can be solved by
         now.
     """
-    with context.lock:
-        upper, best = context.objective, context.best
-    parts = Parts(_with(best, context), limit=upper, ordered=True, check=context.clock.check)
+    known = context.known
+    upper, best = known.objective, known.best
+    parts = Parts(_with(known), limit=upper, ordered=True, check=context.clock.check)
     model = build(context.instance, by_rank(context.instance), parts)
     hint = None if best is None else renamed(model.columns.candidates, best)
     stop = context.stop_when(lambda: stale() or context.over())
@@ -62,11 +63,11 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
 
 def improve_whole(context: Context, work: float, seed: int) -> None:
     """CP-SAT's own large-neighbourhood search from the best plan, on the whole model."""
-    with context.lock:
-        upper, best = context.objective, context.best
+    known = context.known
+    upper, best = known.objective, known.best
     if best is None:
         return
-    parts = Parts(_with(best, context), limit=upper, cuts=False)
+    parts = Parts(_with(known), limit=upper, cuts=False)
     model = build(context.instance, by_rank(context.instance), parts)
     limits = context.limits(work, seed)
     offer = partial(context.offer, source="cpsat")
@@ -87,11 +88,11 @@ def place(context: Context, options: IntArray, work: float) -> None:
     _solve(context, model, limits, None, Asked(Use.PLANS), offer)
 
 
-def _with(best: Placement | None, context: Context) -> np.ndarray:
+def _with(known: Known) -> np.ndarray:
     """The options left, together with those of the best plan, from which CP-SAT starts."""
-    keep = context.keep.copy()
-    if best is not None:
-        keep[best.options] = True
+    keep = known.keep.copy()
+    if known.best is not None:
+        keep[known.best.options] = True
     return keep
 
 
@@ -114,7 +115,7 @@ def _solve(
 def _learn(context: Context, answer: Answer, upper: int | None) -> None:
     """Record what the whole model, with all options that matter, proved up to ``upper``."""
     if answer.status == Found.INFEASIBLE and upper is None:
-        context.refuted = _SOURCE
+        context.state.refute(_SOURCE)
     elif answer.status == Found.INFEASIBLE:
         context.lift(upper, _SOURCE)
     elif answer.bound is not None:

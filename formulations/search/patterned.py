@@ -59,13 +59,13 @@ def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) 
 
 def _lifted(context: Context, decision: Decision) -> bool:
     """Adopt the bound if its certificate is accepted; returns whether it was."""
-    if decision.certificate is None or context.certificate is None:
+    first = context.known.certificate
+    if decision.certificate is None or first is None:
         return False
-    certificate = _after(context.certificate, decision.certificate)
+    certificate = _after(first, decision.certificate)
     if not context.accepts(context.instance, certificate):
         return False
-    context.proven = certificate
-    context.lift(certificate.target, CERTIFICATE)
+    context.state.prove(certificate, CERTIFICATE)
     return True
 
 

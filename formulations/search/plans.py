@@ -218,7 +218,7 @@ class Plans:
             above = 0 if context.objective is None else context.objective - self._aim
             self._aim += int(max(chosen.margin * abs(self._aim), chosen.step * above)) + 1
             self._misses += 1
-            if self._misses == chosen.patience and context.above(chosen.far):
+            if self._misses == chosen.patience and context.known.above(chosen.far):
                 self._replicas, self._stuck = None, True  # restart, from another seed
         elif context.objective is None or annealer.value < context.objective:
             self._take(annealer)

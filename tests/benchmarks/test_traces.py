@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmarks.ablation import traces
 from formulations import Objective, Settings, solve
@@ -23,6 +25,18 @@ def test_equal_solves_have_equal_fingerprints_and_others_differ() -> None:
     assert name == "a" and {"trace", "plan"} & set(what.split(", "))
 
 
+def test_instances_are_those_of_the_first_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored stays, however instances would be made by then."""
+    monkeypatch.setattr(traces, "instances", lambda: [("small/a", tight())])
+    first = traces.stored(tmp_path)
+    monkeypatch.setattr(traces, "instances", lambda: [])
+    ((name, instance),) = traces.stored(tmp_path)
+    assert name == first[0][0] == "small_a"
+    assert instance.table_names == tight().table_names
+
+
 def test_a_missing_solve_differs_in_everything() -> None:
     """Neither a lost nor a new solve counts as before."""
     assert traces.differences({"a": {}}, {"b": {}}) == [("a", "everything"), ("b", "everything")]
@@ -30,7 +44,7 @@ def test_a_missing_solve_differs_in_everything() -> None:
 
 def test_solves_cover_objectives_places_fusion_and_machines() -> None:
     """At least twenty of each objective; every kind of place that options have; both goals."""
-    every = [(name, instance, asked) for name, instance, asked in traces.solves()]
+    every = list(traces.solves(list(traces.instances())))
     for objective in Objective:
         assert sum(instance.objective == objective for _, instance, _ in every) >= 20
     kinds = {int(kind) for _, i, _ in every for kind in np.unique(i.block_where)}

@@ -109,7 +109,7 @@ def test_questions_close_in_on_the_program_that_keeps_machines_apart(instance: I
     found = list[Choice]()
     bounds = Bounds(context, found.append, found.append)
     for _ in range(40):
-        if context.proved or not bounds.machines(1.0):
+        if context.known.proved or not bounds.machines(1.0):
             break
     alone = machine_ip(instance, Limits(seconds=10)).bound
     assert alone is not None
@@ -164,7 +164,7 @@ def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> Non
     context = Context(instance, settings, Clock(settings), usable(instance))
     lp = symmetric_lp(instance, None)
     assert lp is not None and lp.certificate is not None
-    context.certificate = lp.certificate
+    context.state.price(lp.certificate)
     Bounds(context, lambda choice: None, lambda choice: None).last_word()
     assert context.accepts(instance, lp.certificate)
     assert asked == [lp.certificate]

@@ -58,7 +58,7 @@ def test_what_comes_late_is_neither_taken_nor_told() -> None:
     clock = Clock(settings)
     context = Context(instance, settings, clock, usable(instance))
     assert context.offer(on(0, 0, 1), "early")
-    context.close()
+    context.state.close()
     assert not context.offer(on(0, 1, 1), "late")
     context.lift(6, BoundSource("late", exact=True))
     assert (context.objective, context.bound, context.over()) == (7, None, True)
@@ -148,7 +148,7 @@ def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:
     plans = Plans(context, np.arange(3), 0)
     bounds = Bounds(context, plans.choose, plans.choose)
     assert not bounds.whole_is_news()
-    context.keep[2] = False
+    context.state.rule_out(np.arange(3) != 2)
     assert bounds.whole_is_news()
     bounds.whole(1.0)
     assert not bounds.whole_is_news()
@@ -164,7 +164,7 @@ def test_the_exact_model_waits_while_it_is_too_large() -> None:
     assert bounds.whole_is_large()
     assert bounds.whole(1.0)
     assert (context.objective, context.bound) == (None, None)
-    context.keep[2] = False
+    context.state.rule_out(np.arange(3) != 2)
     assert not bounds.whole_is_large()
     whole = [
         p for side in _parts(context, [plans, plans], bounds) for p in side if p.name == "whole"

@@ -47,20 +47,20 @@ def test_only_higher_bounds_are_taken() -> None:
     context = opened()
     for bound in (5, 4, None, 6):
         context.lift(bound, SOURCE)
-    assert (context.bound, context.source) == (6, SOURCE)
+    assert (context.bound, context.known.source) == (6, SOURCE)
     assert [point.bound for point in context.clock.trace] == [5, 6]
-    assert not context.proved
+    assert not context.known.proved
     context.offer(on(0, 1, 1), "x")
-    assert context.proved and context.over()
+    assert context.known.proved and context.over()
 
 
 def test_how_far_the_plan_is_above_the_bound() -> None:
     """A plan of 7 over a bound of 5 is more than a third and less than a half above."""
     context = opened()
-    assert context.above(9.0)  # nothing is known
+    assert context.known.above(9.0)  # nothing is known
     context.offer(on(0, 0, 1), "x")
     context.lift(5, SOURCE)
-    assert context.above(1 / 3) and not context.above(1 / 2)
+    assert context.known.above(1 / 3) and not context.known.above(1 / 2)
 
 
 def test_options_that_cost_as_much_as_the_plan_go() -> None:
@@ -91,7 +91,7 @@ def test_a_solve_on_the_wall_ends_when_all_is_over() -> None:
     context = opened()
     stop = context.limits(1.0).stop
     assert stop is not None and not stop.is_set()
-    context.close()
+    context.state.close()
     assert stop.is_set()
 
 

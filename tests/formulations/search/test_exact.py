@@ -34,7 +34,7 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
     solve_whole(context, 2.0, workers=1, stale=lambda mine: False)
     assert context.objective == truth.objective
     assert truth.objective is None or context.bound == truth.objective
-    assert (context.refuted is not None) == (truth.objective is None)
+    assert (context.known.refuted is not None) == (truth.objective is None)
 
 
 @LOOSE
