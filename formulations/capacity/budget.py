@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -51,19 +52,20 @@ class Budget:
     def part(self, share: float) -> Budget:
         """A separate budget with a share of the time left, at least 0.1 s."""
         left = self.left()
-        limit = None if left is None else max(0.1, left * share)
-        settings = replace(self.settings, time_limit=limit)
-        return Budget(settings, self.formulation, self.each, self.certificate)
+        return self._with(time_limit=None if left is None else max(0.1, left * share))
 
     def no_longer_than(self, seconds: float) -> Budget:
         """The same time left, with a limit in seconds on each solve."""
-        settings = replace(self.settings, time_limit=self.left())
-        return Budget(settings, self.formulation, seconds, self.certificate)
+        return self._with(each=seconds, time_limit=self.left())
 
     def certifying(self, gap: float = 0.0) -> Budget:
         """The same time left, for solves that produce certificates and stop at ``gap``."""
-        settings = replace(self.settings, time_limit=self.left(), gap=gap)
-        return Budget(settings, self.formulation, self.each, certificate=True)
+        return self._with(certificate=True, time_limit=self.left(), gap=gap)
+
+    def _with(self, each: float | None = None, certificate: bool = False, **changes: Any) -> Budget:
+        settings = replace(self.settings, **changes)
+        each = self.each if each is None else each
+        return Budget(settings, self.formulation, each, certificate or self.certificate)
 
     def solve(
         self,

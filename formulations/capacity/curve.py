@@ -7,15 +7,18 @@ bound for less. A point where the two meet is proved without a solve.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from formulations.capacity.budget import Budget
 from formulations.instance import Instance
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import Outcome, Status, gap_between
 from formulations.result.placement import Placement
+
+if TYPE_CHECKING:
+    from formulations.capacity.proofs import Proofs
 
 Point = TypeVar("Point")
 Plan = TypeVar("Plan")
@@ -33,19 +36,20 @@ class Known(Generic[Point, Plan]):
     def __init__(self, as_much: Callable[[Point, Point], bool]) -> None:
         self._as_much = as_much
         self._plans: list[tuple[Point, int, Plan]] = []
-        self._bounds: list[tuple[Point, int]] = []
+        self._bounds: list[tuple[Point, int, Certificate | None]] = []
         self._impossible: list[Point] = []
 
     def take_plan(self, at: Point, objective: int, plan: Plan) -> None:
         """Add a plan for a point, which holds wherever there is as much."""
         self._plans.append((at, objective, plan))
 
-    def take_bound(self, at: Point, bound: int | None) -> None:
-        """Add a bound for a point, which holds wherever there is no more; None: no plan exists."""
-        if bound is None:
-            self._impossible.append(at)
-        else:
-            self._bounds.append((at, bound))
+    def take_bound(self, at: Point, bound: int, proof: Certificate | None = None) -> None:
+        """Add a bound for a point, which holds wherever there is no more, with its certificate."""
+        self._bounds.append((at, bound, proof))
+
+    def take_impossible(self, at: Point) -> None:
+        """Add that a point has no plan, as has none with no more."""
+        self._impossible.append(at)
 
     def plan(self, at: Point) -> tuple[int, Plan] | None:
         """The lowest objective at a point, and its plan: of equals, that of the smallest point."""
@@ -61,7 +65,12 @@ class Known(Generic[Point, Plan]):
 
     def bound(self, at: Point) -> int | None:
         """The highest bound at a point."""
-        return max((b for point, b in self._bounds if self._as_much(point, at)), default=None)
+        return max((b for point, b, _ in self._bounds if self._as_much(point, at)), default=None)
+
+    def certificates(self, at: Point) -> list[tuple[int, Certificate]]:
+        """The certified bounds at a point, the highest first, with their certificates."""
+        there = [(b, c) for point, b, c in self._bounds if c and self._as_much(point, at)]
+        return sorted(there, key=lambda each: -each[0])
 
     def impossible(self, at: Point) -> bool:
         """Whether it is proved that a point has no plan."""
@@ -112,16 +121,6 @@ class Answer:
         return False if refuted else None
 
 
-class Learner(Protocol):
-    """Derives bounds for points from the outcomes at other points."""
-
-    def learn(self, at: int, outcome: Outcome) -> Iterable[tuple[int, int]]:
-        """Take in the outcome at a point; returns the (point, bound) pairs that follow."""
-
-    def prices(self, at: int) -> Certificate | None:
-        """Multipliers to start a point's bounds from."""
-
-
 class Curve:
     """The objective over one capacity, an int at every point; ``outcomes`` are those of its solves.
 
@@ -133,10 +132,11 @@ class Curve:
         The least point at which a plan fits. None: more is not better, and every point is on its
         own.
     budget : Budget
-    proofs : Learner, optional
-        Takes in every outcome.
-    solve : callable, optional
-        How a point's Instance is solved; default: ``budget.solve``.
+    proofs : Proofs, optional
+        Takes in the certificate of every outcome.
+    ask : callable, optional
+        The outcome at a point, within a share of the time left. Default: its Instance is solved
+        from the best known plan and multipliers.
     """
 
     def __init__(
@@ -144,30 +144,31 @@ class Curve:
         make: Callable[[int], Instance],
         need: Callable[[Placement], int] | None,
         budget: Budget,
-        proofs: Learner | None = None,
-        solve: Callable[..., Outcome] | None = None,
+        proofs: Proofs | None = None,
+        ask: Callable[[int, float], Outcome] | None = None,
     ) -> None:
         self.make, self.budget = make, budget
-        self._need, self._proofs, self._solve = need, proofs, solve or budget.solve
-        as_much = operator.eq if need is None else operator.ge
-        self.known: Known[int, Placement] = Known(as_much)
+        self._need, self._proofs, self._ask = need, proofs, ask or self._improve
+        on_its_own: Known[int, Placement] = Known(operator.eq if need is None else operator.ge)
+        self.known = on_its_own if proofs is None else proofs.known
         self.outcomes: dict[int, Outcome] = {}
 
-    def take_plan(self, at: int, placement: Placement, objective: int) -> None:
-        """Add a plan that fits at a point."""
+    def take_plan(self, at: int, placement: Placement | None, objective: int | None) -> None:
+        """Add a plan, if there is one, that fits at a point."""
+        if placement is None or objective is None:
+            return
         least = at if self._need is None else min(at, self._need(placement))
         self.known.take_plan(least, objective, placement)
 
     def take(self, at: int, outcome: Outcome) -> None:
         """Add the plan and the bounds of an outcome at a point."""
-        if outcome.placement is not None and outcome.objective is not None:
-            self.take_plan(at, outcome.placement, outcome.objective)
+        self.take_plan(at, outcome.placement, outcome.objective)
         if outcome.status == Status.INFEASIBLE:
-            self.known.take_bound(at, None)
+            self.known.take_impossible(at)
         elif outcome.proved_bound is not None:
             self.known.take_bound(at, outcome.proved_bound)
-        for other, bound in () if self._proofs is None else self._proofs.learn(at, outcome):
-            self.known.take_bound(other, bound)
+        if self._proofs is not None:
+            self._proofs.learn(at, outcome)
 
     def at(self, point: int) -> Answer:
         """What is known at a point."""
@@ -177,12 +178,39 @@ class Curve:
         return Answer(objective, placement, self.known.bound(point), impossible, seconds)
 
     def solve(self, point: int, share: float = 1.0) -> Answer:
-        """Solve a point, from the best known plan and multipliers."""
-        prices = None if self._proofs is None else self._proofs.prices(point)
-        outcome = self._solve(self.make(point), share, self.at(point).placement, prices)
-        self.outcomes[point] = outcome
-        self.take(point, outcome)
+        """Solve a point within a share of the time left."""
+        self.outcomes[point] = self._ask(point, share)
+        self.take(point, self.outcomes[point])
         return self.at(point)
+
+    def _improve(self, point: int, share: float) -> Outcome:
+        prices = None if self._proofs is None else self._proofs.prices(point)
+        return self.budget.solve(self.make(point), share, self.at(point).placement, prices)
+
+    def least(
+        self, low: int, high: int, target: int | None = None, *, share: float, grain: int = 1,
+        past_open: bool = True,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Bisect for the least point that reaches a target, above ``low`` and at most ``high``.
+
+        Returns it and the largest point proved too small, or ``low``. Points that stay open count
+        as too small, as smaller answers are still found above them, or end the search.
+        """
+        refuted = low
+        while high - low > grain and not self.budget.over():
+            middle = (low + high) // 2
+            answer = self.at(middle)
+            if answer.reaches(target) is None:
+                answer = self.solve(middle, share)
+            reached = answer.reaches(target)
+            if reached and answer.placement is not None:
+                high = middle if self._need is None else min(middle, self._need(answer.placement))
+                continue
+            if reached is None and not past_open:
+                break
+            low = middle
+            refuted = middle if reached is False else refuted
+        return high, refuted
 
     def sweep(self, points: Sequence[int], enough: float = 0.0) -> dict[int, Answer]:
         """Solve ascending points, the ends first, except where the gap is at most ``enough``."""

@@ -2,73 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
 
 from formulations import reduce
-from formulations.capacity.curve import Answer
+from formulations.capacity.curve import Answer, Known
 from formulations.instance import Instance
 from formulations.proof.carry import carried
 from formulations.result.certificate import Certificate
 from formulations.result.certify import with_certificate
 from formulations.result.outcome import Outcome, Status, StoppedBy, found, nothing
+from formulations.result.placement import Placement
 from formulations.result.verify import accepted
 
 
-@dataclass
 class Proofs:
-    """Certificates found at some capacities, used at all points of a curve."""
+    """Certificates found at some capacities, used at all points of a curve: bounds in ``known``."""
 
-    instances: dict[int, Instance]
-    claims: dict[int, dict[int, Certificate]] = field(default_factory=dict)
-    """Certificates by capacity, then by the bound they prove there."""
-    impossible: list[tuple[int, Outcome]] = field(default_factory=list)
-    """Capacities proved too small, with the outcomes that prove it."""
+    def __init__(self, instances: Mapping[int, Instance]) -> None:
+        self.instances = instances
+        self.known: Known[int, Placement] = Known(operator.ge)
+        self._impossible: list[tuple[int, Outcome]] = []
 
-    def learn(self, at: int, outcome: Outcome) -> Iterator[tuple[int, int]]:
-        """Take in an outcome's proof; yields the bound it proves at each capacity.
+    def learn(self, at: int, outcome: Outcome) -> None:
+        """Take in an outcome's proof and what it proves at each capacity.
 
         Every row's limit grows with the capacity, so a certificate also holds with less memory.
         With more, the bound is what the multipliers of its root prove there.
         """
         if outcome.status == Status.INFEASIBLE:
-            self.impossible.append((at, outcome))
+            self._impossible.append((at, outcome))
         certificate = usable_certificate(outcome.certificate)
         if certificate is None or certificate.target is None:
             return
+        self.known.take_bound(at, certificate.target, certificate)
         for other, there in self.instances.items():
-            if other <= at:
-                self._claim(other, certificate.target, certificate)
-                yield other, certificate.target
             bound = relaxed_bound(there, certificate)
             if bound is not None and (other > at or bound > certificate.target):
                 use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
                 root = replace(certificate, target=bound, nodes=({"use": use},))
-                self._claim(other, bound, root)
-                yield other, bound
-
-    def _claim(self, at: int, bound: int, certificate: Certificate) -> None:
-        self.claims.setdefault(at, {}).setdefault(bound, certificate)
+                self.known.take_bound(other, bound, root)
 
     def prices(self, at: int) -> Certificate | None:
         """The multipliers with the best bound at a capacity so far."""
-        known, there = self.claims.get(at), self.instances[at]
-        return carried(known[max(known)], there, there) if known else None
+        known, there = self.known.certificates(at), self.instances[at]
+        return carried(known[0][1], there, there) if known else None
 
     def outcome(self, at: int, answer: Answer) -> Outcome:
         """An answer as an Outcome, with the best certificate that holds at its capacity."""
         if answer.infeasible:
-            able = [outcome for other, outcome in self.impossible if other >= at]
+            able = [outcome for other, outcome in self._impossible if other >= at]
             return min(able, key=lambda each: each.certificate is None)
         if answer.placement is None:
             return nothing("", StoppedBy.TIME_LIMIT, "no plan was found in time")
         there = self.instances[at]
         plan = found(there, "", answer.placement, StoppedBy.TIME_LIMIT)
         assert plan.objective is not None
-        for bound in sorted(self.claims.get(at, {}), reverse=True):
-            least = min(bound, plan.objective)
-            certificate = replace(self.claims[at][bound], target=least)
-            certified = with_certificate(there, plan, certificate, accepted)
+        for bound, certificate in self.known.certificates(at):
+            least = replace(certificate, target=min(bound, plan.objective))
+            certified = with_certificate(there, plan, least, accepted)
             if certified.certified_bound is not None:
                 return certified
         return plan

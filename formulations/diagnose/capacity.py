@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formulations.capacity.budget import EXACT_ALONE, Budget
+from formulations.capacity.curve import Curve
 from formulations.diagnose.questions import (
-    above_first,
+    fullest,
     lendable,
     use_as_cost,
     with_capacity,
 )
 from formulations.instance import Instance, Objective, Resource, Scope
 from formulations.presolve import placement_variables
-from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
 from formulations.result.placement import Placement
 
@@ -139,28 +139,14 @@ class _Question:
 
     def _halve(self, least: int, bound: int) -> tuple[int, int]:
         """Bisect; an undecided capacity counts as too small, so that ``least`` can still fall."""
-        left, tried = self.budget.left(), bound
-        end = 0.0 if left is None else left * (1 - self.share)
-        while tried < least and not self.budget.over() and (self.budget.left() or 1.0) > end:
-            middle = (tried + least) // 2
-            asked = with_capacity(self.instance, self.names, middle)
-            outcome = self.budget.try_to_fit(asked, self.share / 4)
-            if outcome.placement is not None:
-                least = self.fullest(outcome.placement)
-                continue
-            if outcome.status == Status.INFEASIBLE:
-                bound = middle + 1
-            tried = middle + 1
-        return least, bound
+        part = self.budget.part(self.share)
+        curve = Curve(
+            lambda capacity: with_capacity(self.instance, self.names, capacity), self.fullest, part,
+            ask=lambda capacity, share: part.try_to_fit(curve.make(capacity), share),
+        )  # fmt: skip
+        least, too_small = curve.least(bound - 1, least, share=0.25)
+        return least, too_small + 1
 
     def fullest(self, placement: Placement) -> int:
-        """The capacity of the first resource that a plan needs; the plan may exceed the present
-        one."""
-        loads = check(self.instance, placement).loads
-        assert loads is not None
-        above = above_first(self.instance, self.names)
-        return max(
-            int(use.max()) - above[resource.name]
-            for resource, use in zip(self.instance.resources, loads.use, strict=True)
-            if resource.name in self.names
-        )
+        """The capacity of the first resource that a plan needs."""
+        return fullest(self.instance, placement, self.names)

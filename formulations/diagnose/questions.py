@@ -17,6 +17,8 @@ from formulations.fusion import without_fusion
 from formulations.instance import Current, Instance, IntArray, Objective, Pin, Scope, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.facts import members
+from formulations.result.check import compute_loads
+from formulations.result.placement import Placement
 
 #: Name of the option that leaves a table out, and prefix of the tables that lend capacity.
 DROPPED = "(dropped)"
@@ -61,6 +63,13 @@ def above_first(instance: Instance, resources: Sequence[str]) -> dict[str, int]:
     """
     most = {r.name: int(r.capacity.max()) for r in instance.resources if r.name in resources}
     return {name: most[name] - most[resources[0]] for name in resources}
+
+
+def fullest(instance: Instance, placement: Placement, resources: Sequence[str]) -> int:
+    """Capacity of the first resource that a plan, which may exceed the present one, needs."""
+    use, above = compute_loads(instance, placement).use, above_first(instance, resources)
+    names = [r.name for r in instance.resources]
+    return max(int(use[names.index(name)].max()) - above[name] for name in resources)
 
 
 def with_capacity(instance: Instance, resources: Sequence[str], capacity: int) -> Instance:

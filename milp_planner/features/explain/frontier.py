@@ -211,9 +211,8 @@ def certified_grid(
 
     Parameters
     ----------
-    instance : Instance
-    outcome : Outcome
-        Supplies the first plan and certificate.
+    instance, outcome : Instance, Outcome
+        The plan that supplies the first placement and certificate.
     tier : str
     extras : sequence of int
         Ascending: bytes more at every place.
@@ -229,15 +228,14 @@ def certified_grid(
     """
     proofs = Proofs({extra: with_more(instance, tier, extra) for extra in extras})
     curve = memory_curve(instance, tier, budget, proofs)
-    if outcome.placement is not None and outcome.objective is not None:
-        curve.take_plan(0, outcome.placement, outcome.objective)
-    for extra, bound in proofs.learn(0, outcome):
-        curve.known.take_bound(extra, bound)
-    found_there = {}
-    for at, answer in curve.sweep(extras, enough).items():
-        best = proofs.outcome(at, answer)
-        found_there[at] = best, answer.seconds, holds(proofs.instances[at], best)
-    return found_there
+    curve.take_plan(0, outcome.placement, outcome.objective)
+    proofs.learn(0, outcome)
+    answers = curve.sweep(extras, enough)
+    best = {at: proofs.outcome(at, answer) for at, answer in answers.items()}
+    return {
+        at: (found, answers[at].seconds, holds(proofs.instances[at], found))
+        for at, found in best.items()
+    }
 
 
 def _over_machines(
@@ -247,8 +245,7 @@ def _over_machines(
     now, points, outcome = len(plan.cluster.machines), list[Point](), plan.outcome
     curve = machine_curve(plan.model, plan.cluster, plan.instance.objective.value, budget)
     curve.outcomes[now] = outcome
-    if outcome.placement is not None and outcome.objective is not None:
-        curve.take_plan(now, outcome.placement, outcome.objective)
+    curve.take_plan(now, outcome.placement, outcome.objective)
     for done, count in enumerate(counts):
         seconds = None
         if count != now or (certified_gap(outcome) or 1.0) > enough:

@@ -7,7 +7,7 @@ HBM at a moment of a step, or in a collective, and change together.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from formulations import Instance, Outcome, Placement, reduce
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Answer, Curve, Known
 from formulations.capacity.proofs import Proofs, relaxed_bound, usable_certificate
-from formulations.diagnose.questions import above_first, with_capacity
+from formulations.diagnose.questions import fullest, with_capacity
 from formulations.instance import IntArray, Resource
 from formulations.instance.facts import total_use
 from formulations.result.check import compute_loads
@@ -45,6 +45,11 @@ def resources_of(instance: Instance, tier: str) -> list[int]:
     return known[tier]
 
 
+def names_of(instance: Instance, tier: str) -> list[str]:
+    """Names of the resources of one tier."""
+    return [instance.resources[index].name for index in resources_of(instance, tier)]
+
+
 def first_of(instance: Instance, tier: str) -> Resource:
     """The first resource of a tier; the tier's others have the same scope and number of places."""
     return instance.resources[resources_of(instance, tier)[0]]
@@ -52,32 +57,29 @@ def first_of(instance: Instance, tier: str) -> Resource:
 
 def with_more(instance: Instance, tier: str, extra: int) -> Instance:
     """The instance with ``extra`` more bytes at every place of a tier (fewer if negative, to 0)."""
-    return _changed(instance, tier, lambda now: np.maximum(0, now + extra))
+    resources = list(instance.resources)
+    for index in resources_of(instance, tier):
+        capacity = np.maximum(0, resources[index].capacity + extra)
+        resources[index] = replace(resources[index], capacity=capacity)
+    return replace(instance, resources=tuple(resources))
 
 
 def uniform(instance: Instance, tier: str, capacity: int) -> Instance:
     """The instance with exactly ``capacity`` bytes at every place of a tier's first resource; the
     tier's other resources keep their differences from it."""
-    names = [instance.resources[i].name for i in resources_of(instance, tier)]
-    return with_capacity(instance, names, capacity)
+    return with_capacity(instance, names_of(instance, tier), capacity)
 
 
 def peak(instance: Instance, placement: Placement, tier: str) -> int:
     """Capacity in bytes of a tier's first resource that a plan needs at its fullest place."""
-    use = compute_loads(instance, placement).use
-    indices = resources_of(instance, tier)
-    names = [instance.resources[i].name for i in indices]
-    above = above_first(instance, names)
-    return max(int(use[i].max()) - above[n] for i, n in zip(indices, names, strict=True))
+    return fullest(instance, placement, names_of(instance, tier))
 
 
 def missing(instance: Instance, placement: Placement, tier: str) -> int:
     """Bytes that a plan lacks at the place of a tier where it lacks most; negative where it could
     do with less."""
-    use, least = (
-        compute_loads(instance, placement).use,
-        -int(first_of(instance, tier).capacity.max()),
-    )
+    use = compute_loads(instance, placement).use
+    least = -int(first_of(instance, tier).capacity.max())
     for index in resources_of(instance, tier):
         lacks = (use[index] - instance.resources[index].capacity)[use[index] > 0]
         least = max(least, int(lacks.max(initial=least)))
@@ -94,14 +96,6 @@ def memory_curve(
         budget,
         proofs,
     )
-
-
-def _changed(instance: Instance, tier: str, how: Callable[[IntArray], IntArray]) -> Instance:
-    resources = list(instance.resources)
-    for index in resources_of(instance, tier):
-        resource = resources[index]
-        resources[index] = replace(resource, capacity=how(resource.capacity))
-    return replace(instance, resources=tuple(resources))
 
 
 @dataclass(frozen=True)
@@ -164,10 +158,9 @@ def staircase(
     grid = sorted({max(-smallest, int(e)) for e in (*extras, 0)})
     limited = budget.no_longer_than(search_seconds(outcome))
     curve = memory_curve(instance, tier, limited)
-    if outcome.placement is not None and outcome.objective is not None:
-        curve.take_plan(0, outcome.placement, outcome.objective)
+    curve.take_plan(0, outcome.placement, outcome.objective)
     if outcome.bound:
-        curve.known.take_bound(max(_as_now(instance, tier, grid)), outcome.bound)
+        curve.known.take_bound(_as_now(instance, tier, grid), outcome.bound)
     certificate = usable_certificate(outcome.certificate)
     relaxed = {extra: relaxed_bound(curve.make(extra), certificate) for extra in grid}
     certified: Known[int, Placement] = Known(operator.ge)
@@ -176,14 +169,15 @@ def staircase(
             certified.take_bound(extra, bound)
             curve.known.take_bound(extra, bound)
     answers = curve.sweep(grid)
-    names = [instance.resources[i].name for i in resources_of(instance, tier)]
     info = StaircaseInfo(
         tier=tier,
         scope=resource.scope.value,
         objective_kind=instance.objective.value,
         time_unit=instance.time_unit,
         now=outcome.objective,
-        slope=None if certificate is None else reduce.slope(instance, certificate, names),
+        slope=None
+        if certificate is None
+        else reduce.slope(instance, certificate, names_of(instance, tier)),
         steps=tuple(
             _step(curve.make(at), tier, at, a, (relaxed[at], certified.bound(at)))
             for at, a in answers.items()
@@ -200,20 +194,17 @@ def search_seconds(outcome: Outcome) -> float:
     return max(ONE, outcome.seconds, float(given) if isinstance(given, int | float) else 0.0)
 
 
-def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> list[int]:
-    """Points where a bound at the plan's own capacity holds: its own, and larger ones if every
+def largest_use(instance: Instance, tier: str) -> IntArray:
+    """Use of every resource of a tier if each table took its largest option there, int64 array."""
+    use = total_use(instance)[:, resources_of(instance, tier)]
+    return np.maximum.reduceat(use, instance.table_options[:-1]).sum(axis=0)
+
+
+def _as_now(instance: Instance, tier: str, grid: Sequence[int]) -> int:
+    """The largest point where a bound at the plan's own capacity holds: its own, or any if every
     table's largest option fits together already."""
-    columns = resources_of(instance, tier)
-    largest = np.zeros(len(columns), dtype=np.int64)
-    use = total_use(instance)[:, columns]
-    for table in range(instance.num_tables):
-        options = instance.options_of(table)
-        largest += use[options.start : options.stop].max(axis=0)
-    enough = all(
-        most <= instance.resources[i].capacity.min()
-        for i, most in zip(columns, largest.tolist(), strict=True)
-    )
-    return [at for at in grid if at == 0 or (at > 0 and enough)]
+    least = [instance.resources[i].capacity.min() for i in resources_of(instance, tier)]
+    return max(grid) if (largest_use(instance, tier) <= least).all() else 0
 
 
 def _step(

@@ -8,8 +8,14 @@ from typing import Any
 from formulations import Instance
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Curve
-from formulations.instance.facts import total_use
-from milp_planner.features.explain.memory import first_of, peak, resources_of, uniform
+from formulations.diagnose.questions import above_first
+from milp_planner.features.explain.memory import (
+    first_of,
+    largest_use,
+    names_of,
+    peak,
+    uniform,
+)
 from milp_planner.features.plan.machines import machine_curve
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
@@ -97,22 +103,13 @@ def least_memory(
         lambda plan: peak(instance, plan, tier),
         budget,
     )
-    high = tried = _enough(instance, tier)
-    low, least, objective = -1, None, None
-    while least is None or high - low > grain:
-        middle = high if least is None else (low + high) // 2
-        answer = curve.solve(middle, 0.4)
-        verdict = answer.reaches(target)
-        if verdict is None:
-            break
-        if verdict:
-            assert answer.placement is not None
-            least = min(middle, peak(instance, answer.placement, tier))
-            high, objective = least, answer.objective
-        else:
-            low = middle
-            if least is None:
-                break
+    searched = _enough(instance, tier)
+    most = curve.solve(searched, 0.4)
+    least = too_small = None
+    if most.reaches(target) and most.placement is not None:
+        needs = min(searched, peak(instance, most.placement, tier))
+        least, low = curve.least(-1, needs, target, share=0.4, grain=grain, past_open=False)
+        too_small = None if low < 0 else low
     return LeastInfo(
         tier=tier,
         scope=first_of(instance, tier).scope.value,
@@ -120,10 +117,10 @@ def least_memory(
         time_unit=instance.time_unit,
         target=target,
         least=least,
-        too_small=None if low < 0 else low,
-        objective=objective,
-        impossible=least is None and low == tried,
-        searched=tried,
+        too_small=searched if most.reaches(target) is False else too_small,
+        objective=None if least is None else curve.at(least).objective,
+        impossible=most.reaches(target) is False,
+        searched=searched,
     )
 
 
@@ -166,7 +163,6 @@ def fewest_machines(
 
 def _enough(instance: Instance, tier: str) -> int:
     """Capacity per place that suffices even if every table takes its largest option there."""
-    columns = total_use(instance)[:, resources_of(instance, tier)].max(axis=1)
-    spans = zip(instance.table_options[:-1], instance.table_options[1:], strict=True)
-    enough = sum(int(columns[a:b].max(initial=0)) for a, b in spans)
+    above = [*above_first(instance, names_of(instance, tier)).values()]
+    enough = int((largest_use(instance, tier) - above).max())
     return max(enough, int(first_of(instance, tier).capacity.max()))

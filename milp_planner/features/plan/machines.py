@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from formulations import Instance, InstanceError, Outcome, Settings
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Curve
+from formulations.result.outcome import StoppedBy, nothing
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
@@ -65,10 +66,7 @@ def _linked(cluster: Cluster) -> Cluster:
     return Cluster.from_dict(data, f"cluster {cluster.name} with links")
 
 
-def machine_curve(
-    model: Model, cluster: Cluster, objective: str, budget: Budget,
-    solve: Callable[..., Outcome] | None = None,
-) -> Curve:  # fmt: skip
+def machine_curve(model: Model, cluster: Cluster, objective: str, budget: Budget) -> Curve:
     """The objective over the number of machines; plans and bounds do not carry over.
 
     BadInput or InstanceError from a point that has no Instance.
@@ -78,40 +76,29 @@ def machine_curve(
     def make(count: int) -> Instance:
         return compile_for(model, with_machines(cluster, count), objective).instance
 
-    return Curve(make, None, budget, solve=solve)
+    return Curve(make, None, budget)
 
 
 def _search(model: Model, cluster: Cluster, budget: Budget) -> dict[str, int | None]:
+    """The numbers of :func:`with_more_machines`."""
+    made = machine_curve(model, cluster, "total", budget).make
+
+    def fitted(count: int, share: float) -> Outcome:
+        try:
+            return budget.try_to_fit(made(count), share)
+        except (BadInput, InstanceError):  # such as sums too large for an Instance
+            return nothing("", StoppedBy.EXHAUSTED)
+
+    curve = Curve(made, None, budget, ask=fitted)
     now = len(cluster.machines)
     tried = too_few = now  # the solve proved that these are too few
-    enough: int | None = None
-    curve = machine_curve(
-        model, cluster, "total", budget, lambda there, share, *_: budget.try_to_fit(there, share)
-    )
-
-    def fits(count: int) -> bool | None:
-        try:
-            return curve.solve(count, SHARE).reaches(None)
-        except (BadInput, InstanceError):  # such as sums too large for an Instance
-            return None
-
-    while enough is None and tried < MOST_TIMES * now and not budget.over():
+    fits: bool | None = None
+    while not fits and tried < MOST_TIMES * now and not budget.over():
         tried *= 2
-        verdict = fits(tried)
-        if verdict:
-            enough = tried
-        elif verdict is False:
-            too_few = tried
-    most = low = tried
-    if enough is not None:
-        low = tried // 2  # open verdicts count as too few, so that ``enough`` can still fall
-    while enough is not None and enough - low > 1 and not budget.over():
-        middle = (low + enough) // 2
-        verdict = fits(middle)
-        if verdict:
-            enough = middle
-            continue
-        low = middle
-        if verdict is False:
-            too_few = middle
-    return {"now": now, "enough": enough, "too_few": too_few, "tried": most}
+        fits = curve.solve(tried, SHARE).reaches(None)
+        too_few = tried if fits is False else too_few
+    enough = None
+    if fits:
+        enough, refuted = curve.least(tried // 2, tried, share=SHARE)
+        too_few = refuted if refuted > tried // 2 else too_few
+    return {"now": now, "enough": enough, "too_few": too_few, "tried": tried}

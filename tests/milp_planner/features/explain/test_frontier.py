@@ -93,7 +93,8 @@ def test_bounds_of_a_point_start_from_its_neighbours() -> None:
     more = with_more(instance, "ddr", 4)
     proofs = Proofs({0: instance, 4: more})
     assert proofs.prices(4) is None
-    assert dict(proofs.learn(0, outcome)) == {0: 12, 4: 9}
+    proofs.learn(0, outcome)
+    assert [proofs.known.bound(at) for at in (0, 4)] == [12, 9]
     prices = proofs.prices(4)
     assert prices is not None
     assert bounds_at(more, np.ones(more.num_options, dtype=bool), prices).bound == 9
@@ -106,10 +107,9 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
     assert honest.certificate is not None and honest.placement is not None
     slack = with_more(instance, "ddr", 8)
     proofs = Proofs({8: slack})
-    proofs.claims[8] = {
-        12: honest.certificate,
-        6: replace(honest.certificate, target=6, nodes=({"use": [0]},)),
-    }
+    proofs.known.take_bound(8, 12, honest.certificate)
+    right = replace(honest.certificate, target=6, nodes=({"use": [0]},))
+    proofs.known.take_bound(8, 6, right)
     answer = Answer(objective=12, placement=honest.placement)
     assert proofs.outcome(8, answer).certified_bound == 6
 

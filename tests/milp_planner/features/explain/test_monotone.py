@@ -130,7 +130,7 @@ def test_machines_are_on_their_own() -> None:
     curve = Curve(lambda _: None, None, Poor(1))  # type: ignore[arg-type, return-value]
     curve.known.take_plan(3, 7, None)  # type: ignore[arg-type]
     curve.known.take_bound(3, 5)
-    curve.known.take_bound(4, None)
+    curve.known.take_impossible(4)
     assert (curve.at(3).objective, curve.at(3).bound) == (7, 5)
     assert curve.at(4) == Answer(infeasible=True) and curve.at(5) == Answer()
 
