@@ -224,6 +224,14 @@ MoveCostOption = Annotated[
         " moving cost.",
     ),
 ]
+ExecutableOption = Annotated[
+    str | None,
+    option(
+        "--executable RUNTIME",
+        "With --from: only moves that this runtime (torchrec) executes while training runs; "
+        "export --to torchrec-reshard then has its calls.",
+    ),
+]
 GoalsOption = Annotated[
     str | None,
     option(

@@ -45,6 +45,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     lost: options.LostOption = None,
     max_moved: options.MaxMovedOption = None,
     move_cost: options.MoveCostOption = None,
+    executable: options.ExecutableOption = None,
     goals: options.GoalsOption = None,
     cache: options.CacheOption = None,
     no_cache: options.NoCacheOption = False,
@@ -75,8 +76,12 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
     kept = options.find_cache(cache, no_cache)
-    if before is None and any(given is not None for given in (lost, max_moved, move_cost)):
-        raise BadInput("--lost, --max-moved and --move-cost need --from, the plan to start from")
+    if before is None and any(
+        given is not None for given in (lost, max_moved, move_cost, executable)
+    ):
+        raise BadInput(
+            "--lost, --max-moved, --move-cost and --executable need --from, the plan to start from"
+        )
     if trainer is not None and move_cost is not None:
         raise BadInput("--for plans without a price on moves (--move-cost)")
     ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
@@ -98,6 +103,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
             lost=ranks,
             max_moved=moves,
             move_cost=move_cost,
+            executable=executable,
             cache=kept,
             on_start=work.begin,
         )

@@ -21,7 +21,7 @@ from formulations.result.verify import verify as verify_outcome
 from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten, show_cost
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.inputs.sharding_group import is_group_of_its_whole
-from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.compile import Compiled, compile_instance
 from milp_planner.plans.divisions import (
     Division,
     Divisions,
@@ -30,6 +30,7 @@ from milp_planner.plans.divisions import (
     least_elsewhere,
     words_of,
 )
+from milp_planner.plans.live import restricted
 from milp_planner.plans.moving import moving_judged
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
@@ -232,6 +233,8 @@ def _priced_alike(plan: Plan) -> bool:
         max_moved_tables=plan.instance.max_moved_tables,
         max_moved_bytes=plan.instance.max_moved_bytes,
     )
+    if plan.executable is not None:
+        again = restricted(Compiled(plan.model, plan.cluster, options, again)).compiled.instance
     return again.fingerprint == plan.instance.fingerprint
 
 

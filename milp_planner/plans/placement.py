@@ -120,6 +120,8 @@ class Plan:
     """The other divisions tried, if the division into sharding groups was left open."""
     moving: Moving | None = None
     """Its cost with a price on moves, if one was given."""
+    executable: str | None = None
+    """The runtime that can execute its moves while training runs, if only such were allowed."""
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -19,9 +19,11 @@ from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.division_file import divisions_from_dict, divisions_to_dict
 from milp_planner.plans.ledger import ledger_of
+from milp_planner.plans.live import RUNTIMES
 from milp_planner.plans.moved import moved_of
 from milp_planner.plans.moving import moving_from_dict, moving_to_dict
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
@@ -33,7 +35,7 @@ LARGE = 1_000_000
 """Parts whose JSON text is longer than this are compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
-_EXTRAS = {"ledger", "moves", "moving", "divisions"}
+_EXTRAS = {"ledger", "moves", "moving", "divisions", "executable"}
 _FIELDS = {"format", "version", "tables", "fingerprints", *_EXTRAS, *_PARTS}
 
 
@@ -45,7 +47,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     ``version`` names the release that priced the plan, ``ledger`` lists the memory of every rank
     and machine, and ``moves`` lists the moves from an earlier plan, if any; these three are for
     people, no reader depends on them. ``moving`` is present if moves had a price, ``divisions`` if
-    others were tried.
+    others were tried, ``executable`` if only moves that a runtime executes were allowed.
     """
     ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
     return {
@@ -61,6 +63,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "instance": _packed_instance(plan.instance),
         "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
         **_moving(plan),
+        **({} if plan.executable is None else {"executable": plan.executable}),
         **({} if others is None else {"divisions": divisions_to_dict(others, _packed)}),
     }
 
@@ -117,6 +120,7 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         version=top.get("version", str, ""),
         divisions=divisions,
         moving=moving,
+        executable=_executable(document, what),
     )
     _check(plan, what)
     return plan
@@ -126,6 +130,11 @@ def _moving(plan: Plan) -> dict[str, Any]:
     if plan.moving is None:
         return {}
     return {"moving": _packed(moving_to_dict(plan.moving, plan.instance))}
+
+
+def _executable(document: dict[str, Any], what: str) -> str | None:
+    found = document.get("executable")
+    return None if found is None else one_of(found, RUNTIMES, f"{what}: executable")
 
 
 def _fingerprints(plan: Plan) -> dict[str, str]:

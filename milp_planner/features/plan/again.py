@@ -9,8 +9,11 @@ from pathlib import Path
 from formulations import Settings
 from formulations.instance.facts import per_option, shard_counts
 from formulations.proof.carry import carried as carried_prices
+from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
+from milp_planner.inputs.problems import one_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
+from milp_planner.plans.live import RUNTIMES, restricted
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
 from milp_planner.today.carried import Carried, carried
@@ -49,8 +52,12 @@ def compile_from(
     objective: str,
     lost: Collection[int] = (),
     moves: Moves | None = None,
+    executable: str | None = None,
 ) -> tuple[Carried, Settings]:
     """Compile a model for a cluster, with an earlier plan carried over to it.
+
+    With ``executable`` (one of :data:`milp_planner.plans.live.RUNTIMES`), only plans that the
+    running trainer can be brought to without a restart are allowed.
 
     Returns
     -------
@@ -62,11 +69,23 @@ def compile_from(
     plan = before if isinstance(before, Plan) else read_plan(before)
     found = carried(plan, compile_for(model, cluster, objective), lost)
     compiled = limited(found, moves or Moves())
+    if executable is not None:
+        one_of(executable, RUNTIMES, "executable")
+        _refuse_gone(found)
+        compiled = restricted(compiled).compiled
     known = plan.outcome.certificate
     prices = None
     if known is not None and plan.instance.objective == compiled.instance.objective:
         prices = carried_prices(known, plan.instance, compiled.instance)
     return replace(found, compiled=compiled), Settings(hint=found.wish, prices=prices)
+
+
+def _refuse_gone(found: Carried) -> None:
+    if found.gone:
+        raise BadInput(
+            f"executable: {listed(found.gone, 3)} is in the running plan and not in the model; a "
+            "reshard needs the same tables: restart from a checkpoint"
+        )
 
 
 def limited(found: Carried, moves: Moves) -> Compiled:

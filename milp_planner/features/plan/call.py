@@ -60,6 +60,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     lost: Collection[int] = (),
     max_moved: Moves | int | None = None,
     move_cost: Fraction | str | None = None,
+    executable: str | None = None,
     goals: str | None = None,
     gap: float | None = None,
     on_plan: OnPlan | None = None,
@@ -101,6 +102,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         Price of each byte moved from ``before``, in picoseconds or as ``"1ms/GB"``: the plan
         minimises objective + price, and ``plan.moving`` holds what is certified about that sum. The
         cache is not used.
+    executable : {"torchrec"}, optional
+        Allow only moves from ``before`` that this runtime executes while training runs
+        (:mod:`milp_planner.plans.live`).
     goals : str, optional
         Secondary goals in order, and how much of the objective may be given up for them:
         ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
@@ -155,7 +159,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         report = partial(_report_division, newest, on_start, formulation)
         parts = to_model(model), place, formulation, objective, settings, report, _planned
         return _watched(partial(divided, *parts), settings, newest, progress)
-    start = _Start(today, before, lost, max_moved, move_cost)
+    start = _Start(today, before, lost, max_moved, move_cost, executable)
     compiled, settings = start.compiled(model, cluster, objective, settings)
     if on_start is not None:
         on_start(formulation)
@@ -166,7 +170,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
             raise BadInput("on_plan: not available with a price on moves (move_cost)")
         price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
         job = partial(_paid, compiled, price, formulation, settings)
-    return _watched(job, settings, newest, progress, watch)
+    return replace(_watched(job, settings, newest, progress, watch), executable=executable)
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,7 @@ class _Start:
     lost: Collection[int]
     max_moved: Moves | int | None
     move_cost: Fraction | str | None
+    executable: str | None = None
 
     def compiled(
         self, model: ModelSource, cluster: ClusterSource, objective: str, settings: Settings
@@ -185,8 +190,12 @@ class _Start:
         """The compiled inputs, and the settings with what the start plan adds to them."""
         if self.before is not None:
             return self._from_before(self.before, model, cluster, objective, settings)
-        if self.lost or self.max_moved is not None or self.move_cost is not None:
-            raise BadInput("lost, max_moved and move_cost go with before, the plan to start from")
+        if self.lost or any(
+            given is not None for given in (self.max_moved, self.move_cost, self.executable)
+        ):
+            raise BadInput(
+                "lost, max_moved, move_cost and executable go with before, the plan to start from"
+            )
         if self.today is None:
             return compile_for(model, cluster, objective), settings
         compiled, known = compile_grown(self.today, model, cluster, objective)
@@ -203,7 +212,9 @@ class _Start:
         if self.today is not None:
             raise BadInput("today and before both name a plan to start from; give only one")
         moves = as_moves(self.max_moved)
-        carried, known = compile_from(before, model, cluster, objective, self.lost, moves)
+        carried, known = compile_from(
+            before, model, cluster, objective, self.lost, moves, self.executable
+        )
         settings = replace(settings, hint=known.hint, prices=known.prices)
         if settings.goals == DEFAULT_GOALS:
             settings = replace(settings, goals=STAY)

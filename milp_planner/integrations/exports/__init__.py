@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMATS = {
     "torchrec": "TorchRec ShardingPlan as JSON",
     "torchrec-callback": "Python module that sets the ranks after TorchRec's own planner",
+    "torchrec-reshard": "arguments of TorchRec's DMP.reshard, for a re-plan, as JSON",
     "dynamicemb": "dynamicemb table options as JSON, one set per fusion group",
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",

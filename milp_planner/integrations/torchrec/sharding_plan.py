@@ -56,11 +56,16 @@ def from_document(document: dict[str, Any] | str) -> ShardingPlan:
     plan: dict[str, EmbeddingModuleShardingPlan] = {}
     for path, name, entry in entries(text):
         module = plan.setdefault(path, EmbeddingModuleShardingPlan())
-        try:
-            module[name] = _sharding(entry)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
+        module[name] = sharding(name, entry)
     return ShardingPlan(plan)
+
+
+def sharding(name: str, entry: dict[str, Any]) -> ParameterSharding:
+    """The ParameterSharding of a table's entry; BadInput if that is incomplete."""
+    try:
+        return _sharding(entry)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
 
 
 def _entry(table: ParameterSharding) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import torch
 from . import two_processes
 
 
-def saved(folder: Path) -> list[dict[str, Any]]:
+def saved(folder: Path, world: int = two_processes.WORLD) -> list[dict[str, Any]]:
     """The results that each process wrote."""
-    return [torch.load(folder / str(r), weights_only=False) for r in range(two_processes.WORLD)]
+    return [torch.load(folder / str(r), weights_only=False) for r in range(world)]
 
 
 def assert_trained_alike(seen: list[dict[str, Any]]) -> None:

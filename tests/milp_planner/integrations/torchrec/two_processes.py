@@ -41,13 +41,13 @@ class AnySharder(EmbeddingBagCollectionSharder):
 
 
 @contextmanager
-def joined(rank: int, store: str) -> Iterator[None]:
+def joined(rank: int, store: str, world: int = WORLD) -> Iterator[None]:
     """This process as a rank of the gloo group."""
     os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE=str(WORLD)
+        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world)
     )
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=WORLD)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
     try:
         yield
     finally:
