@@ -19,7 +19,7 @@ ToOption = Annotated[
     option(
         "--to FORMAT",
         "torchrec (ShardingPlan as JSON), torchrec-callback (a Python module that sets the ranks "
-        "after a trainer's own planner), torchrec-reshard (the moves of a plan made with --from, as "
+        "after a trainer's own planner), torchrec-reshard (moves from an earlier plan, as "
         "arguments of DMP.reshard), dynamicemb (table options, one set per fusion group), "
         "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables), hugectr "
         "(shard_matrix and shard_strategy as JSON).",

@@ -23,6 +23,7 @@ Pins = Mapping[str, PinSpec]
 TRAINERS = {
     "torchrec": "whole",
     "torchrec-callback": "whole",
+    "torchrec-reshard": "whole",
     "hugectr": "whole",
     "dlrmv4": "dlrmv4",
     "tzrec": "tzrec",
