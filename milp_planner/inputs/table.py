@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,7 @@ from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
 from milp_planner.inputs.ssd import KeyValue
+from milp_planner.kinds import KINDS
 
 Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY", "SSD"]
 ShardingType = Literal[
@@ -33,7 +34,10 @@ ShardingType = Literal[
     "table_column_wise",
     "grid_shard",
 ]
-Kind = Literal["torchrec", "dynamicemb", "hugectr"]
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(KINDS)]
 DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "hash_independent"]
 
 RankNumber = Annotated[int, Field(ge=0)]

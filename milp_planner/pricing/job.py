@@ -47,7 +47,6 @@ class TableColumns:
     features: IntArray
     pooled: BoolArray
     weighted: BoolArray
-    dynamic: BoolArray
     external: BoolArray
     wire: IntArray
     wire_backward: IntArray
@@ -94,7 +93,6 @@ def table_columns(model: Model) -> TableColumns:
         features=integers([t.num_features for t in tables]),
         pooled=flags([t.output == "pooled" for t in tables]),
         weighted=flags([t.weighted for t in tables]),
-        dynamic=flags([t.kind == "dynamicemb" for t in tables]),
         external=flags([t.external_storage is not None for t in tables]),
         wire=integers([wire_bytes(model.workload, t)[0] for t in tables]),
         wire_backward=integers([wire_bytes(model.workload, t)[1] for t in tables]),

@@ -33,7 +33,6 @@ from milp_planner.pricing.replicas import sync_seconds
 from milp_planner.pricing.runtimes.registry import home
 from milp_planner.pricing.shards import offsets, shard_bytes, shards_of
 from milp_planner.pricing.site import site_of
-from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, picoseconds
 
 
@@ -157,13 +156,10 @@ def _price_entries(
 def check_sizes(job: Job) -> None:
     """Refuse tables whose bytes could exceed 2^53, before any integer arithmetic on them."""
     tables, workload = job.tables, job.workload
-    each = np.maximum(tables.element, STATE_BYTES).astype(np.float64)
-    state = each * np.maximum(2.0 * tables.dim, tables.state_row + tables.state_column * tables.dim)
-    rows = tables.rows.astype(np.float64)
-    slots = np.maximum(rows / job.ranks, tables.bucket.astype(np.float64)) + tables.bucket
-    row = np.maximum(tables.runtime_row, tables.planner_row) + 64.0
-    weights = tables.dim * tables.element + tables.header
-    stored = np.where(tables.dynamic, slots * row, rows * (weights + state))
+    stored = np.zeros(len(tables.rows))
+    for kind in {table.kind for table in job.model.tables}:
+        own = np.array([table.kind == kind for table in job.model.tables])
+        stored = np.where(own, home(kind).most_bytes(tables, job.ranks), stored)
     width = 8.0 + tables.dim * np.maximum(tables.element, 4) * (workload.codec_peak_factor or 2.5)
     moved = job.traffic.raw_ids * job.ranks * width
     problems: list[Problem] = []

@@ -15,7 +15,7 @@ import numpy as np
 
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing import lookup, splits, storage
-from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.runtimes import torcheasyrec
 from milp_planner.pricing.runtimes.room import Rows, Runtime
 from milp_planner.pricing.site import Site, TableTraits
@@ -72,6 +72,12 @@ class DynamicEmb(Runtime):
         """As TorchEasyRec's planner counts."""
         value, sizes = _sizes(job, options, shards, job.tables.planner_row)
         return _rows(job, options, shards, value, storage.torcheasyrec_tiers(*sizes))
+
+    def most_bytes(self, tables: TableColumns, ranks: int) -> FloatArray:
+        """Slots in whole buckets, with their keys."""
+        rows = tables.rows.astype(np.float64)
+        slots = np.maximum(rows / ranks, tables.bucket.astype(np.float64)) + tables.bucket
+        return slots * (np.maximum(tables.runtime_row, tables.planner_row) + 64.0)
 
     def held(self, job: Job, options: OptionColumns) -> FloatArray:
         """The cache ratio, rounded up to buckets on every rank."""

@@ -1,4 +1,4 @@
-"""The runtimes of :data:`milp_planner.inputs.kinds.KINDS`, by kind of table and by option."""
+"""The runtimes of :data:`milp_planner.kinds.KINDS`, by kind of table and by option."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from milp_planner.inputs.kinds import KINDS
+from milp_planner.kinds import KINDS
 from milp_planner.pricing.units import IntArray
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What a runtime answers: its splits, bytes at each moment, seconds of each phase, and its export.
 
 A new runtime is a subclass of :class:`Runtime` in a module of its own, with an instance called
-``RUNTIME``, and a line in :data:`milp_planner.inputs.kinds.KINDS`. The methods here are what most
+``RUNTIME``, and a line in :data:`milp_planner.kinds.KINDS`. The methods here are what most
 runtimes share; only :meth:`Runtime.modes`, :meth:`Runtime.rows` and :meth:`Runtime.kernel` have no
 default.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from milp_planner.inputs.table import ShardingType, Table
 from milp_planner.pricing import cuts, splits
 from milp_planner.pricing.options import SHARDING_TYPES
+from milp_planner.pricing.storage import STATE_BYTES
 from milp_planner.pricing.units import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from milp_planner.inputs.model import Model
     from milp_planner.inputs.table import DistType, Mode
-    from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
+    from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
     from milp_planner.pricing.lookup import Hits
     from milp_planner.pricing.options import Choice
     from milp_planner.pricing.site import Site, TableTraits
@@ -119,6 +120,16 @@ class Runtime:
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
         """What rows take, as its own planner counts them."""
         return self.rows(job, options, shards)
+
+    def most_bytes(self, tables: TableColumns, ranks: int) -> FloatArray:
+        """At least what the rows of a table take in all, in floats that cannot overflow; [tables].
+
+        By default rows, and state of two copies in fp32.
+        """
+        each = np.maximum(tables.element, STATE_BYTES).astype(np.float64)
+        numbers = tables.state_row + tables.state_column * tables.dim
+        state = each * np.maximum(2.0 * tables.dim, numbers)
+        return tables.rows * (tables.dim * tables.element + tables.header + state)
 
     # Seconds.
 
