@@ -176,7 +176,8 @@ class Block:
         self.sites = sites if len(sites) >= self.copies or not self.distinct else {}
         values = list(zip(*[shard.amounts for _, shard in self.runs], strict=True))
         covers = not self.free and set(instance.ranks) in map(set, regions.values())
-        self.floor = [covers * self.copies * min(value) for value in values]
+        self.least = [covers * min(value) for value in values]  # of each shard, on every rank
+        self.floor = [self.copies * least for least in self.least]
         self.excess = [max(value) - covers * min(value) for value in values]
 
     def _parts(self, instance: Instance, ranks: tuple[int, ...], named: Any) -> tuple[Part, ...]:
@@ -425,16 +426,23 @@ ROW = (
     {"row": {"fusion"}, "table": AMOUNT, "level": SIGNED, **OF},
     {"row": {"moved_tables", "moved_bytes"}, "times": OF["times"]},
     {"row": {"pattern"}, "most": range(2**20), "weights": [[AMOUNT]], **OF},
-)
+    {"row": {"peaks"}, "most": range(2**20), "weights": [[AMOUNT]], "times": OF["times"],
+     "first": [str], "second": [str], "step": COUNT, "each": OF["times"]},
+)  # fmt: skip
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
-NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT})
+PEAK = {"peak": [str], "cuts": [range(2**62)], "use?": [AMOUNT]}
+NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT}, PEAK)
 TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
 CERTIFICATE = shaped((BOUND, NO_PLAN))
 
 MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # limits of packing
 MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # for a certificate; about 3 microseconds each
+INF = float("inf")
 Items = tuple[int, ...]
+Phases = tuple[int, ...]  # coordinates of a set of phases, ascending
+Held = tuple[int, ...]  # of one rank: load in the first set of phases, steps in the second, weight
+Heights = dict[Phases, tuple[int, int]]  # least and largest height that a case leaves to a set
 #: Position of an option in its table, and its home machine (None: none, or it does not matter).
 Choice = namedtuple("Choice", "position home option floor peak")
 
@@ -464,12 +472,18 @@ class Vector:
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
         self.weights, self.held = Counter[tuple[int, int]](), 0  # by option; of all ranks
+        self.peaks, self.floors = list[Peaks](), 0  # rows of peaks, and their multipliers' sum
         self._least = cache(self._block)  # because choices share blocks
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
             if kind == "pattern":
                 self._weigh(row, target)
+                continue
+            if kind == "peaks":
+                self.peaks.append(Peaks(instance, row, target, meter))
+                self.weights.update(self.peaks[-1].added())
+                self.floors += times
                 continue
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
@@ -497,11 +511,18 @@ class Vector:
         weights = list(zip(*columns, strict=True))
         self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
 
+    def right(self, state: list[list[Choice]], heights: Heights) -> int | float:
+        """The right-hand side in a case."""
+        most = [row.most(state, heights) for row in self.peaks]
+        endless = [value for value in (-INF, INF) if value in most]
+        return endless[0] if endless else self.limit + sum(most)
+
     def price(self, table: int, choice: Choice) -> int:
         """The least that a choice adds to the left-hand side."""
         home, option = choice.home, choice.option
         price = self.moved_tables * option.moves + self.fused[table, option.fusion]
         price += self.weights[table, choice.position]
+        price += self.floors * choice.floor[-1] if self.floors else 0
         for block in option.blocks:
             price += self._least(block, home if block is option.home else None)
         price += sum(map(mul, self.own.get((table, -1), ()), option.excess))
@@ -572,6 +593,111 @@ class Vector:
         return price
 
 
+def phases_of(instance: Instance, names: list[str]) -> Phases:
+    """The coordinates of a set of phases that a certificate names."""
+    found, known = {name: instance.names["cost"].get(name, -1) for name in names}, instance.phases
+    good = len(found) == len(names) and instance.objective == "step_time"
+    need(good and found.keys() <= set(known), "peaks are those of different phases of step_time")
+    return tuple(sorted(found.values()))
+
+
+class Peaks:
+    """A row about two sets of phases: what the ranks hold, and how high it makes both peaks."""
+
+    def __init__(
+        self, instance: Instance, row: dict[str, Any], target: int | None, meter: Meter
+    ) -> None:
+        self.instance, self.meter, self.limit, self.size = instance, meter, (target or 0) - 1, 0
+        self.first, self.second = [phases_of(instance, row[key]) for key in ("first", "second")]
+        self.step, self.each, self.times = row["step"], row["each"], row["times"]
+        self.size = row["most"] + 2
+        self.weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
+        good = target is not None and self.first and set(self.first).isdisjoint(self.second)
+        good = good and len(self.weights) == len(row["weights"])
+        need(good, "a row of peaks is not as its page says")
+
+    def added(self) -> Counter[tuple[int, int]]:
+        """What the weights of an option's shards add to its price, by table and position."""
+        found, tables = Counter[tuple[int, int]](), list(self.instance.tables.values())
+        for (t, o, i), weight in self.weights.items():
+            known = t < len(tables) and o < len(tables[t])
+            blocks = tables[t][o].blocks if known else []
+            numbers = [number for block in blocks for number in block.numbers]
+            need(i < len(numbers), "a row of peaks weighs what is not there")
+            found[t, o] += self.each * numbers[i] * weight
+        return found
+
+    def most(self, state: list[list[Choice]], heights: Heights) -> int | float:
+        """The right-hand side in a case: infinite if a rank may hold more than the row says, minus
+        infinite if no plan has such heights."""
+        room = self.limit - sum([min([c.floor[-1] for c in left]) for left in state])
+        low, high = heights.get(self.first, (0, room))
+        base, top = heights.get(self.second, (0, room if self.second else 0))
+        high, top = min(high, room - base), min(top, room - low)
+        if low > high or base > top:
+            return -INF
+        least = self._least(state, high, top // self.step)
+        if min([row[-1] for row in least]) <= high:
+            return INF
+        ranks, best = self.each * len(self.instance.ranks), -INF
+        for units, row in enumerate(least):
+            second = max(base, units * self.step)
+            for weight, load in enumerate(row):
+                if (both := max(low, load) + second) <= room and load <= high:
+                    best = max(best, ranks * weight - self.times * both)
+        return self.times * self.limit + best
+
+    def _least(self, state: list[list[Choice]], high: int, units: int) -> list[list[int]]:
+        """By steps in the second set of phases and by weight: the least load in the first of shards
+        of one rank that take so many steps at most and weigh as much or more."""
+        least = [[0] + [self.limit + 1] * (self.size - 1)] * (units + 1)
+        for table, left in enumerate(state):
+            options = {choice.position: choice.option for choice in left}
+            found = set[Held]().union(
+                *[self._option(table, *o, high, units) for o in options.items()]
+            )
+            best = least
+            for load, steps, weight in self._undominated(found):
+                self.meter.take((1 + self.size // 10) * (units + 1 - steps))
+                moved = [[load] * weight + [x + load for x in row[: self.size - weight]]
+                         for row in least[: units + 1 - steps]]  # fmt: skip
+                better = [list(map(min, *rows)) for rows in zip(best[steps:], moved, strict=True)]
+                best = best[:steps] + better
+            least = best
+        return least
+
+    def _option(
+        self, table: int, position: int, option: Option, high: int, units: int
+    ) -> set[Held]:
+        """What one rank may hold of an option."""
+        held, first = {(0, 0, 0)}, 0
+        for block in option.blocks:
+            before = held
+            for i, (number, (_, shard)) in enumerate(zip(block.numbers, block.runs, strict=True)):
+                weight = self.weights.get((table, position, first + i), 0)
+                base = before if block.most == 1 else held
+                above = list(map(sub, shard.amounts, block.least))
+                load, steps = [sum([above[k] for k in ks]) for ks in (self.first, self.second)]
+                one = load, steps // self.step, weight
+                for times in range(1, 1 + min(block.most, number) if weight else 0):
+                    many = [times * n for n in one]
+                    if many[0] > high or many[1] > units:
+                        break
+                    self.meter.take(len(base))
+                    held = held | {tuple(map(add, many, other)) for other in base}
+            first += len(block.runs)
+        return {(a, b, min(w, self.size - 1)) for a, b, w in held if a <= high and b <= units}
+
+    def _undominated(self, found: set[Held]) -> list[Held]:
+        """Without what is no heavier than something that takes no more of both."""
+        kept = list[Held]()
+        for one in sorted(found, key=lambda held: (held[0], held[1], -held[2])):
+            self.meter.take(1 + len(kept) // 10)
+            if one[2] and not any([k[1] <= one[1] and k[2] >= one[2] for k in kept]):
+                kept.append(one)
+        return kept
+
+
 class Proof:
     """A certificate on its instance, read strictly."""
 
@@ -587,12 +713,15 @@ class Proof:
             bars.append((instance.objective, [*instance.names["cost"].values()], self.target - 1))
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
-        self.lists: list[list[list[int]]] = []  # cases of each node's split; empty at a leaf
+        self.lists: list[list[Any]] = []  # cases of each node's split; empty at a leaf
         known = 1  # nodes so far that are the root or a case of an earlier node
         tables = list(instance.tables.values())
         for position, node in enumerate(self.nodes):
             need(position < known, "a node comes before the split that it is a case of")
-            table, lists = node.get("table", -1), node.get("options", node.get("machines", []))
+            lists = node.get("options", node.get("machines", []))
+            if "cuts" in node:
+                lists = self._intervals(node)
+            table = node.get("table", -1)
             good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
             good = good and node.get("pack") in {None, *self.packed}
             need(good, "there is no such vector or table, or it cannot be packed")
@@ -603,29 +732,57 @@ class Proof:
             known += len(lists)
         need(len(self.nodes) == known, "every node but one must be a case")
 
+    def _intervals(self, node: dict[str, Any]) -> list[tuple[int, int]]:
+        """The least and the largest height in each case of a split by a peak."""
+        cuts, phases = node["cuts"], phases_of(self.instance, node["peak"])
+        good = cuts and phases and sorted(set(cuts)) == cuts and self.target is not None
+        need(good, "a split by a peak is not as its page says")
+        return list(zip([0, *[cut + 1 for cut in cuts]], [*cuts, 2**62], strict=True))
+
     def open_case(self) -> str | None:
         """A sentence about the first node that is not closed; None if the claim is proved."""
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
-        states: list[Any] = [[self._choices(table, homes) for table in self.instance.tables]]
+        state: list[list[Choice]] = [self._choices(table, homes) for table in self.instance.tables]
+        cases: list[Any] = [(state, Heights())]  # None: below a closed node
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
-            state, states[position] = states[position], None
-            closed = state is None or not (self._bare(state) and self._apply(node, state))
-            if closed or ("pack" in node and not self._packs(self.packed[node["pack"]], state)):
-                states += [None] * len(lists)  # below a closed node
+            case, cases[position] = cases[position], None
+            closed = case is None or not (self._bare(case[0]) and self._apply(node, *case))
+            if closed or ("pack" in node and not self._packs(self.packed[node["pack"]], case[0])):
+                cases += [None] * len(lists)
                 continue
             if not lists:
                 return f"node {position} is open"
-            table, key = node["table"], "position" if "options" in node else "home"
-            cases = [{None, *items} for items in lists]  # None: choices without a home
-            left = [(getattr(choice, key), choice) for choice in state[table]]
-            if not {case for case, _ in left} <= set().union(*cases):
+            found = self._by_peak if "cuts" in node else self._by_table
+            if not (children := found(node, lists, *case)):
                 return f"node {position} is open: its split leaves a case out"
-            for case in cases:
-                self.meter.take(len(left) + len(state))
-                kept = [choice for one, choice in left if one in case]
-                states.append([*state[:table], kept, *state[table + 1 :]])
+            cases += children
         return None
+
+    def _by_table(
+        self, node: dict[str, Any], lists: list[Any], state: list[list[Choice]], heights: Heights
+    ) -> list[Any]:
+        """The cases of a split by options or homes; none if it leaves one out."""
+        table, key = node["table"], "position" if "options" in node else "home"
+        cases, found = [{None, *items} for items in lists], []  # None: choices without a home
+        left = [(getattr(choice, key), choice) for choice in state[table]]
+        if not {case for case, _ in left} <= set().union(*cases):
+            return []
+        for case in cases:
+            self.meter.take(len(left) + len(state))
+            kept = [choice for one, choice in left if one in case]
+            found.append(([*state[:table], kept, *state[table + 1 :]], heights))
+        return found
+
+    def _by_peak(
+        self, node: dict[str, Any], lists: list[Any], state: list[list[Choice]], heights: Heights
+    ) -> list[Any]:
+        """The cases of a split by a peak, which always covers every plan."""
+        phases, limit = phases_of(self.instance, node["peak"]), (self.target or 0) - 1
+        low, high = heights.get(phases, (0, limit))
+        self.meter.take(len(lists) * len(state))
+        left = [(max(low, a), min(high, b)) for a, b in lists]
+        return [([*state], {**heights, phases: (a, b)}) if a <= b else None for a, b in left]
 
     def _choices(self, table: str, homes: bool) -> list[Choice]:
         """The choices at the root: allowed options all of whose blocks have a place."""
@@ -657,7 +814,7 @@ class Proof:
                 return True
         return False
 
-    def _apply(self, node: dict[str, Any], state: list[list[Choice]]) -> bool:
+    def _apply(self, node: dict[str, Any], state: list[list[Choice]], heights: Heights) -> bool:
         """Remove choices that a sum of rows excludes, then apply the bare rule, for each vector.
 
         False if a table has no choice left.
@@ -665,7 +822,9 @@ class Proof:
         for vector in [self.vectors[v] for v in node.get("use", [])]:
             self.meter.take(sum(map(len, state)))
             prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
-            slack = vector.limit - sum(map(min, prices))
+            if (right := vector.right(state, heights)) == INF:
+                continue
+            slack = right - sum(map(min, prices)) if right != -INF else -1
             for t, row in enumerate(prices):
                 most, pairs = slack + min(row), zip(state[t], row, strict=True)
                 state[t] = [choice for choice, price in pairs if price <= most]

@@ -22,7 +22,7 @@ def carried(certificate: Certificate, before: Instance, after: Instance) -> Cert
 
     Tables, resources and costs are matched by name. Because the ranks may have changed, a cost or
     capacity gets the mean of its multipliers at every place. Rows that ``after`` does not have are
-    dropped; so are patterns and rows about single machines, because what they name may have
+    dropped; so are patterns, peaks and rows about single machines, because what they name may have
     changed. None for a proof of infeasibility, or where no multiplier of a cost is left.
     """
     if certificate.kind != "bound" or not certificate.vectors:
@@ -73,7 +73,7 @@ def _rows(
         elif kind in ("moved_tables", "moved_bytes"):
             if getattr(known.instance, f"max_{kind}") is not None:
                 yield row
-        elif kind != "pattern" and "machine" not in row:
+        elif kind not in ("pattern", "peaks") and "machine" not in row:
             table = known.tables.get(before.table_names[row["table"]], -1)
             if table >= 0 and _has(known, kind, row, table):
                 yield {**row, "table": table}

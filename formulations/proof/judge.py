@@ -1,14 +1,15 @@
 """Judge a certificate with integer arrays: milliseconds where the checker takes seconds.
 
 The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
-fusion and moves, and splits by options. It leaves every other proof to the checker. A solve asks
-the judge first, because the checker takes 20 s for 1,000 tables on 128 ranks. The judge shares
-rows and prices with the prover, whereas the checker shares no code with either: ``verify`` always
-uses the checker.
+fusion, moves and peaks, and splits by options and by peaks. It leaves every other proof to the
+checker. A solve asks the judge first, because the checker takes 20 s for 1,000 tables on 128 ranks.
+The judge shares rows and prices with the prover, whereas the checker shares no code with either:
+``verify`` always uses the checker.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from formulations import checker
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective
 from formulations.proof.build import build_rows
+from formulations.proof.peaks import Phases, Row
 from formulations.proof.rows import Rows
 from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import BigArray, choice_prices, option_prices, vector_of
@@ -27,7 +29,9 @@ from formulations.result.certificate import Certificate, certificate_to_dict
 MOST = 10**8
 #: Targets beyond this do not fit in the arrays' integers.
 _FAR = 2**62
-_KEYS = {"use", "table", "options"}
+_KEYS = {"use", "table", "options", "peak", "cuts"}
+#: Options kept, and the least and largest height left to sets of phases; None: closed.
+_State = tuple[NDArray[np.bool_], dict[Phases, tuple[int, int]]]
 
 
 def closes(instance: Instance, certificate: Certificate | None) -> bool | None:
@@ -60,60 +64,96 @@ class _Judge:
     def __init__(self, instance: Instance, certificate: Certificate, limit: int) -> None:
         self.instance, self.nodes, self.limit = instance, certificate.nodes, limit
         self.rows = build_rows(instance)
-        for row in [row for vector in certificate.vectors for row in vector]:
+        sums = [[row for row in v if row["row"] != "peaks"] for v in certificate.vectors]
+        for row in [row for vector in sums for row in vector]:
             if not _pooled(self.rows, row):
                 raise InstanceError("a row that is not of pooled ranks")
-        self.vectors = [vector_of(self.rows, vector) for vector in certificate.vectors]
+        self.vectors = [vector_of(self.rows, vector) for vector in sums]
+        self.peaks = [
+            [Row(instance, row) for row in vector if row["row"] == "peaks"]
+            for vector in certificate.vectors
+        ]
         self._prices: dict[int, BigArray] = {}
 
     def closes(self) -> bool:
         """Whether every node closes or is split into all of its cases."""
         if not all(map(self._there, self.nodes)):
             return False
-        states: list[NDArray[np.bool_] | None] = [self.rows.possible]
+        states: list[_State | None] = [(self.rows.possible, {})]
         for position, node in enumerate(self.nodes):
             if position >= len(states):
                 return False
-            state, cases = states[position], node.get("options", [])
-            left = None if state is None else self._left(state, node.get("use", []))
-            if left is None:
-                states += [None] * len(cases)
+            state, cuts = states[position], node.get("cuts", [])
+            cases = len(cuts) + 1 if cuts else len(node.get("options", []))
+            left = None if state is None else self._left(*state, node.get("use", []))
+            if state is None or left is None:
+                states += [None] * cases
                 continue
-            split = self._split(left, node["table"], cases) if cases else []
-            if not split:
+            found = self._cut(left, state[1], node) if cuts else []
+            found = found or [(k, state[1]) for k in (self._split(left, node) if cases else [])]
+            if not found:
                 return False
-            states += split
+            states += found
         return len(states) == len(self.nodes)
 
     def _there(self, node: dict[str, Any]) -> bool:
-        """Whether the vectors, table and options that a node names exist."""
+        """Whether the vectors, phases, table and options that a node names exist."""
         good = all(index < len(self.vectors) for index in node.get("use", []))
+        if "cuts" in node:
+            cuts, phases = node["cuts"], node["peak"]
+            known = len(set(phases)) == len(phases) > 0 and set(phases) <= set(self.instance.phases)
+            known = known and self.instance.objective == Objective.STEP_TIME
+            return good and known and len(cuts) > 0 and sorted(set(cuts)) == cuts
         if "options" not in node:
             return good
         good = good and bool(node["options"]) and node["table"] < self.instance.num_tables
         many = len(self.instance.options_of(node["table"])) if good else 0
         return good and all(option < many for case in node["options"] for option in case)
 
-    def _left(self, keep: NDArray[np.bool_], use: list[int]) -> NDArray[np.bool_] | None:
+    def _left(
+        self, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]], use: list[int]
+    ) -> NDArray[np.bool_] | None:
         """Options left after a node's vectors; None: the node is closed."""
         keep = bare(self.rows, keep, self.limit)
         for index in use:
             if empty_table(self.rows, keep):
                 return None
-            right = self.vectors[index].right(self.limit)
+            right = self._right(index, keep, heights)
+            if right == inf:
+                continue
             keep, least = swept(self.rows, keep, self._priced(index), right)
             if least > right:
                 return None
             keep = bare(self.rows, keep, self.limit)
         return None if empty_table(self.rows, keep) else keep
 
-    def _split(
-        self, keep: NDArray[np.bool_], table: int, cases: list[list[int]]
-    ) -> list[NDArray[np.bool_]]:
-        """The state of every case; empty if the cases leave out an option."""
-        own = slice(*self.instance.table_options[table : table + 2])
+    def _right(
+        self, index: int, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]]
+    ) -> int | float:
+        """The right-hand side of a vector in a case: infinite if a row of peaks does not limit it,
+        minus infinite if one finds that no plan is like this."""
+        most: list[int | float] = []
+        for row in self.peaks[index]:
+            first, second = (heights.get(phases, (0, self.limit)) for phases in row.sets)
+            most.append(row.most(keep, self.limit, first, second))
+        endless = [value for value in (-inf, inf) if value in most]
+        return endless[0] if endless else self.vectors[index].right(self.limit) + sum(most)
+
+    def _cut(
+        self, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]], node: dict[str, Any]
+    ) -> list[_State | None]:
+        """The state of every case of a split by a peak."""
+        phases = tuple(sorted(self.instance.phases.index(name) for name in node["peak"]))
+        low, high = heights.get(phases, (0, self.limit))
+        lows, highs = [0, *[cut + 1 for cut in node["cuts"]]], [*node["cuts"], self.limit]
+        left = [(max(low, a), min(high, b)) for a, b in zip(lows, highs, strict=True)]
+        return [(keep, {**heights, phases: (a, b)}) if a <= b else None for a, b in left]
+
+    def _split(self, keep: NDArray[np.bool_], node: dict[str, Any]) -> list[NDArray[np.bool_]]:
+        """The options left in every case of a split; empty if the cases leave out an option."""
+        own = slice(*self.instance.table_options[node["table"] : node["table"] + 2])
         covered, found = np.zeros_like(keep[own]), []
-        for case in cases:
+        for case in node["options"]:
             chosen = np.zeros_like(covered)
             chosen[case] = True
             covered |= chosen
@@ -124,8 +164,8 @@ class _Judge:
 
     def _priced(self, index: int) -> BigArray:
         if index not in self._prices:
-            prices = choice_prices(self.rows, self.vectors[index])
-            self._prices[index] = option_prices(self.rows, prices)
+            prices = option_prices(self.rows, choice_prices(self.rows, self.vectors[index]))
+            self._prices[index] = sum([row.prices() for row in self.peaks[index]], prices)
         return self._prices[index]
 
 

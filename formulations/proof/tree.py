@@ -47,7 +47,7 @@ def bare(rows: Rows, keep: Mask, limit: int | None) -> Mask:
     return keep
 
 
-def swept(rows: Rows, keep: Mask, prices: BigArray, right: int) -> tuple[Mask, int | float]:
+def swept(rows: Rows, keep: Mask, prices: BigArray, right: int | float) -> tuple[Mask, int | float]:
     """Options that a weighted sum of rows does not exclude, and its least left-hand side.
 
     Parameters
@@ -56,7 +56,7 @@ def swept(rows: Rows, keep: Mask, prices: BigArray, right: int) -> tuple[Mask, i
     keep : bool array [options]
     prices : object array [options]
         inf: the option has no place.
-    right : int
+    right : int or float
         The right-hand side.
     """
     forced, total = forced_sums(rows, keep, prices)

@@ -36,6 +36,7 @@ from formulations.search.bounds import Bounds
 from formulations.search.context import GRACE, Context
 from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
+from formulations.search.peaked import Peaked
 from formulations.search.plans import Choice, Plans
 from formulations.search.turns import Part, step, take_turns
 from formulations.settings import Settings
@@ -280,6 +281,11 @@ def _parts(
         "patterns", partial(seek_patterns, context, set()), better_bound, amount=inf,
         waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,
     )  # fmt: skip
+    boxes = Peaked(context)
+    peaks: Part = part(
+        "peaks", boxes.run, better_bound, amount=chosen.program_turn, waits=boxes.waits,
+        urgent=lambda: peaks.spent <= chosen.urgent_share * context.clock.now(),
+    )  # fmt: skip
     if bounds.small:
         prover: Part = part(
             "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
@@ -287,11 +293,11 @@ def _parts(
         )  # fmt: skip
         better = partial(_better_plan, context)
         improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [packing, pooled, patterns, prover, *_makers(context, plans[0])]
+        first = [packing, pooled, peaks, patterns, prover, *_makers(context, plans[0])]
         first += [*machines, improving]
         first += start if several else []
         return first, [alone], [*_makers(context, plans[1]), whole]
-    second = [pooled, patterns, *start, *machines, *_makers(context, plans[1]), whole]
+    second = [pooled, peaks, patterns, *start, *machines, *_makers(context, plans[1]), whole]
     return [packing, *_makers(context, plans[0])], [], second
 
 

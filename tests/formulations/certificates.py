@@ -143,3 +143,42 @@ def _cover(rng: Random, things: list[int]) -> list[list[int]]:
         if rng.random() < 0.15:
             rng.choice(lists).append(thing)
     return [x for x in lists if x or rng.random() < 0.1] or [things]
+
+
+def random_peaks(rng: Random, instance: Document, target: int) -> Document:
+    """A certificate of random rows of peaks and cuts; every leaf uses some of the rows."""
+    phases = rng.sample(instance["phases"], len(instance["phases"]))
+    at = rng.randint(1, len(phases))
+    first, second = phases[:at], phases[at : rng.randint(at, len(phases))]
+    rows = [_peaks(rng, instance, first, second, target) for _ in range(rng.randint(1, 3))]
+    nodes: list[Document] = [{}]
+    for node in nodes:
+        if len(nodes) < 12 and rng.random() < 0.6:
+            cuts = sorted(rng.sample(range(target + 1), min(target + 1, rng.randint(1, 2))))
+            node |= {"peak": rng.choice([first, second] if second else [first]), "cuts": cuts}
+            nodes += [{} for _ in range(len(cuts) + 1)]
+        else:
+            node["use"] = rng.choices(range(len(rows)), k=rng.randint(1, 3))
+    vectors = [[row] for row in rows]
+    if instance["resources"] and rng.random() < 0.5:
+        name = rng.choice(instance["resources"])["name"]
+        vectors[0].append({"row": "capacity", "of": name, "times": rng.randint(0, 3)})
+    return {"version": 3, "kind": "bound", "target": target, "vectors": vectors, "nodes": nodes}
+
+
+def _peaks(
+    rng: Random, instance: Document, first: list[str], second: list[str], target: int
+) -> Document:
+    """A row with weights about as large as the shards' loads."""
+    phases, weights = instance["phases"], []
+    scale = rng.choice([1, 1, 2, max(1, target // 8)])
+    for t, table in enumerate(instance["tables"]):
+        for o, option in enumerate(table["options"]):
+            shards = [shard for block in option["blocks"] for shard in block["shards"]]
+            for e, shard in enumerate(shards):
+                load = sum(shard["cost"][phases.index(name)] for name in [*first, *second])
+                weight = load // scale if rng.random() < 0.8 else rng.randint(0, 5)
+                weights += [[t, o, e, weight]] if weight else []
+    return {"row": "peaks", "first": first, "second": second, "step": rng.choice([1, 1, 1, 2, 5]),
+            "most": rng.choice([1, 5, 20, 200]), "each": rng.choice([1, 1, scale, scale, 7]),
+            "weights": weights, "times": rng.choice([0, 1, 1, 1, 2])}  # fmt: skip

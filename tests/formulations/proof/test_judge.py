@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import checker
 from formulations.errors import InstanceError
-from formulations.instance import Instance
+from formulations.instance import Instance, Objective
 from formulations.instance.file import instance_to_dict
 from formulations.proof.judge import closes
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict
 from tests.formulations.brute_force import brute_force
-from tests.formulations.certificates import random_certificate
+from tests.formulations.certificates import random_certificate, random_peaks
 from tests.formulations.fuzz.generate import generate
 from tests.formulations.proof.test_checked import mutate, proves, written
 from tests.formulations.proof.test_prove import four_tables
@@ -52,6 +53,31 @@ def checked(instance: dict[str, Any], document: dict[str, Any]) -> bool:
         return proves(instance, document)
     except checker.Unreadable:
         return False
+
+
+@LOOSE
+@given(instances(objectives=[Objective.STEP_TIME]), st.integers(0, 2**32), st.integers(-5, 2))
+def test_rows_of_peaks_are_read_as_the_checker_reads_them(
+    instance: Instance, seed: int, above: int
+) -> None:
+    """The judge agrees with the checker on random rows of peaks and cuts, where it reads them."""
+    truth = brute_force(instance).objective
+    assume(truth is not None and instance.num_tables)
+    document = random_peaks(Random(seed), instance_to_dict(instance), max(1, truth + above))
+    found = closes(instance, certificate_from_dict(document))
+    assert found is None or found == checked(instance_to_dict(instance), document)
+
+
+def test_most_random_rows_of_peaks_are_read() -> None:
+    """On the four tables of docs/proof.md under step_time the judge reads them all and closes
+    some, as the checker does."""
+    instance = replace(four_tables(), objective=Objective.STEP_TIME)
+    document, found = instance_to_dict(instance), []
+    for seed in range(150):
+        certificate = random_peaks(Random(seed), document, 16)
+        found.append(closes(instance, certificate_from_dict(certificate)))
+        assert found[-1] == checked(document, certificate)
+    assert None not in found and 5 < sum(found) < 150
 
 
 @LOOSE

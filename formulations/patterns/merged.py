@@ -1,0 +1,82 @@
+"""Tables and shards that are alike, as one: what a program over patterns distinguishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import IntArray
+from formulations.instance.facts import total_use
+from formulations.proof.peaks import Peaks
+
+
+class Choice(NamedTuple):
+    """An option of the tables of a class: its floor, its shards, and its use of each resource."""
+
+    floor: int
+    shards: tuple[tuple[int, int], ...]
+    use: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Classes of tables that have the same choices.
+
+    Attributes
+    ----------
+    times : list of int
+        Tables in each class.
+    choices : list of (int, Choice)
+        Class and choice; ``shards`` are pairs of a kind of shard and its number.
+    options : list of int arrays
+        The options that each choice stands for.
+    kind : int64 array [entries]
+        Kind of each shard entry; -1 where its option is not kept.
+    load, steps : int64 arrays [kinds]
+    """
+
+    times: list[int]
+    choices: list[tuple[int, Choice]]
+    options: list[IntArray]
+    kind: IntArray
+    load: IntArray
+    steps: IntArray
+
+
+def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
+    """Put tables together whose options kept are alike, and their shards with the same loads."""
+    instance = peaks.instance
+    use = total_use(instance).tolist()
+    entries = instance.block_shards[instance.option_blocks].tolist()
+    columns = (peaks.load, peaks.steps, peaks.most, peaks.number)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    classes: dict[object, int] = {}
+    kinds: dict[object, int] = {}
+    kind = np.full(len(rows), -1, dtype=np.int64)
+    times: list[int] = []
+    choices: dict[tuple[int, Choice], list[int]] = {}
+    for table in range(instance.num_tables):
+        own = [option for option in instance.options_of(table) if keep[option]]
+        alike = {o: tuple(rows[entries[o] : entries[o + 1]]) for o in own}
+        key = frozenset((int(peaks.floor[o]), alike[o], tuple(use[o])) for o in own)
+        group = classes.setdefault(key, len(classes))
+        times += [0] * (group == len(times))
+        times[group] += 1
+        for option in own:
+            shards = []
+            for entry in range(entries[option], entries[option + 1]):
+                if not any(rows[entry][:2]):
+                    continue  # only a floor
+                kind[entry] = kinds.setdefault((group, rows[entry]), len(kinds))
+                shards.append((int(kind[entry]), rows[entry][3]))
+            choice = Choice(int(peaks.floor[option]), tuple(shards), tuple(use[option]))
+            choices.setdefault((group, choice), []).append(option)
+    first = np.zeros(len(kinds), dtype=np.int64)
+    first[kind[kind >= 0]] = np.flatnonzero(kind >= 0)
+    return Merged(
+        times, list(choices), [np.asarray(o, dtype=np.int64) for o in choices.values()], kind,
+        peaks.load[first], peaks.steps[first],
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Which phases a row of peaks puts together: those that are multiples of each other, so that they
+peak on the same rank; and the set among them in which loads go in units."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, IntArray, Objective
+from formulations.proof.peaks import Peaks, Phases, peaks_of
+
+Mask = NDArray[np.bool_]
+#: Phases whose loads are multiples up to this share of each load are one, and so much of a load may
+#: be lost where it is rounded down to units.
+_ALIKE, _LOST = 1e-3, 1e-3
+#: Most steps into which the second set's peak is divided.
+STEPS = 64
+
+
+def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
+    """The two sets of phases for rows of peaks, and the step of the second.
+
+    The second is the set with the fewest distinct loads; the first has all other phases. Where no
+    unit divides the second set's loads, these are rounded down to steps.
+
+    Parameters
+    ----------
+    instance : Instance
+    keep : bool array [options]
+    most : int
+        About the highest peak of the second set, for the size of steps.
+
+    Returns
+    -------
+    Peaks or None
+        None for another objective, and where an option kept is not a single block on ranks whose
+        shards are alike or on different ranks.
+    """
+    if instance.objective != Objective.STEP_TIME or not instance.num_tables:
+        return None
+    every = tuple(range(len(instance.phases)))
+    alone = [peaks_of(instance, (phase,), (), 1) for phase in every]
+    if not alone[0].suits[keep].all() or instance.unplaced[instance.option_blocks[:-1]][keep].any():
+        return None
+    kept = keep[alone[0].option]
+    loads = np.stack([peaks.load[kept] for peaks in alone], axis=1)
+    groups = _alike(loads)
+    if len(groups) < 2:
+        return peaks_of(instance, every, (), 1)
+    sums = [np.unique(loads[:, list(group)].sum(axis=1)) for group in groups]
+    at = min(range(len(groups)), key=lambda i: len(sums[i]))
+    first = tuple(phase for phase in every if phase not in groups[at])
+    return peaks_of(instance, first, groups[at], _unit(sums[at][sums[at] > 0], most))
+
+
+def _alike(loads: IntArray) -> list[Phases]:
+    """Sets of phases whose loads [entries, phases] are multiples of each other; not those without
+    any load."""
+    groups: list[list[int]] = []
+    total = loads.sum(axis=0)
+    for phase in np.flatnonzero(total).tolist():
+        share = loads[:, phase] / total[phase]
+        for group in groups:
+            other = loads[:, group[0]] / total[group[0]]
+            if (np.abs(share - other) <= _ALIKE * np.maximum(share, other)).all():
+                group.append(phase)
+                break
+        else:
+            groups.append([phase])
+    return [tuple(group) for group in groups]
+
+
+def _unit(values: IntArray, most: int) -> int:
+    """The largest of the loads, or of its simple fractions, in which they can all be counted."""
+    least = max(1, most // STEPS)
+    for unit in sorted({int(v) // n for v in values[:4] for n in (1, 2, 3, 4)}, reverse=True):
+        lost = values - values // max(unit, 1) * unit
+        if unit >= least and (lost <= _LOST * values).all():
+            return unit
+    return least

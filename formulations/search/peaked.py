@@ -1,0 +1,98 @@
+"""Boxes of peaks as part of the search: bounds on the step time, with certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance
+from formulations.patterns.boxes import Boxes
+from formulations.patterns.phases import peaks_to_limit
+from formulations.proof.build import build_rows
+from formulations.proof.tree import bare, swept
+from formulations.proof.weights import choice_prices, option_prices, vector_of
+from formulations.result.certificate import Certificate
+from formulations.result.certify import CERTIFICATE
+from formulations.search.context import Context
+
+#: The tree is built anew when a better plan leaves less than this share of its options.
+_FEWER = 0.9
+
+
+class Peaked:
+    """A tree of boxes that continues from turn to turn.
+
+    Parameters
+    ----------
+    context : Context
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._boxes = context, None
+        self._first: Certificate | None = None
+        self._options = 0
+
+    _boxes: Boxes | None
+
+    def waits(self) -> bool:
+        """Whether there is no plan or no linear program yet."""
+        return self._context.objective is None or self._context.certificate is None
+
+    def run(self, amount: float) -> bool:
+        """Split boxes for some time and certify their bound; whether more time may raise it.
+
+        Work is not counted here, so nothing is done under a work clock.
+        """
+        context, clock = self._context, self._context.clock
+        if clock.counts or self.waits():
+            return not clock.counts
+        end = clock.now() + amount
+
+        def over() -> bool:
+            return context.over() or clock.now() >= end
+
+        boxes = self._tree()
+        if boxes is None:
+            return False
+        more = boxes.run(over)
+        self._certify(boxes)
+        return more
+
+    def _tree(self) -> Boxes | None:
+        """The tree, begun anew where the best plan now excludes many more options."""
+        context, upper = self._context, self._context.objective
+        assert upper is not None and context.certificate is not None
+        first = self._first or context.certificate
+        keep = left_by(context.instance, first, upper)
+        if self._boxes is None or keep.sum() < _FEWER * self._options:
+            first = context.certificate
+            keep = left_by(context.instance, first, upper)
+            peaks = peaks_to_limit(context.instance, keep, upper)
+            if peaks is None:
+                return None
+            self._first, self._options = first, int(keep.sum())
+            self._boxes = Boxes(peaks, keep, upper)
+        self._boxes.upper = upper
+        return self._boxes
+
+    def _certify(self, boxes: Boxes) -> None:
+        """Adopt the bound if it is news and its certificate is accepted."""
+        context = self._context
+        assert self._first is not None and context.certificate is not None
+        known = max(context.clock.certified or 0, context.certificate.target or 0)
+        if boxes.bound <= known:
+            return
+        certificate = boxes.certificate(self._first.vectors[0])
+        if context.accepts(context.instance, certificate):
+            context.proven = certificate
+            context.lift(certificate.target, CERTIFICATE)
+
+
+def left_by(instance: Instance, certificate: Certificate, upper: int) -> NDArray[np.bool_]:
+    """The options that a certificate's first vector leaves to plans below a cost."""
+    rows = build_rows(instance)
+    vector = vector_of(rows, certificate.vectors[0])
+    keep = bare(rows, rows.possible.copy(), upper - 1)
+    prices = option_prices(rows, choice_prices(rows, vector))
+    keep, _ = swept(rows, keep, prices, vector.right(upper - 1))
+    return bare(rows, keep, upper - 1)

@@ -1,0 +1,187 @@
+"""Boxes of peaks: bounds as brute force has them, with certificates that the checker accepts."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import Settings, checker, solve
+from formulations.instance import Instance, Objective, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.file import instance_to_dict
+from formulations.patterns.boxes import Boxes
+from formulations.patterns.merged import merged
+from formulations.patterns.phases import peaks_to_limit
+from formulations.proof import judge
+from formulations.proof.prove import symmetric_lp
+from formulations.result.certificate import Certificate, certificate_to_dict
+from formulations.result.verify import certifies
+from formulations.search.peaked import left_by
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+ON_RANKS = (Where.EVERY_RANK, Where.ANY_RANK, Where.LIST, Where.ONE_MACHINE)
+
+
+def boxed(instance: Instance, upper: int) -> tuple[int, Certificate] | None:
+    """The bound of at most 40 boxes for plans below a cost, and its certificate; None where boxes
+    do not suit the instance, or its linear program proves that there is no such plan."""
+    lp = symmetric_lp(instance, upper)
+    if lp is None or not instance.num_tables:
+        return None
+    keep = left_by(instance, lp.certificate, upper)
+    if not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
+        return None
+    peaks = peaks_to_limit(instance, keep, upper)
+    if peaks is None:
+        return None
+    boxes, asked = Boxes(peaks, keep, upper), iter(range(400))
+    boxes.run(lambda: next(asked, None) is None)
+    return boxes.bound, boxes.certificate(lp.certificate.vectors[0])
+
+
+def columns(rng: Random) -> Instance:
+    """Up to five tables whose shards take 0 to 3 units of exchange, and some memory."""
+    ranks = rng.choice([2, 3])
+    phases, unit = ["compute", "exchange", "backward"], rng.randint(1, 3)
+    memory = [("hbm", "rank", rng.randint(8, 30))]
+    builder = InstanceBuilder([list(range(ranks))], phases, memory, "step_time")
+
+    def shard() -> Shard:
+        compute, units = rng.randint(0, 9), rng.randint(0, 3)
+        cost = compute, unit * units + rng.choice([0, 0, 0, 1]), 2 * compute + rng.randint(0, 1)
+        return Shard({"hbm": rng.randint(0, 6)}, cost)
+
+    for table in range(rng.randint(1, 5)):
+        builder.add_table(f"t{table}")
+        for option in range(rng.randint(1, 3)):
+            where = rng.choice([Where.ANY_RANK, Where.ANY_RANK, Where.EVERY_RANK])
+            shards, more = [shard()], {}
+            if where == Where.EVERY_RANK and rng.random() < 0.5:
+                shards = [shard() for _ in range(ranks)]
+            elif where == Where.ANY_RANK and rng.random() < 0.4:
+                more = {"count": 2, "distinct": rng.random() < 0.5}
+            builder.add_option(f"o{option}", [Block(where, shards, **more)])
+    return builder.build()
+
+
+def test_bounds_are_true_and_accepted() -> None:
+    """On 60 random instances no bound exceeds the optimum, most equal it or come near, the
+    checker and the judge accept every certificate, and none with a target above the optimum."""
+    exact = 0
+    for seed in range(60):
+        rng = Random(seed)
+        instance = columns(rng)
+        truth = brute_force(instance).objective
+        if not truth:
+            continue
+        found = boxed(instance, truth + rng.randint(0, 3))
+        if found is None:
+            continue
+        bound, certificate = found
+        assert bound <= truth
+        assert certifies(instance, certificate)
+        assert judge.closes(instance, certificate)
+        document = certificate_to_dict(certificate) | {"target": truth + 1}
+        proof = checker.Proof(checker.Instance(instance_to_dict(instance)), document)
+        assert proof.open_case() is not None
+        exact += bound == truth
+    assert exact > 15
+
+
+@SOME
+@given(instances(objectives=[Objective.STEP_TIME], wheres=ON_RANKS), st.integers(0, 3))
+def test_no_bound_is_above_the_optimum(instance: Instance, above: int) -> None:
+    """Whatever the places, machines and resources."""
+    truth = brute_force(instance).objective
+    assume(truth)
+    found = boxed(instance, truth + above)
+    assume(found is not None)
+    assert found[0] <= truth
+    assert certifies(instance, found[1])
+
+
+def two_phases() -> Instance:
+    """The instance of docs/proof.md: compute and exchange cannot both be even."""
+    builder = InstanceBuilder([[0, 1]], ["compute", "exchange"], [], "step_time")
+    for name, cost in (("a", (4, 0)), ("b", (2, 2)), ("c", (2, 2))):
+        builder.add_table(name)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    return builder.build()
+
+
+def test_the_example_of_the_page_is_proved() -> None:
+    """The optimum, 8, from boxes; pooled rows prove 6."""
+    found = boxed(two_phases(), 8)
+    assert found is not None and found[0] == 8
+    assert certifies(two_phases(), found[1])
+
+
+def test_forged_rows_are_refused() -> None:
+    """Without its weights a row proves nothing; a higher target is refused whatever else is forged:
+    heavier shards, a lower limit, another step, other phases, other cuts."""
+    instance = two_phases()
+    found = boxed(instance, 8)
+    assert found is not None
+    good = certificate_to_dict(found[1])
+    case = checker.Instance(instance_to_dict(instance))
+
+    def refused(target: int, **changes: Any) -> bool:
+        document = deepcopy(good) | {"target": target}
+        for row in [row for vector in document["vectors"] for row in vector]:
+            if row["row"] == "peaks":
+                row |= {key: change(row[key]) for key, change in changes.items()}
+        return checker.Proof(case, document).open_case() is not None
+
+    def heavier(weights: list[list[int]]) -> list[list[int]]:
+        return [[*place, 9 * weight] for *place, weight in weights]
+
+    assert not refused(8)
+    assert refused(8, weights=lambda _: []) and refused(8, each=lambda _: 0)
+    assert refused(9)
+    assert refused(9, weights=heavier)
+    assert refused(9, weights=heavier, most=lambda most: 9 * most)
+    assert refused(9, each=lambda each: 3 * each)
+    assert refused(9, most=lambda most: most // 4)
+    assert refused(9, step=lambda _: 1) and refused(9, step=lambda _: 7)
+    assert refused(9, first=lambda _: ["compute"], second=lambda _: ["exchange"])
+
+
+def test_equal_tables_are_merged() -> None:
+    """Three tables, two of them alike: two classes, and two kinds of shards."""
+    instance = two_phases()
+    peaks = peaks_to_limit(instance, instance.allowed, 8)
+    assert peaks is not None
+    found = merged(peaks, instance.allowed)
+    assert sorted(found.times) == [1, 2]
+    assert len(found.load) == len(found.choices) == 2
+
+
+def test_phases_that_are_multiples_are_one() -> None:
+    """Compute and backward, twice as much but for rounding, are limited together; exchange goes in
+    units of 500."""
+    phases = ["compute", "exchange", "backward", "idle"]
+    builder = InstanceBuilder([[0, 1]], phases, [], "step_time")
+    for index, cost in enumerate(
+        [(1000, 500, 2001, 0), (3000, 1001, 6000, 0), (7000, 500, 14001, 0)]
+    ):
+        builder.add_table(f"t{index}")
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    instance = builder.build()
+    peaks = peaks_to_limit(instance, instance.allowed, 30_000)
+    assert peaks is not None
+    assert (peaks.first, peaks.second, peaks.step) == ((0, 2, 3), (1,), 500)
+    assert peaks.steps.tolist() == [1, 2, 1]
+    assert peaks.load.tolist() == [3001, 9000, 21001]
+
+
+def test_auto_certifies_by_boxes() -> None:
+    """A whole solve by ``auto`` is certified optimal, at brute force's cost."""
+    outcome = solve(two_phases(), "auto", Settings(time_limit=10.0))
+    assert outcome.objective == brute_force(two_phases()).objective == outcome.certified_bound

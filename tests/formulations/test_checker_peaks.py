@@ -1,0 +1,253 @@
+"""Rows of peaks and splits by a peak in the stand-alone checker: by hand, and forged."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from formulations import checker
+from formulations.instance import Instance, Objective
+from formulations.instance.file import instance_to_dict
+from tests.formulations.brute_force import brute_force
+from tests.formulations.by_hand import (
+    TWO,
+    Document,
+    block,
+    bound,
+    exactly,
+    instance,
+    option,
+    proves,
+    shard,
+)
+from tests.formulations.certificates import random_peaks
+from tests.formulations.strategies import instances
+
+PHASES = {"phases": ["compute", "exchange"]}
+
+
+def peaks(weights: list[list[int]], **more: Any) -> Document:
+    """A row of peaks of compute and exchange."""
+    row = {"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 4,
+           "each": 1, "times": 1}  # fmt: skip
+    return row | {"weights": weights} | more
+
+
+def cut(phase: str, at: int, **more: Any) -> Document:
+    """A node that splits by the peak of one phase."""
+    return {"peak": [phase], "cuts": [at], **more}
+
+
+def proof(target: int, rows: list[Document], nodes: list[Document] | None = None) -> Document:
+    """A certificate with one row a vector; one node with all of them unless nodes are given."""
+    nodes = nodes or [{"use": list(range(len(rows)))}]
+    return {"version": 3, "kind": "bound", "target": target, "vectors": [[row] for row in rows],
+            "nodes": nodes}  # fmt: skip
+
+
+def whole(*costs: int, **more: Any) -> list[Document]:
+    """A table with one shard on any rank."""
+    return [option("whole", block("any_rank", shard(list(costs)), **more))]
+
+
+def uneven() -> tuple[Document, Document]:
+    """The instance and certificate of docs/proof.md, *Peaks*: both phases cannot be even."""
+    tables = [whole(4, 0), whole(2, 2), whole(2, 2)]
+    rows = [
+        peaks([[0, 0, 0, 1], [1, 0, 0, 1], [2, 0, 0, 1]], most=1, each=10),
+        peaks([[1, 0, 0, 1], [2, 0, 0, 1]], most=1, each=2),
+        peaks([[0, 0, 0, 2], [1, 0, 0, 1], [2, 0, 0, 1]]),
+    ]
+    nodes = [cut("exchange", 3), cut("compute", 5), {"use": [2]}, {"use": [0]}, {"use": [1]}]
+    return instance(tables, "step_time", **TWO, **PHASES), proof(8, rows, nodes)
+
+
+def test_the_example_of_the_page() -> None:
+    """Pooled rows prove 6 of 8 where two phases cannot both be even; boxes prove 8."""
+    document, certificate = uneven()
+    exactly(document, certificate)
+    page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
+    text = page.split("## Two phases that cannot both be even")[1].split("```")[1]
+    assert json.loads(text.removeprefix("json")) == certificate
+    even = {"cost": {"compute": 1, "exchange": 1}}
+    assert proves(document, bound(6, even)) and not proves(document, bound(7, even))
+
+
+def test_no_case_may_be_missing() -> None:
+    """Each leaf of the example is needed, and so is each cut."""
+    document, certificate = uneven()
+    for leaf in (2, 3, 4):
+        forged = deepcopy(certificate)
+        del forged["nodes"][leaf]["use"]
+        assert not proves(document, forged)
+    for node, at in ((0, 4), (1, 6), (0, 2)):
+        forged = deepcopy(certificate)
+        forged["nodes"][node]["cuts"] = [at]
+        assert not proves(document, forged)
+
+
+class TestRow:
+    """What a row of peaks adds up, without any split."""
+
+    def test_floors_count_for_all_phases(self) -> None:
+        """Floors of 3 and 2 below a shard of 4 and 1: 10, without any weight."""
+        tables = [whole(4, 1), [option("all", block("every_rank", shard([3, 2])))]]
+        free = instance(tables, "step_time", **TWO, **PHASES)
+        exactly(free, proof(10, [peaks([[0, 0, 0, 1]], most=1, each=9)]))
+
+    def test_what_is_above_the_floor(self) -> None:
+        """An uneven every_rank block: floor 1, and 4 above it on one rank."""
+        parts = block("every_rank", shard([5, 0]), shard([1, 0]))
+        tables = [[option("parts", parts)], whole(4, 0)]
+        free = instance(tables, "step_time", **TWO, **PHASES)
+        row = peaks([[0, 0, 0, 1], [1, 0, 0, 1]], most=2, each=2)
+        exactly(free, proof(5, [row]))
+
+    def test_several_shards_of_a_block_on_one_rank(self) -> None:
+        """Four halves of 3 on two ranks, two of them together: 6; each alone if distinct: 3."""
+        for distinct, ranks, best in ((False, 2, 6), (True, 4, 3)):
+            parts = block("any_rank", shard([3, 0]), count=4, distinct=distinct)
+            machines = {"machines": [list(range(ranks))]}
+            free = instance([[option("parts", parts)]], "step_time", **machines, **PHASES)
+            exactly(free, proof(best, [peaks([[0, 0, 0, 1]], most=4, each=3)]))
+
+    def test_blocks_of_an_option_add_up(self) -> None:
+        """One option of two blocks: a rank may hold a shard of each."""
+        blocks = block("any_rank", shard([3, 0])), block("any_rank", shard([3, 0]))
+        free = instance([[option("both", *blocks)]], "step_time", **TWO, **PHASES)
+        exactly(free, proof(3, [peaks([[0, 0, 0, 1], [0, 0, 1, 1]], most=2, each=3)]))
+
+    def test_one_option_of_a_table(self) -> None:
+        """A rank holds shards of one option of a table only, so it weighs 1 at most."""
+        table = [option("a", block("any_rank", shard([2, 0]))),
+                 option("b", block("any_rank", shard([2, 0])))]  # fmt: skip
+        free = instance([table, whole(2, 0)], "step_time", **TWO, **PHASES)
+        row = peaks([[0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 0, 1]], most=2, each=2)
+        exactly(free, proof(2, [row]))
+
+    def test_loads_in_the_second_set_are_rounded_down(self) -> None:
+        """With steps of 2, shards of 3 take one step, so that three steps hold three of them."""
+        tables = [whole(0, 3)] * 4
+        free = instance(tables, "step_time", **TWO, **PHASES)
+        weights = [[t, 0, 0, 1] for t in range(4)]
+        exactly(free, proof(6, [peaks(weights, each=3)]))
+        exactly(free, proof(4, [peaks(weights, each=2, step=2)]))
+
+    def test_one_set_only(self) -> None:
+        """The second set may be empty; its phases then count as floors only."""
+        free = instance([whole(4, 1)] * 2, "step_time", **TWO, **PHASES)
+        weights = [[0, 0, 0, 1], [1, 0, 0, 1]]
+        both = {"first": ["exchange", "compute"], "second": []}
+        exactly(free, proof(5, [peaks(weights, each=5, most=2, **both)]))
+        exactly(free, proof(5, [peaks(weights, each=4, most=2, second=[])]))
+
+    def test_a_rank_that_may_hold_more_than_the_row_says(self) -> None:
+        """With most 0 nothing is proved, although the same weights prove 3."""
+        free = instance([whole(2, 0)] * 3, "step_time", **TWO, **PHASES)
+        weights = [[t, 0, 0, 1] for t in range(3)]
+        exactly(free, proof(3, [peaks(weights, most=3)]))
+        assert not proves(free, proof(3, [peaks(weights, most=0)]))
+
+    def test_other_rows_of_the_vector_count_beside_it(self) -> None:
+        """Memory for one of two cheap shards only, priced in the same vector."""
+        table = [option("fast", block("any_rank", shard([2, 0], hbm=1))),
+                 option("slow", block("any_rank", shard([4, 0])))]  # fmt: skip
+        hbm = [{"name": "hbm", "scope": "rank", "capacity": [1, 0]}]
+        free = instance([table] * 2, "step_time", resources=hbm, **TWO, **PHASES)
+        weights = [[t, o, 0, 1 + o] for t in range(2) for o in range(2)]
+        row = peaks(weights, each=1, most=4)
+        memory = {"row": "capacity", "of": "hbm", "times": 1}
+        certificate = proof(3, [row])
+        assert not proves(free, certificate)
+        certificate["vectors"][0].append(memory)
+        exactly(free, certificate)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"first": []}, {"first": ["nothing"]}, {"second": ["compute"]}, {"step": 0},
+        {"first": ["compute", "compute"]}, {"most": -1}, {"each": -1}, {"times": True},
+        {"weights": [[0, 0, 0, -1]]}, {"weights": [[0, 0, 0]]}, {"weights": [[3, 0, 0, 1]]},
+        {"weights": [[0, 1, 0, 1]]}, {"weights": [[0, 0, 1, 1]]}, {"of": "step_time"},
+        {"weights": [[0, 0, 0, 1], [0, 0, 0, 1]]},
+    ],
+)  # fmt: skip
+def test_malformed_rows(change: Document) -> None:
+    """A row that is not as the page says is an error."""
+    document, certificate = uneven()
+    certificate["vectors"][2][0] |= change
+    with pytest.raises(checker.Unreadable):
+        proves(document, certificate)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cuts": []}, {"cuts": [3, 3]}, {"cuts": [3, 2]}, {"cuts": [-1]}, {"peak": []},
+        {"peak": ["nothing"]}, {"peak": ["exchange", "exchange"]}, {"cuts": [3, 4]},
+        {"table": 0}, {"pack": "step_time"},
+    ],
+)  # fmt: skip
+def test_malformed_splits(change: Document) -> None:
+    """A split by a peak that is not as the page says is an error; so is a case without a node."""
+    document, certificate = uneven()
+    certificate["nodes"][0] |= change
+    with pytest.raises(checker.Unreadable):
+        proves(document, certificate)
+
+
+@pytest.mark.parametrize("kind", ["infeasible", "busiest_rank", "total"])
+def test_for_step_time_and_bounds_only(kind: str) -> None:
+    """Neither a proof of infeasibility nor another objective has rows or splits of peaks."""
+    for part in ("vectors", "nodes"):
+        document, certificate = uneven()
+        if kind == "infeasible":
+            certificate["kind"] = kind
+            del certificate["target"]
+        else:
+            document["objective"] = kind
+        if part == "vectors":
+            certificate["nodes"] = [{}]
+        else:
+            certificate["vectors"] = []
+            for node in certificate["nodes"]:
+                node.pop("use", None)
+        with pytest.raises(checker.Unreadable):
+            proves(document, certificate)
+
+
+def test_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that takes long is given up, not closed."""
+    document, certificate = uneven()
+    certificate["vectors"][2][0]["most"] = 2**20 - 1
+    monkeypatch.setattr(checker, "MOST_STEPS", 10**6)
+    with pytest.raises(checker.NotChecked):
+        proves(document, certificate)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances(objectives=[Objective.STEP_TIME]), st.integers(0, 2**32), st.integers(1, 3))
+def test_random_rows_and_cuts_never_prove_what_is_false(
+    drawn: Instance, seed: int, above: int
+) -> None:
+    """Whatever rows and cuts a certificate has, no target above the optimum is accepted."""
+    truth = brute_force(drawn).objective
+    assume(truth is not None)
+    document = instance_to_dict(drawn)
+    certificate = random_peaks(Random(seed), document, truth + above)
+    assert not proves(document, certificate)
+
+
+def test_random_rows_prove_some_truths() -> None:
+    """The random certificates are no strawmen: some prove the optimum itself."""
+    document, _ = uneven()
+    proved = [proves(document, random_peaks(Random(seed), document, 6)) for seed in range(200)]
+    assert 5 < sum(proved) < 200
