@@ -9,7 +9,7 @@ from formulations.instance import Instance
 from formulations.patterns.boxes import Boxes
 from formulations.patterns.phases import peaks_to_limit
 from formulations.proof.build import build_rows
-from formulations.proof.tree import bare, swept
+from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
@@ -36,7 +36,7 @@ class Peaked:
 
     def waits(self) -> bool:
         """Whether there is no plan or no linear program yet."""
-        return self._context.objective is None or self._context.certificate is None
+        return self._context.objective is None or self._context.known.certificate is None
 
     def run(self, amount: float) -> bool:
         """Split boxes for some time and certify their bound; whether more time may raise it.
@@ -59,15 +59,20 @@ class Peaked:
         return more
 
     def _tree(self) -> Boxes | None:
-        """The tree, begun anew where the best plan now excludes many more options."""
+        """The tree, begun anew where the best plan now excludes many more options; None where
+        boxes do not suit the instance, or no option of some table is left."""
         context, upper = self._context, self._context.objective
-        assert upper is not None and context.certificate is not None
-        first = self._first or context.certificate
+        assert upper is not None and context.known.certificate is not None
+        first = self._first or context.known.certificate
         keep = left_by(context.instance, first, upper)
         if self._boxes is None or keep.sum() < _FEWER * self._options:
-            first = context.certificate
+            first = context.known.certificate
             keep = left_by(context.instance, first, upper)
-            peaks = peaks_to_limit(context.instance, keep, upper)
+            peaks = (
+                None
+                if empty_table(build_rows(context.instance), keep)
+                else peaks_to_limit(context.instance, keep, upper)
+            )
             if peaks is None:
                 return None
             self._first, self._options = first, int(keep.sum())
@@ -78,14 +83,13 @@ class Peaked:
     def _certify(self, boxes: Boxes) -> None:
         """Adopt the bound if it is news and its certificate is accepted."""
         context = self._context
-        assert self._first is not None and context.certificate is not None
-        known = max(context.clock.certified or 0, context.certificate.target or 0)
+        assert self._first is not None and context.known.certificate is not None
+        known = max(context.clock.certified or 0, context.known.certificate.target or 0)
         if boxes.bound <= known:
             return
         certificate = boxes.certificate(self._first.vectors[0])
         if context.accepts(context.instance, certificate):
-            context.proven = certificate
-            context.lift(certificate.target, CERTIFICATE)
+            context.state.prove(certificate, CERTIFICATE)
 
 
 def left_by(instance: Instance, certificate: Certificate, upper: int) -> NDArray[np.bool_]:
