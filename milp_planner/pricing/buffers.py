@@ -11,7 +11,7 @@ from milp_planner.pricing import storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.ledger import batches_in_flight, prefetch_bytes, send_share
 from milp_planner.pricing.runtimes.registry import by_runtime
-from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Places, ceil_div
 
 LENGTHS = 16
 """Bytes of a bag's length and offset."""
@@ -31,7 +31,7 @@ class Exchanged(NamedTuple):
     plain_ids: FloatArray
     plain_rows_out: FloatArray
 
-    def at(self, index: IntArray) -> Exchanged:
+    def at(self, index: Places) -> Exchanged:
         """Some of the entries."""
         return Exchanged(*(each[index] for each in self))
 

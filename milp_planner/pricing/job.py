@@ -23,7 +23,7 @@ from milp_planner.pricing.storage import (
     runtime_value_bytes,
     state_multiple,
 )
-from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Places
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class OptionColumns:
     runtime: IntArray
     """Index of its runtime in :func:`milp_planner.pricing.runtimes.registry.runtimes`."""
 
-    def at(self, index: IntArray) -> OptionColumns:
+    def at(self, index: Places) -> OptionColumns:
         """The same columns gathered by option index (one row per shard entry)."""
         return OptionColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
@@ -148,7 +148,7 @@ class ShardColumns:
     peak: FloatArray
     """The same in the worst batch."""
 
-    def at(self, index: IntArray) -> ShardColumns:
+    def at(self, index: Places) -> ShardColumns:
         """Some of the entries."""
         return ShardColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 

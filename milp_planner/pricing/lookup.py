@@ -25,7 +25,7 @@ from milp_planner.pricing.hit_ratios import (
 from milp_planner.pricing.job import Job, OptionColumns
 from milp_planner.pricing.profile import EfficiencyCurve, Kernel, Profile
 from milp_planner.pricing.runtimes.registry import by_runtime, runtimes
-from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Numbers
+from milp_planner.pricing.units import BoolArray, FloatArray, Numbers, Places
 
 
 def tiered_bandwidth(profile: Profile, x_eff: FloatArray) -> FloatArray:
@@ -106,7 +106,7 @@ class Hits(NamedTuple):
     """Share of a step's distinct rows that HBM or, before SSD, an L2 cache in host memory holds;
     float array."""
 
-    def at(self, index: IntArray) -> Hits:
+    def at(self, index: Places) -> Hits:
         """The same gathered by option index (one row per shard entry)."""
         return Hits(
             self.ratio[index], self.unique[index], self.cover[index], self.known[index],

@@ -9,6 +9,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Numbers = FloatArray | IntArray
+Places = IntArray | slice
+"""Where in an array: indices, or all of it."""
 Integers = IntArray | int
 
 PICOSECONDS = 10**12

@@ -18,6 +18,16 @@ def test_the_page_shows_the_newest_result() -> None:
     assert update(PAGE, blocks(result), check=True) == 0, "run: python benchmarks/memory/table.py"
 
 
+def test_the_ledger_says_what_it_said() -> None:
+    """Every stored prediction is still the ledger's, to the byte."""
+    result = stored(HERE / "results")
+    kept = [each for part in ("cases", "held_out", "half_precision") for each in result[part]]
+    changed = [
+        each["case"] for each in kept if predicted(Case(**each["case"])) != each["predicted"]
+    ]
+    assert changed == [], "changed on purpose? python benchmarks/memory/run.py"
+
+
 @pytest.mark.parametrize("case", cases() + held_out(), ids=lambda case: case.name)
 def test_ids_are_as_even_as_the_model_says(case: Case) -> None:
     """Every row-wise shard gets the same number of ids; if they do not divide, some get one

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from milp_planner.kinds import KINDS
-from milp_planner.pricing.units import IntArray
+from milp_planner.pricing.units import Places
 
 if TYPE_CHECKING:
     from milp_planner.pricing.job import OptionColumns
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 def runtimes() -> tuple[Runtime, ...]:
     """All runtimes; an option's ``runtime`` column is an index of them."""
-    return tuple(each for kind in KINDS for each in runtimes_of(kind))
+    return _all(tuple(KINDS.values()))
+
+
+@cache
+def _all(kinds: tuple[tuple[str, ...], ...]) -> tuple[Runtime, ...]:
+    return tuple(each for modules in kinds for each in _loaded(modules))
 
 
 def runtimes_of(kind: str) -> tuple[Runtime, ...]:
@@ -52,11 +57,12 @@ def index_of(name: str) -> int:
     return [each.name for each in runtimes()].index(name)
 
 
-def by_runtime(options: OptionColumns) -> Iterator[tuple[Runtime, IntArray]]:
-    """Each runtime that occurs, and the places of its options; int64 arrays."""
-    every = runtimes()
-    for index in np.unique(options.runtime).tolist():
-        yield every[index], np.flatnonzero(options.runtime == index)
+def by_runtime(options: OptionColumns) -> Iterator[tuple[Runtime, Places]]:
+    """Each runtime that occurs, and the places of its options, all if no other occurs."""
+    every, there = runtimes(), np.unique(options.runtime).tolist()
+    for index in there:
+        alone = len(there) == 1
+        yield every[index], slice(None) if alone else np.flatnonzero(options.runtime == index)
 
 
 def kernel_of(

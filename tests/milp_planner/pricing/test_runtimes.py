@@ -110,8 +110,11 @@ def test_by_runtime_covers_every_option_once() -> None:
     options = priced({}, {"kind": "dynamicemb"})
     tables = np.repeat([0, 1], np.diff(options.first)).tolist()
     columns = option_columns(list(options.choices), 8, tables)
-    places = np.concatenate([at for _, at in by_runtime(columns)])
-    assert sorted(places.tolist()) == list(range(len(options)))
+    every = np.arange(len(options))
+    places = np.concatenate([every[at] for _, at in by_runtime(columns)])
+    assert sorted(places.tolist()) == every.tolist()
+    first = columns.at(np.flatnonzero(columns.table == 0))
+    assert [every[at].tolist() for _, at in by_runtime(first)] == [every.tolist()]
 
 
 def test_rows_enter_the_ledger_by_name() -> None:
