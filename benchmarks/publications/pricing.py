@@ -23,6 +23,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.units import FloatArray
 from scenarios import catalog
 
 MODEL = "mlperf-dlrm-dcnv2"
@@ -106,30 +107,49 @@ def pinned(sharding: Sharding, site: Cluster, batch: int, gpus: int) -> Model:
     return Model.from_dict(data | {"tables": tables}, f"{MODEL}, planned")
 
 
-def as_copied(profile: Profile, copies: Mapping[str, float]) -> Profile:
-    """The profile with HBM as fast as a copy runs: as measured on this part, else at the measured
-    parts' mean share of their peak."""
-    shares = [speed * 1e9 / load_profile(name).hbm for name, speed in copies.items()]
-    share = fmean(shares)
-    if profile.name in copies:
-        share = shares[list(copies).index(profile.name)]
-    return profile.model_copy(update={"hbm": int(profile.hbm * share)})
+def copied(profile: Profile, copies: Mapping[str, float]) -> float:
+    """Share of a part's HBM bandwidth that a copy reaches: as measured on it, else the measured
+    parts' mean. ``copies``: GB/s by profile."""
+    shares = {name: speed * 1e9 / load_profile(name).hbm for name, speed in copies.items()}
+    return shares.get(profile.name, fmean(shares.values()))
 
 
-def priced(row: Mapping[str, Any], copies: Mapping[str, float] | None = None) -> Priced:
-    """The predicted step of a published row; with ``copies``, HBM at a copy's bandwidth."""
+def one_pass(share: float = 1.0) -> float:
+    """ms of the lookup of TorchRec's 80 weighted tables on 8 x B200, ten a rank.
+
+    One pass over their rows (``sparse_data_dist_base.yml``); ``share`` as in :func:`priced`.
+    """
+    site = cluster("8xb200")
+    table = {
+        "rows": 100_000, "dim": 256, "pooling_factor": 30, "weighted": True, "optimizer": "sgd",
+    }  # fmt: skip
+    pin = {"mode": "HBM_ONLY", "sharding_type": "table_wise"}
+    tables = [
+        {**table, "name": f"t{n}", "constraints": {"pin": {**pin, "ranks": [n % site.num_ranks]}}}
+        for n in range(80)
+    ]
+    model = Model.from_dict(
+        {"name": "weighted", "workload": {"batch_per_rank": 32_768}, "tables": tables}
+    )
+    return float(_cost(model, site, share)["lookup"].max())
+
+
+def priced(row: Mapping[str, Any], share: float = 1.0) -> Priced:
+    """The predicted step of a published row, with a share of the data sheet's HBM bandwidth."""
     site = cluster(row["system"])
-    profile = load_profile(site.profile)
-    if copies is not None:
-        profile = as_copied(profile, copies)
     sharding, gpus = sharding_of(row)
-    model = pinned(sharding, site, row["batch"], gpus)
+    cost = _cost(pinned(sharding, site, row["batch"], gpus), site, share)
+    phases = {name: float(each.max()) for name, each in cost.items()}
+    return Priced(phases, float((cost["lookup"] + cost["update"]).max()))
+
+
+def _cost(model: Model, site: Cluster, share: float) -> dict[str, FloatArray]:
+    """ms of every phase on every rank, of a model whose tables are all pinned."""
+    profile = load_profile(site.profile)
+    profile = profile.model_copy(update={"hbm": int(profile.hbm * share)})
     instance = compile_instance(price(model, site, profile))
     outcome = solve(instance, "greedy")
     if outcome.placement is None:
-        raise RuntimeError(f"{row['system']}: {outcome.status.value}")
+        raise RuntimeError(f"{site.name}: {outcome.status.value}")
     cost = compute_loads(instance, outcome.placement).cost / 1e9
-    own = [instance.phases.index(name) for name in PHASES.values()]
-    work = cost[:, own[0]] + cost[:, own[2]]
-    phases = {name: float(cost[:, i].max()) for name, i in zip(PHASES, own, strict=True)}
-    return Priced(phases, float(work.max()))
+    return {name: cost[:, instance.phases.index(own)] for name, own in PHASES.items()}

@@ -8,8 +8,9 @@ from benchmarks.publications import page
 from benchmarks.publications.planner import Setting, Sharding, auto, round_robin
 from benchmarks.publications.pricing import (
     MODEL,
-    as_copied,
     cluster,
+    copied,
+    one_pass,
     pinned,
     priced,
     sharding_of,
@@ -93,30 +94,41 @@ def test_phases_by_hand() -> None:
     assert found.phases["exchange"] == pytest.approx(sent / 900e9 * 1e3, rel=1e-6)
 
 
-def test_a_copys_bandwidth() -> None:
-    """H100 as measured; B200 by the mean share of H100 and H200."""
+def test_shares_of_the_data_sheet() -> None:
+    """H100's copy as measured, B200's by the mean share of H100 and H200; and gathered rows by a
+    pass over 80 tables, which at that share takes what was published."""
     copies = page.published()["copies"]
-    assert as_copied(load_profile("h100"), copies).hbm == pytest.approx(2.9e12, rel=1e-3)
+    assert copied(load_profile("h100"), copies) == pytest.approx(2900 / 3350)
     share = (2900 / 3350 + 4010 / load_profile("h200").hbm * 1e9) / 2
-    assert as_copied(load_profile("b200"), copies).hbm == pytest.approx(8e12 * share, rel=1e-3)
+    assert copied(load_profile("b200"), copies) == pytest.approx(share)
+    found = one_pass(page.shares()["gathered"])
+    assert found == pytest.approx(page.published()["one_pass"]["ms"], rel=1e-4)
+
+
+def test_one_pass_by_hand() -> None:
+    """Ten tables a rank, 262,144 samples of 30 ids: 1,024 bytes a row, ids and weights, and an
+    output of 1,024 bytes a sample and table, at 8 TB/s."""
+    ids = 10 * 262_144 * 30
+    assert one_pass() == pytest.approx((ids * (1024 + 8) + 10 * 262_144 * 1024) / 8e9, rel=0.01)
 
 
 def test_the_signs_and_the_size_of_the_difference() -> None:
-    """At both batches auto is faster, and with HBM as copied the difference is within a factor of
-    1.5 of the published one."""
+    """At both batches auto is faster, and with HBM from other publications the difference is within
+    a factor of 1.5 (as copied) and 15% (as gathered) of the published one."""
     rows = page.published()["ab"]
-    for first in (0, 2):
-        theirs = rows[first]["ms"] - rows[first + 1]["ms"]
-        steps = [priced(row, page.published()["copies"]).step for row in rows[first : first + 2]]
-        assert theirs / 1.5 < steps[0] - steps[1] < theirs * 1.5
+    for name, factor in (("copied", 1.5), ("gathered", 1.15)):
+        for first in (0, 2):
+            theirs = rows[first]["ms"] - rows[first + 1]["ms"]
+            slow, fast = (priced(row, page.shares()[name]) for row in rows[first : first + 2])
+            assert theirs / factor < slow.step - fast.step < theirs * factor
 
 
 def test_verdicts() -> None:
-    """Neighbours within 1% are equal; the rest is right or wrong."""
+    """Neighbours within 2% of the published step are equal; the rest is right or wrong."""
     assert page.verdict([3, 2, 1], [9, 5, 5]) == "right; equal in ours, not published"
     assert page.verdict([1, 2], [2, 1]) == "wrong order"
     assert page.verdict([2, 2.01], [1, 3]) == "equal as published, not ours"
-    assert page.verdict([2, 2.01], [1, 1]) == "equal in both"
+    assert page.verdict([2, 2.01], [0.52, 0.5]) == "equal in both"
 
 
 def test_every_row_has_a_plan_with_a_shard_on_every_place() -> None:
