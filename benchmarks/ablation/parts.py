@@ -190,7 +190,7 @@ _OFF: dict[str, object] = {
     "longest_turn": 1.0, "cooling": 1.0, "far": 1e9, "patience": 10**9, "news_left": 0.0,
     "most_apart": 1, "greedy_up_to": 1, "whole_columns": 1, "small_columns": 1,
     "many": 1, "settling_moves": 1, "heats": [_COLD] * len(DEFAULT.heats),
-    "other_ladder": list(DEFAULT.ladder), "widths": [1.0] * len(DEFAULT.widths),
+    "other_ladder": list(DEFAULT.ladder),
 }  # fmt: skip
 #: There is no search without them. (The shares of a mix are parts.)
 _NEVER_OFF = {"burst", "ladder", "capacity_weight", "first_turn", "program_turn"}

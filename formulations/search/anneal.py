@@ -23,6 +23,8 @@ from formulations.search.parameters import DEFAULT
 #: Moves between two checks of the clock: a few hundredths of a second.
 SLICE = 20_000
 _NOBODY = np.zeros(0, dtype=np.int64)
+#: Added to the size of shards on all ranks of a machine: larger than the size of any shard.
+_WHOLE = 2.0**62
 #: Targets are capped at this, so that their sum over phases stays below 2^63.
 _FAR = 2**59
 
@@ -74,7 +76,7 @@ class Annealer:
         machines: IntArray | None = None,
         most: int = 256,
     ) -> None:
-        """Build a state from options alone, placing tables with the largest shards first.
+        """Build a state from options alone: first what every rank carries, then the largest shards.
 
         Each shard takes the best of ``most`` places, on the machine given for its table where that
         is possible (−1: on any machine).
@@ -84,7 +86,7 @@ class Annealer:
         preferred[:] = -1 if machines is None else machines
         self.aim(target)
         options = self._one_level_a_group(options)
-        order = np.argsort(-self._largest_shard()[options], kind="stable")
+        order = np.argsort(-self._largest_shard(options)[options], kind="stable")
         self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
         self._run(order, (0, 0, 1), (1.0, 1.0), (0, 0, 0, 0, 0, 0, 0, most), (0.0, 0.0))
         preferred[:] = -1
@@ -117,7 +119,7 @@ class Annealer:
                 self.array, data.OLD_PLACE, table, option, wish.ranks[table]
             )
         self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
-        order = np.argsort(-self._largest_shard()[options], kind="stable")
+        order = np.argsort(-self._largest_shard(options)[options], kind="stable")
         for tables, looks in ((order[there[order]], 0), (order[~there[order]], most)):
             mix = (0, 0, 0, 0, 0, 0, 0, looks)
             self._run(np.ascontiguousarray(tables), (0, 0, 1), (1.0, 1.0), mix, (0.0, 0.0))
@@ -373,16 +375,25 @@ class Annealer:
         self._sound = _mixed(group[options], level[options]) is None
         return options
 
-    def _largest_shard(self) -> NDArray[np.float64]:
-        """Size of each option's largest shard: the sum of its shares of the mean capacities of a
-        rank and of the largest shard costs."""
+    def _largest_shard(self, options: IntArray) -> NDArray[np.float64]:
+        """Size of each option's largest shard, as a share of what a rank has left of its limits
+        beside the loads that these options put on every rank (if nothing, of the largest shard).
+
+        Options that choose no place are infinitely large, because they cannot give way, and those
+        on whole machines come next.
+        """
         entry, assignments = self._lowered.entry[0], self._lowered.assignments
-        scale = np.maximum(1.0, self._lowered.capacity[0].mean(axis=0))
-        scale[: self._peaks] = np.maximum(1, entry[:, : self._peaks].max(axis=0, initial=1))
-        largest = np.zeros(self._instance.num_options)
-        option = self._instance.option_of[assignments[:, 2]]
-        np.maximum.at(largest, option, (entry[assignments[:, 0]] / scale).sum(axis=1))
-        return largest
+        wide, ranks = entry.shape[1], self._instance.num_ranks
+        count = self._instance.num_options
+        every = self._lowered.view(data.EVERY_RANK, count * wide).reshape(count, wide)
+        limit = self._lowered.view(data.LIMIT, ranks * wide, self.array).reshape(ranks, wide)
+        left = limit.mean(axis=0) - every[options].sum(axis=0)
+        room = np.where(left > 0, left, np.maximum(1, entry.max(axis=0, initial=1)))
+        size = (entry[assignments[:, 0]] / room).max(axis=1, initial=0.0)
+        size += np.where(assignments[:, 1] == data.RANK, 0.0, _WHOLE)
+        largest = np.full(count, -np.inf)
+        np.maximum.at(largest, self._instance.option_of[assignments[:, 2]], size)
+        return np.where(largest < 0, np.inf, largest)
 
     def _empty(self) -> None:
         self.array = self._lowered.array.copy()

@@ -35,10 +35,6 @@ class Parameters:
     #: Penalty for a share of use above capacity, where the same share of cost above the target is
     #: one.
     capacity_weight: float = 1.5
-    #: Largest shards of the first choices of options, as shares of an average rank's cost.
-    widths: tuple[float, ...] = (
-        1.0, 0.5, 0.35, 0.25, 0.2, 0.18, 0.16, 0.14, 0.12, 0.1, 0.08, 0.05, 0.03,
-    )  # fmt: skip
     #: Moves per table that improve each packed choice.
     settling_moves: int = 100
     #: Percentages of moves: options below the first, single shards below the second, swaps below
@@ -67,8 +63,8 @@ class Parameters:
     #: was met doubles that share, one that was missed halves it.
     step: float = 0.3
     #: A plan lowers the target by this share: little enough to be met at the same temperature. A
-    #: choice that was packed is packed again this share above its lower bound, and below such a gap
-    #: the program with separate machines is asked for its optimum.
+    #: sweep of targets ends at such a gap, and below it the program with separate machines is asked
+    #: for its optimum.
     shrink: float = 3e-4
     #: Replicas restart after this number of turns in a row without a plan if the best plan is far
     #: above the bound: on which level they end is chance. The program with separate machines goes

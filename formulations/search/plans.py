@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
@@ -12,13 +12,15 @@ import numpy as np
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
-from formulations.proof.rows import measures
 from formulations.result.check import check
 from formulations.search.anneal import Annealer
 from formulations.search.context import Context
+from formulations.search.fitting import fitting
 
 #: No turn takes longer than this multiple of its length; and its fewest moves.
 _OVERDUE, _FEWEST = 3.0, 1000
+#: Most targets of a sweep.
+_TARGETS = 16
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,6 @@ class Plans:
         self._misses = self._begun = 0
         self._reached = self._stuck = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
-        self._facts = measures(context.instance)
 
     def choose(self, choice: Choice) -> None:
         """Start from another choice of options, and of machines where these are known, from the
@@ -97,27 +98,45 @@ class Plans:
         """Place choices of options, the largest shards first, improve them and offer the plans;
         once.
 
-        Besides the choice at hand these are, for several widths, the cheapest options in total
-        whose shards are no wider, the most promising choice first. A choice that meets the target
-        tries again with a target a little above its lower bound. With memory to spare, one of these
-        plans is close to the best already.
+        After the choice at hand these are choices that fit a sweep of targets
+        (:mod:`formulations.search.fitting`). With memory to spare, the last of these plans is close
+        to the best already.
         """
         if self._packed:
             return
         self._listen()
         self._packed = True
-        context, best, found = self._context, float("inf"), self._choice.options
-        for least, options in self._choices():
-            if context.over() or (context.objective is not None and least >= context.objective):
+        context, found = self._context, self._choice.options
+        best, value = inf, context.objective
+        if value is None or self._mean(found) < value:
+            best = self._settle(found, max(self._target(), 1))
+        for target in self._sweep():
+            if context.over():
                 break
-            excess = self._settle(options, max(self._target(), 1))
-            if excess < 0:
-                above = int(self._parameters.shrink * abs(least))
-                self._settle(options, max(1, least + above))
-            if excess < best:
+            options = fitting(context.instance).choice(context.keep, target)
+            excess = inf if options is None else self._settle(options, target)
+            if options is not None and excess <= best:
                 best, found = excess, options
         if found is not self._choice.options:  # which the machines and the value do not belong to
             self._choice = Choice(found)
+
+    def _sweep(self) -> Iterator[int]:
+        """Targets above what plans cost at least, in growing steps until one is met, then halfway
+        between the best plan and the highest one missed."""
+        context, chosen = self._context, self._parameters
+        if context.instance.objective == Objective.TOTAL:
+            return
+        least = fitting(context.instance).least(context.keep)
+        missed = least if context.bound is None else max(least, context.bound)
+        step = max(1, int(chosen.far * missed))
+        for _ in range(_TARGETS):
+            met = context.objective
+            if met is not None and met - missed <= max(1, chosen.shrink * met):
+                return
+            target = missed + step if met is None else min(missed + step, (missed + met) // 2)
+            yield target
+            if context.objective is None or context.objective > target:
+                missed, step = target, 2 * step
 
     def _settle(self, options: IntArray, target: int) -> float:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
@@ -129,30 +148,6 @@ class Plans:
         excess = -1.0 if annealer.value is not None else sum(annealer.over)
         self._take(annealer)
         return excess
-
-    def _choices(self) -> list[tuple[int, IntArray]]:
-        """The choice of options at hand, and the cheapest ones with shards up to several widths;
-        each with its lower bound, in ascending order."""
-        context, instance = self._context, self._context.instance
-        own = own_cost(instance)
-        total = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
-        choices, mean = [self._choice.options], abs(self._mean(self._choice.options))
-        for width in self._parameters.widths if instance.objective != Objective.TOTAL else (1.0,):
-            fits = context.keep & (own <= max(1, int(width * mean)))
-            worth = np.where(fits, total, np.where(context.keep, 2.0**62 + own, np.inf))
-            order = np.lexsort((worth, instance.table_of))
-            choices.append(order[instance.table_options[:-1]])
-        priced = [(max(self._mean(each), self._top(each)), each) for each in choices]
-        return sorted(priced, key=lambda pair: pair[0])
-
-    def _top(self, options: IntArray) -> int:
-        """Cost of the rank with the largest shard, with the cost that all ranks have."""
-        facts = self._facts
-        costs = len(facts.costs)
-        if not costs:
-            return -(2**62)
-        floor, excess = facts.floor[options, :costs], facts.excess[options, :costs]
-        return int((floor.sum(axis=0) + excess.max(axis=0, initial=0)).sum())
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from an earlier result, and the first temperature."""

@@ -35,8 +35,9 @@ from formulations.search.kernels.views import entry_of, kind_of, machine_of
 
 #: While tidying, a unit above a capacity weighs twice this; one above the objective, far less.
 BROKEN = 5e5
-#: Share of a rank's load added to its penalty, so that of equally penalised ranks the least loaded
-#: is taken.
+#: Share of this added to the penalty: the rank's loads times those of the shard, as shares of their
+#: limits (Panigrahy et al., "Heuristics for vector bin packing", 2011). So of equally penalised
+#: ranks the one is taken that has most left of what the shard needs.
 _TIE = 1e-7
 
 
@@ -58,14 +59,13 @@ def add(a, w, at, values, wide, times):
 
 @kernel
 def would_add(a, w, rank, entry):
-    """The change of the penalty by one more shard on a rank, plus a little for the rank's load."""
+    """The change of the penalty by one more shard on a rank, plus a little for what it lies on."""
     change, wide, at = 0.0, a[WIDE], rank * a[WIDE]
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_RANK] + entry * wide
     for f in range(wide):
-        before, most = a[load + f], a[limit + f]
-        change += (max(before + a[values + f], most) - max(before, most)) * w[at + f]
-        if f < a[PEAKS]:
-            change += _TIE * before * w[at + f]
+        before, most, value = a[load + f], a[limit + f], a[values + f]
+        change += (max(before + value, most) - max(before, most)) * w[at + f]
+        change += _TIE * (before * w[at + f]) * (value * w[at + f])
     wide = a[MACHINE_WIDE]
     at = a[MACHINE_LOAD] + machine_of(a, rank) * wide
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_MACHINE] + entry * wide

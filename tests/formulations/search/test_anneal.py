@@ -55,6 +55,34 @@ def contradictory(instance: Instance) -> bool:
     )
 
 
+def test_what_every_rank_carries_comes_first() -> None:
+    """Beside the 4 bytes on every rank, a table of 6 needs a rank of its own; packed before them,
+    it would share one with a table of 2 or 4."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [10, 10])], "busiest_rank")
+    ways = ((6, 1, Where.ANY_RANK), (4, 5, Where.ANY_RANK), (2, 5, Where.ANY_RANK))
+    for index, (use, cost, where) in enumerate((*ways, (4, 0, Where.EVERY_RANK))):
+        builder.add_table(f"t{index}")
+        builder.add_option("o", [Block(where, [Shard({"hbm": use}, [cost])])])
+    instance = builder.build()
+    for seed in range(8):
+        annealer = started(instance, [10], seed)
+        assert annealer is not None and annealer.over == (0.0, 0.0)
+
+
+def test_like_shards_part() -> None:
+    """Two shards that need much memory and two that need much time end on both ranks alike."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [100, 100])], "busiest_rank")
+    for index, (use, cost) in enumerate(((40, 10), (40, 10), (10, 40), (10, 40))):
+        builder.add_table(f"t{index}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": use}, [cost])])])
+    instance = builder.build()
+    for seed in range(8):
+        annealer = started(instance, [100], seed)
+        assert annealer is not None
+        ranks = [int(r[0][0]) for r in annealer.placement().ranks]
+        assert ranks[0] != ranks[1] and ranks[2] != ranks[3]
+
+
 @LOOSE
 @given(instances(), st.integers(0, 400))
 def test_loads_in_place_are_the_loads_of_the_check(instance: Instance, moves: int) -> None:
@@ -198,7 +226,7 @@ def test_phases_share_one_target(replicas: int) -> None:
         builder.add_table(name)
         builder.add_option("dear", [Block(Where.ANY_RANK, [Shard({}, costs)])])
         builder.add_option("cheap", [Block(Where.ANY_RANK, [Shard({}, (0, 18, 7))])])
-    annealer = Annealer(builder.build(), seed=1)
+    annealer = Annealer(builder.build(), seed=4)
     annealer.start(np.asarray([0, 2]), [30, 1, 1])
     if replicas:
         annealer.replicate(np.geomspace(0.3, 1e-2, replicas).tolist())

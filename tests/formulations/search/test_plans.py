@@ -36,6 +36,7 @@ def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
     fast = np.arange(0, instance.num_options, 2)
     plans = Plans(context, fast)
+    plans._packed = True
     assert plans.anneal(False, 0.001, 1.0)
     assert context.objective is None
     assert not plans.first(1.0)
@@ -178,36 +179,45 @@ def eight_equal() -> Instance:
     return builder.build()
 
 
-def packed_at(met: bool, known: bool) -> list[int]:
-    """Targets that packing eight equal tables onto four ranks goes through, each met or missed;
-    perhaps with the best plan known."""
+def swept(bound: int, plan: list[int] | None) -> list[int]:
+    """Targets that packing eight equal tables goes through if all are missed; perhaps with a plan
+    known that puts them on these ranks."""
     instance, asked = eight_equal(), Settings(time_limit=None)
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(2000, CERTIFICATE)
-    if known:
-        ranks = [[np.asarray([index % 4])] for index in range(8)]
+    context.lift(bound, CERTIFICATE)
+    if plan is not None:
+        ranks = [[np.asarray([rank])] for rank in plan]
         assert context.offer(Placement(np.arange(8), ranks), "test")
     targets = list[int]()
     with pytest.MonkeyPatch.context() as patch:
 
         def settle(_: Plans, options: np.ndarray, target: int) -> float:
             targets.append(target)
-            return -1.0 if met else 0.5
+            return 0.5
 
         patch.setattr(Plans, "_settle", settle)
         Plans(context, np.arange(8)).pack()
     return targets
 
 
-def test_a_choice_that_meets_the_target_packs_again_lower() -> None:
-    """From 10% above the bound to 0.03% above its least cost; one that misses does not."""
-    assert packed_at(met=True, known=False)[:2] == [2201, 2000]
-    assert set(packed_at(met=False, known=False)) == {2201}
+def test_targets_that_are_missed_rise_to_the_plan() -> None:
+    """After the choice at hand (10% above the bound, or 30% of the way from the plan to it) they
+    rise by 10%, 20%, 40%, … of the bound, or by half of the way to a plan."""
+    assert swept(2000, None)[:5] == [2201, 2200, 2600, 3400, 5000]
+    assert swept(2000, [0, 0, 0, 1, 1, 2, 2, 3])[:5] == [2700, 2200, 2600, 2800, 2900]
 
 
-def test_a_choice_that_cannot_beat_the_plan_is_not_packed() -> None:
+def test_nothing_is_packed_that_cannot_beat_the_plan() -> None:
     """Two tables on every rank are the best there is."""
-    assert packed_at(met=True, known=True) == []
+    assert swept(2000, [0, 0, 1, 1, 2, 2, 3, 3]) == []
+
+
+def test_a_target_that_is_met_is_followed_by_lower_ones() -> None:
+    """Eight equal tables on four ranks: the sweep ends with the best plan, two on each."""
+    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    Plans(context, np.arange(8)).pack()
+    assert context.objective == 2000
 
 
 @pytest.mark.parametrize(("bound", "choice", "warm"), [(100, 111, 1430), (1900, 1970, 1970)])

@@ -1,0 +1,88 @@
+"""Choices of options that fit a target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.search.fitting import Fitting
+
+#: Name, kind of place, number of shards, use and cost of each.
+Way = tuple[str, Where, int, int, int]
+
+
+def made(tables: list[list[Way]], capacity: int, ranks: int = 4) -> Instance:
+    """Tables with options of one block each."""
+    builder = InstanceBuilder(
+        [list(range(ranks))], ["p"], [("hbm", "rank", [capacity] * ranks)], "busiest_rank"
+    )
+    for index, ways in enumerate(tables):
+        builder.add_table(f"t{index}")
+        for name, where, count, use, cost in ways:
+            block = Block(where, [Shard({"hbm": use}, [cost])], count=count)
+            builder.add_option(name, [block])
+    return builder.build()
+
+
+def chosen(instance: Instance, target: int) -> list[str] | None:
+    """Names of the options chosen at a target."""
+    options = Fitting(instance).choice(np.ones(instance.num_options, dtype=bool), target)
+    return None if options is None else [instance.option_names[o] for o in options]
+
+
+def whole_or_halves() -> Instance:
+    """A table on every rank (cost 60, use 6), and one that is whole or in two dearer halves."""
+    return made(
+        [
+            [("everywhere", Where.EVERY_RANK, 1, 6, 60)],
+            [("whole", Where.ANY_RANK, 1, 4, 50), ("halves", Where.ANY_RANK, 2, 2, 30)],
+        ],
+        capacity=10,
+    )
+
+
+def test_a_shard_must_fit_beside_what_every_rank_carries() -> None:
+    """60 + 50 fit 110; at 109 the table is halved, and below 60 + 30 nothing fits."""
+    assert chosen(whole_or_halves(), 110) == ["everywhere", "whole"]
+    assert chosen(whole_or_halves(), 109) == ["everywhere", "halves"]
+    assert chosen(whole_or_halves(), 89) is None
+
+
+def test_what_every_rank_carries_counts_in_memory_too() -> None:
+    """6 + 5 bytes exceed 10 although the rank has time to spare, so the table is halved."""
+    everywhere = [("everywhere", Where.EVERY_RANK, 1, 6, 60)]
+    table = [("whole", Where.ANY_RANK, 1, 5, 50), ("halves", Where.ANY_RANK, 2, 3, 30)]
+    assert chosen(made([everywhere, table], capacity=10), 1000) == ["everywhere", "halves"]
+
+
+def test_full_memory_has_a_price() -> None:
+    """Forty bytes hold four of six fast tables beside two slow ones; those that lose least are
+    slow."""
+    tables: list[list[Way]] = [
+        [("fast", Where.ANY_RANK, 1, 9, 10), ("slow", Where.ANY_RANK, 1, 2, 20 + cost)]
+        for cost in (50, 0, 70, 30, 10, 90)
+    ]
+    assert chosen(made(tables, capacity=10), 200) == [
+        "fast",
+        "slow",
+        "fast",
+        "fast",
+        "slow",
+        "fast",
+    ]
+
+
+def test_a_shard_pays_for_the_time_that_it_leaves_unused() -> None:
+    """A table that would fill a rank's memory in a fifth of its time is spread over all ranks,
+    though its shards cost more together."""
+    others: list[list[Way]] = [[("whole", Where.ANY_RANK, 1, 3, 40)] for _ in range(8)]
+    table = [("one", Where.ANY_RANK, 1, 10, 20), ("spread", Where.EVERY_RANK, 1, 3, 6)]
+    instance = made([*others, table], capacity=10)
+    assert chosen(instance, 100) == ["whole"] * 8 + ["spread"]
+
+
+def test_the_least_cost_is_the_mean_of_the_cheapest_options() -> None:
+    """(4 × 60 + 50) / 4, rounded down."""
+    instance = whole_or_halves()
+    assert Fitting(instance).least(np.ones(instance.num_options, dtype=bool)) == 72
