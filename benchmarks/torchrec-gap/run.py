@@ -1,13 +1,15 @@
 """Solve instances written from TorchRec's enumerator and compare with its own plan.
 
     python benchmarks/torchrec-gap/run.py FOLDER [--seeds 0 1 2] [--peers cpsat mip] [--output FILE]
-        [--objective step_time] [--busy N]
+        [--objective step_time] [--busy N] [--seconds 60] [--few 100]
 
 FOLDER holds instances (``*.json`` or ``*.json.gz``) whose ``reference`` is TorchRec's default plan.
 One row per instance, formulation and seed goes to ``results/DATE.json`` as soon as it is known; a
 second call skips what is there. Peers are formulations that solve with the first seed only. Under
 another objective than the instance's, TorchRec's plan is no reference. ``--busy N`` keeps
-N processes counting beside every run, to show what other work on the machine costs.
+N processes counting beside every run, to show what other work on the machine costs. ``--seconds``
+is the limit of every run; ``--few N`` leaves out the seeds after the first where there are N tables
+or more.
 ``table.py`` turns a result into a table.
 """
 
@@ -61,24 +63,30 @@ def name_of(path: Path) -> str:
 
 
 def row(
-    path: Path, formulation: str, workers: int, seed: int, objective: Objective | None
+    path: Path,
+    formulation: str,
+    workers: int,
+    seed: int,
+    objective: Objective | None,
+    seconds: float | None = None,
 ) -> dict[str, object]:
     """Solve one instance with one seed."""
     instance = read_instance(path)
     if objective not in (None, instance.objective):
         instance = replace(instance, objective=objective, reference=())
-    limit = time_limit(instance)
+    limit = seconds or time_limit(instance)
     outcome = solve(instance, formulation, Settings(time_limit=limit, workers=workers, seed=seed))
-    reference, seconds = reference_of(instance)
+    reference, reference_seconds = reference_of(instance)
     source = outcome.bound_source
     return {
         "instance": name_of(path),
+        "fingerprint": instance.fingerprint,
         "objective_kind": instance.objective.value,
         "seed": seed,
         "tables": instance.num_tables,
         "ranks": instance.num_ranks,
         "reference": reference,
-        "reference_seconds": seconds,
+        "reference_seconds": reference_seconds,
         "status": outcome.status.value,
         "stopped_by": outcome.stopped_by.value,
         "objective": outcome.objective,
@@ -127,6 +135,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--objective", type=Objective, choices=[*Objective])
     parser.add_argument("--busy", type=int, default=0, help="processes that count beside it")
+    parser.add_argument("--seconds", type=float, help="default: 60 up to 100 tables, 120 above")
+    parser.add_argument("--few", type=int, help="tables from which on only the first seed runs")
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     today = datetime.date.today().isoformat()
@@ -142,20 +152,20 @@ def main() -> None:
     if output.exists():
         document = json.loads(output.read_text())
     done = {(r["instance"], r["formulation"], r["seed"]) for r in document["rows"]}
-    paths = sorted(
-        (p for p in args.folder.iterdir() if p.name.endswith((".json", ".json.gz"))),
-        key=lambda p: (read_instance(p).num_options, p.name),
-    )
+    read = [p for p in args.folder.iterdir() if p.name.endswith((".json", ".json.gz"))]
+    size = {p: (i.num_options, i.num_tables) for p in read for i in [read_instance(p)]}
+    paths = sorted(size, key=lambda p: (size[p], p.name))
     first, *others = args.seeds
     games = [(args.formulation, first), *((peer, first) for peer in args.peers)]
     games += [(args.formulation, seed) for seed in others]
     for (formulation, seed), path in itertools.product(games, paths):
         name = name_of(path)
         chosen = not args.only or any(part in name for part in args.only)
+        chosen &= args.few is None or seed == first or size[path][1] < args.few
         if (name, formulation, seed) in done or not chosen:
             continue
         with beside(args.busy):
-            found = row(path, formulation, args.workers, seed, args.objective)
+            found = row(path, formulation, args.workers, seed, args.objective, args.seconds)
         document["rows"].append(found)
         temporary = output.with_suffix(".tmp")
         temporary.write_text(json.dumps(document, indent=1))
