@@ -59,8 +59,10 @@ class Fact(Spec):
 
     @model_validator(mode="after")
     def _agrees(self) -> Fact:
-        if self.request is not None and self.outcome == "ok":
-            raise problem_at("needs the outcome: out of memory", "request")
+        needed = {"request": "out of memory", "used": "ok"}
+        for name, outcome in needed.items():
+            if getattr(self, name) is not None and self.outcome != outcome:
+                raise problem_at(f"needs the outcome: {outcome}", name)
         for name in ("rows", "used"):
             low, high = getattr(self, name) or (0, 0)
             if low > high:

@@ -130,6 +130,7 @@ def test_layouts_are_tried() -> None:
     [
         ({"layout": "x"}, "found 'x'; allowed: l, cut"),
         ({"request": 5}, "needs the outcome: out of memory"),
+        ({"used": 5, "outcome": "out of memory"}, "needs the outcome: ok"),
         ({"used": [9, 5]}, "in order"),
         ({"rows": "-3"}, "rows"),
         ({"codec": "other"}, "stock"),
