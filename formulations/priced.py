@@ -20,7 +20,7 @@ import numpy as np
 from formulations.errors import InstanceError
 from formulations.instance import Current, Instance, IntArray, Objective, Where
 from formulations.instance.assigning import assigned, misplaced
-from formulations.instance.facts import members, per_option, shard_counts
+from formulations.instance.facts import bytes_to_move, members
 from formulations.instance.instance import MAX_VALUE
 from formulations.proof.build import build_rows
 from formulations.proof.weights import vector_of
@@ -127,7 +127,7 @@ def priced(instance: Instance, price: Fraction) -> Priced:
         raise InstanceError(f"the instance already has a phase {PHASE!r}")
     free = {pin.table for pin in instance.pins}
     now = {c.table: c for c in instance.current if c.table not in free}
-    size = per_option(instance, instance.shard_move * shard_counts(instance)).tolist()
+    size = bytes_to_move(instance).tolist()
     counted = np.isin(instance.table_of, list(now)).tolist()
     pays = [ceil(price * b) if counts else 0 for b, counts in zip(size, counted, strict=True)]
     if max(pays, default=0) >= MAX_VALUE:

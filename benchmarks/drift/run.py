@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.drift.cases import CHANGES, Subject, changed, subjects
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Plan, plan, read_plan, verify
-from milp_planner.features.plan.again import Moves
+from milp_planner.features.moves.again import Moves
 from milp_planner.files import write_json
 from milp_planner.plans.compile import compile_for
 from milp_planner.today.carried import carried

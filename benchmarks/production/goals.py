@@ -16,7 +16,7 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.settings import DEFAULT_GOALS, Goals, parse_goals
 from milp_planner import read_plan
 from milp_planner.drawing.units import show_amount, show_cost
-from milp_planner.features.explain.moves import carried
+from milp_planner.features.moves.today import carried
 from milp_planner.today.matching import compile_today
 
 SHARES = ("1%", "2%", "5%", "10%")

@@ -17,7 +17,7 @@ from formulations.baselines.partition.proposals import Found, outcome_of
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
 from formulations.instance import Instance, IntArray, Scope, Where
-from formulations.instance.facts import own_cost, per_option, shard_counts, total_use
+from formulations.instance.facts import bytes_to_move, own_cost, total_use
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, StoppedBy, nothing, why_stopped
 from formulations.result.placement import Placement
@@ -122,7 +122,7 @@ def _sliced_options(instance: Instance) -> list[dict[int, int]]:
 
 def _stored(instance: Instance) -> IntArray:
     """Bytes that an option stores, int64 array [options]."""
-    moved = per_option(instance, instance.shard_move * shard_counts(instance))
+    moved = bytes_to_move(instance)
     use = total_use(instance)
     return np.where(moved > 0, moved, use[:, 0] if use.shape[1] else 1)
 

@@ -50,6 +50,11 @@ def per_option(instance: Instance, values: NDArray[Any], how: np.ufunc = np.add)
     return result
 
 
+def bytes_to_move(instance: Instance) -> IntArray:
+    """Bytes that move if a table takes an option anywhere else, int64 array [options]."""
+    return per_option(instance, instance.shard_move * shard_counts(instance))
+
+
 def total_use(instance: Instance) -> IntArray:
     """Use of each resource by all shards of an option, int64 array [options, resources]."""
     return per_option(instance, instance.shard_use * shard_counts(instance)[:, None])

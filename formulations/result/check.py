@@ -101,6 +101,12 @@ def objectives(loads: Loads) -> dict[str, int]:
     }
 
 
+def value_of(instance: Instance, placement: Placement) -> int | None:
+    """Objective of a placement, from the solver-free check; None where it does not fit."""
+    verdict = check(instance, placement)
+    return verdict.objectives[instance.objective.value] if verdict.feasible else None
+
+
 def compute_loads(
     instance: Instance, placement: Placement, tables: Iterable[int] | None = None
 ) -> Loads:

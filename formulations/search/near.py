@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective
-from formulations.instance.facts import own_cost, per_option, shard_counts
+from formulations.instance.facts import bytes_to_move, own_cost, per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
@@ -340,6 +340,6 @@ def _or_most(limit: int | None) -> int:
 def _preferences(instance: Instance) -> IntArray:
     """Bytes that move if a table takes an option anywhere, then if it keeps its option and ranks
     (none); int64 array [2 × options]."""
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     known = np.isin(instance.table_of, [now.table for now in instance.current])
     return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)

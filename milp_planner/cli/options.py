@@ -16,7 +16,7 @@ from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from formulations.settings import Settings
-    from milp_planner.features.plan.again import Moves
+    from milp_planner.features.moves.again import Moves
     from milp_planner.features.plan.cache import PlanCache
     from milp_planner.inputs import Cluster, Model
     from milp_planner.today.rows import TodaySource
@@ -337,7 +337,7 @@ def parse_lost(text: str | None) -> tuple[int, ...]:
 
 def parse_moves(text: str | None) -> Moves | None:
     """A number of tables, a size, or a percentage of the bytes; None without a text."""
-    from milp_planner.features.plan.again import Moves
+    from milp_planner.features.moves.again import Moves
     from milp_planner.inputs.quantities import parse_bytes
 
     if text is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formulations.instance.facts import per_option, shard_counts
+from formulations.instance.facts import bytes_to_move
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner.drawing.units import listed, show_bytes, show_share
 from milp_planner.files import Facts
@@ -37,7 +37,7 @@ def moved_of(plan: Plan) -> MovedInfo | None:
     if placement is None or not instance.current:
         return None
     names, moved = instance.table_names, moved_tables(instance, placement)
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     before = {now.table for now in instance.current}
     return MovedInfo(
         tuple(names[table] for table in moved),

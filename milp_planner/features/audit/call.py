@@ -12,7 +12,7 @@ from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import Status, found, gap_between
 from milp_planner.drawing.page import Shown
-from milp_planner.features.explain.moves import MovesInfo, PlansOnTheWay, moves_of
+from milp_planner.features.moves.today import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode

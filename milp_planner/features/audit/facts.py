@@ -18,7 +18,7 @@ from formulations.result.check import Loads
 from formulations.result.outcome import gap_between, standing
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.audit.call import Audit
-from milp_planner.features.explain.moves import MovesInfo, moves_rows, stuck_text
+from milp_planner.features.moves.today import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import piles, tables_of
 from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts

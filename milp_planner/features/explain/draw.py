@@ -11,8 +11,8 @@ from rich.text import Text
 from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
 from milp_planner.features.explain.frontier_draw import draw_frontier
-from milp_planner.features.explain.moves import draw_moves
-from milp_planner.features.explain.replan import change_text, draw_replan
+from milp_planner.features.moves.limits import change_text, draw_replan
+from milp_planner.features.moves.today import draw_moves
 from milp_planner.features.plan.held import draw_held
 from milp_planner.features.plan.ranks import draw_slowest
 from milp_planner.features.plan.shortage import draw_shortage, file_line

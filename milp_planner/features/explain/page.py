@@ -21,7 +21,12 @@ from milp_planner.features.explain.draw import (
 )
 from milp_planner.features.explain.frontier_draw import frontier_section
 from milp_planner.features.explain.memory import StaircaseInfo
-from milp_planner.features.explain.moves import (
+from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
+from milp_planner.features.explain.sensitivity import SensitivityInfo
+from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
+from milp_planner.features.explain.why import WhyInfo
+from milp_planner.features.moves.limits import ReplanInfo, replan_grid
+from milp_planner.features.moves.today import (
     MovesInfo,
     moves_grid,
     moves_text,
@@ -29,11 +34,6 @@ from milp_planner.features.explain.moves import (
     tables_grid,
     told_grid,
 )
-from milp_planner.features.explain.page_curves import draw_moves, draw_staircase
-from milp_planner.features.explain.replan import ReplanInfo, replan_grid
-from milp_planner.features.explain.sensitivity import SensitivityInfo
-from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
-from milp_planner.features.explain.why import WhyInfo
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000

@@ -11,7 +11,7 @@ from milp_planner.drawing.units import show_amount, show_cost
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.memory import StaircaseInfo
-    from milp_planner.features.explain.moves import MovesInfo
+    from milp_planner.features.moves.today import MovesInfo
 
 #: Only this many of the last points of a trace are marked.
 _DOTS = 40

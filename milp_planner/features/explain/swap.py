@@ -10,8 +10,8 @@ from formulations import Instance, Placement, Where
 from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
 from formulations.result.check import Loads, Verdict, gather, judge, position_entries
+from formulations.result.piles import Piles, piles
 from formulations.result.placement import machine_ranks
-from milp_planner.features.plan.tables import Piles, piles
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from formulations import Instance, Placement, Status
 from formulations.capacity.budget import Budget
 from formulations.result.certificate import Certificate
-from formulations.result.check import check
+from formulations.result.check import value_of
 from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
 from milp_planner.files import Facts
 
@@ -133,12 +133,6 @@ def judged(
     elif kept == bound:
         verdict = SAME
     return Trial(factors, status.value, kept, objective, bound, regret, verdict, tables)
-
-
-def value_of(instance: Instance, placement: Placement) -> int | None:
-    """Objective of a placement, from the solver-free check; None where it does not fit."""
-    verdict = check(instance, placement)
-    return verdict.objectives[instance.objective.value] if verdict.feasible else None
 
 
 def regret_of(

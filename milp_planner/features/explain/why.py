@@ -12,9 +12,10 @@ from formulations.instance import Pin
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.reduce import forced_bounds
+from formulations.result.piles import Piles, piles
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.swap import Shortage, swap
-from milp_planner.features.plan.tables import Piles, piles, tables_of
+from milp_planner.features.plan.tables import tables_of
 from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations import Instance, Outcome, Placement
-from formulations.result.check import compute_loads
+from formulations.result.check import compute_loads, moved_bytes
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
 from milp_planner.drawing.units import show_bytes, show_cost, show_gap
@@ -113,8 +112,7 @@ def sync_of(instance: Instance, placement: Placement) -> int:
 
 def _stored(instance: Instance, placement: Placement) -> int:
     """Bytes of rows and optimizer state of one group."""
-    counted = replace(instance, phases=("bytes",), shard_cost=instance.shard_move[:, None])
-    return int(np.sum(compute_loads(counted, placement).cost))
+    return moved_bytes(instance, placement, [*range(instance.num_tables)])
 
 
 def _answer(row: DivisionRow, best: int | None) -> str:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations import Instance, Placement, Scope
+from formulations.result.piles import piles
 from milp_planner.drawing.charts import LETTER, WIDTH, Drawing, Scale
 from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
-from milp_planner.features.plan.tables import MODES, facets_of, piles
+from milp_planner.features.plan.tables import MODES, facets_of
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from milp_planner import Cluster, Model, plan, read_plan
-from milp_planner.features.explain.moves import moves
+from milp_planner.features.moves.today import moves
 from tests.milp_planner.cli.conftest import Cli
 from tests.milp_planner.features.explain.test_moves import CLUSTER, MODEL, today
 

@@ -20,8 +20,8 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
 from milp_planner.features.explain.memory import memory_curve, staircase, tiers_of, with_more
-from milp_planner.features.explain.replan import limited, trade_off
 from milp_planner.features.explain.smallest import least_memory
+from milp_planner.features.moves.limits import limited, trade_off
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.features.explain.quick import in_production, small, truth
 

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance
-from milp_planner.features.explain.trial import Judge, judged, regret_of, summary_of, value_of
+from formulations.result.check import value_of
+from milp_planner.features.explain.trial import Judge, judged, regret_of, summary_of
 from tests.milp_planner.features.explain.quick import first_of_each, quick, small, truth
 
 

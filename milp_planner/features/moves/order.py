@@ -13,7 +13,7 @@ import numpy as np
 from formulations import Instance, Placement
 from formulations.instance import IntArray, Objective, Scope
 from formulations.result.check import check, moved_bytes, moved_tables
-from milp_planner.features.plan.tables import piles
+from formulations.result.piles import piles
 from milp_planner.files import Facts
 from milp_planner.plans.compile import as_current
 

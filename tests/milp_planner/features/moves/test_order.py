@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Block, Instance, InstanceBuilder, Placement, Shard, Where, check
-from milp_planner.features.plan.migration import migration
+from milp_planner.features.moves.order import migration
 
 
 def pieces(capacity: int, sizes: list[int]) -> Instance:
@@ -59,7 +59,7 @@ def test_no_capacity_is_exceeded_on_the_way(data: st.DataObject) -> None:
     instance = pieces(capacity, sizes)
     ends = on(before, instance), on(after, instance)
     found, placements = migration(instance, *ends)
-    with patch("milp_planner.features.plan.migration.CHECKED", 0.3):
+    with patch("milp_planner.features.moves.order.CHECKED", 0.3):
         assert migration(instance, *ends)[0] == found  # the search's own sums agree with the check
     now = list(before)
     for move, placement in zip(found.moves, placements, strict=True):

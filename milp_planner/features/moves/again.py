@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formulations import Settings
-from formulations.instance.facts import per_option, shard_counts
+from formulations.instance.facts import bytes_to_move
 from formulations.proof.carry import carried as carried_prices
 from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
@@ -103,5 +103,5 @@ def limited(found: Carried, moves: Moves) -> Compiled:
 def held_bytes(found: Carried) -> int:
     """Bytes of the earlier plan's tables in their places, at today's sizes."""
     instance = found.compiled.instance
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     return int(size[found.wish.options[found.wish.options >= 0]].sum())

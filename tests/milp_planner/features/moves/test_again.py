@@ -13,7 +13,7 @@ from formulations import InstanceError
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.again import Moves
+from milp_planner.features.moves.again import Moves
 from milp_planner.plans.moving import parse_price
 from tests.milp_planner.features.small import MODEL, cluster
 

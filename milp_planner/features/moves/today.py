@@ -26,7 +26,7 @@ from milp_planner.drawing.units import (
     show_time,
 )
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.migration import Migration, migration
+from milp_planner.features.moves.order import Migration, migration
 from milp_planner.files import Facts
 from milp_planner.inputs.interconnect import Interconnect
 from milp_planner.plans.compile import Compiled, as_current, regrouped

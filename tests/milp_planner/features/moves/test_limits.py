@@ -12,8 +12,8 @@ from formulations import Instance, Settings
 from formulations.capacity.budget import Budget
 from milp_planner import plan
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.moves import carried
-from milp_planner.features.explain.replan import draw_replan, limited, replan, trade_off
+from milp_planner.features.moves.limits import draw_replan, limited, replan, trade_off
+from milp_planner.features.moves.today import carried
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import with_pins
 from milp_planner.plans.placement import Plan

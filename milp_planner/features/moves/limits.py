@@ -12,13 +12,12 @@ from rich.text import Text
 from formulations import Instance, Placement
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Answer, Curve
-from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.result.check import check, moved_bytes, moved_tables, value_of
 from formulations.result.outcome import BoundSource, StoppedBy, found
 from milp_planner.drawing.page import Cell, Grid, draw_grid
 from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost, show_gap
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.moves import carried, moves_of
-from milp_planner.features.explain.trial import value_of
+from milp_planner.features.moves.today import carried, moves_of
 from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
