@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from milp_planner.features.verify import verify
     from milp_planner.inputs import Cluster, Model
     from milp_planner.integrations.exports import write as export
+    from milp_planner.integrations.replay.judge import judge
+    from milp_planner.integrations.replay.plan_for import plan_for
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
 
@@ -42,7 +44,9 @@ __all__ = [
     "compare",
     "explain",
     "export",
+    "judge",
     "plan",
+    "plan_for",
     "read_plan",
     "report",
     "simulate",
@@ -58,7 +62,9 @@ _HOME = {
     "compare": ("milp_planner.features.compare.call", "compare"),
     "explain": ("milp_planner.features.explain.call", "explain"),
     "export": ("milp_planner.integrations.exports", "write"),
+    "judge": ("milp_planner.integrations.replay.judge", "judge"),
     "plan": ("milp_planner.features.plan.call", "plan"),
+    "plan_for": ("milp_planner.integrations.replay.plan_for", "plan_for"),
     "read_plan": ("milp_planner.plans.plan_file", "read_plan"),
     "report": ("milp_planner.features.report.page", "report"),
     "simulate": ("milp_planner.features.simulate.plan", "simulate_plan"),

@@ -49,6 +49,8 @@ class Trainer(Protocol):
 
     DECIDES: bool
     """Whether a planner of its own decides ranks."""
+    BLIND: str
+    """What that planner does not know, in words; empty if it decides no ranks."""
 
     def runs(self, asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
         """The ways to run what a file asks for, that of the default settings first.

@@ -27,6 +27,7 @@ from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machi
 from milp_planner.pricing.options import Choice
 
 DECIDES = True
+BLIND = "its planner takes every feature for one id a sample, in a batch of 512"
 BATCH, WIRE = 512, (2.0, 2.0)
 """TorchRec's default batch, and the bytes of an element on the wire in both directions."""
 MOST = 12

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from formulations import Outcome, Status, StoppedBy, check
 from milp_planner.drawing.units import show_bytes, show_cost
-from milp_planner.errors import FallsShort
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.files import Facts
 from milp_planner.inputs import Model
 from milp_planner.inputs.table import Constraints, PinSpec
@@ -22,6 +22,7 @@ from milp_planner.pricing import price
 from milp_planner.pricing.options import TIERED
 from milp_planner.today.matching import matched, place
 from milp_planner.today.rows import read_today
+from milp_planner.version import __version__
 
 MOST = 6
 """Most tables that a sentence lists."""
@@ -56,14 +57,15 @@ class Judgement(Facts):
 
     @property
     def exact(self) -> bool:
-        """Whether the plan runs as it is, up to interchangeable ranks."""
-        return not self.differ
+        """Whether the plan runs as it is, up to interchangeable ranks, and nothing is left open."""
+        return not self.differ and not self.left
 
     def sentences(self) -> Iterator[str]:
         """What to tell a user."""
         yield from self.left
-        if self.exact:
-            yield "what runs is this plan, up to interchangeable ranks"
+        if not self.differ:
+            but = "otherwise " if self.left else ""
+            yield f"{but}what runs is this plan, up to interchangeable ranks"
             return
         runs, planned = (show_cost(v, self.time_unit) for v in (self.runs, self.planned))
         rank = "" if self.fullest is None else f", {_memory(self.fullest)}"
@@ -104,6 +106,8 @@ def judge(plan: Plan, to: str) -> tuple[Judgement, Plan]:
 def _judged(plan: Plan, to: str, trainer: Trainer) -> tuple[Judgement, Plan]:
     planned = pins_of(plan)
     asked = exports.read(exports.write(plan, to), to, plan.model)
+    if plan.version != __version__ and trainer.DECIDES:
+        plan = placed(plan, planned)  # at this version's prices, like what runs
     ways = trainer.runs(asked, planned, plan.model, plan.cluster)
     found = [(ran, plan if ran.pins == planned else placed(plan, ran.pins)) for ran in ways]
     fitting = [(ran, each) for ran, each in found if each.verdict and each.verdict.feasible]
@@ -164,7 +168,10 @@ def placed(plan: Plan, pins: Pins) -> Plan:
     options = price(model, plan.cluster, plan.profile)
     instance = compile_instance(options, plan.instance.objective)
     rows, wrong = matched(read_today(pins), model)
-    placement = place(options, instance, rows, wrong=wrong)
+    try:
+        placement = place(options, instance, rows, wrong=wrong)
+    except BadInput as error:
+        raise FallsShort(f"what the trainer's planner makes of it has no price: {error}") from None
     verdict = check(instance, placement)
     outcome = Outcome(
         Status.UNKNOWN, StoppedBy.EXHAUSTED, "replay", placement=placement,

@@ -44,16 +44,23 @@ def _asked(table: Table, pin: PinSpec, pooled: bool | None) -> Asked:
     )
 
 
+_WHOLE: dict[str, ShardingType] = {
+    "column_wise": "table_wise", "table_column_wise": "table_wise", "grid_shard": "table_row_wise",
+}  # fmt: skip
+"""What a type is with a single shard of columns."""
+
+
 def pins_of(tables: Sequence[Asked], ranks: Mapping[str, tuple[int, ...]]) -> dict[str, PinSpec]:
     """What runs; one column shard is a whole table."""
     return {table.name: _pin(table, ranks[table.name]) for table in tables}
 
 
 def _pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
-    mode, cut = MODE_OF_KERNEL[table.kernel], "column" in table.sharding_type
-    kind: ShardingType = "table_wise" if cut and len(ranks) == 1 else table.sharding_type
-    narrow = table.width < table.dim and kind in BY_COLUMN
-    return PinSpec(
+    mode, kind, narrow = MODE_OF_KERNEL[table.kernel], table.sharding_type, False
+    if kind in BY_COLUMN:
+        narrow = table.width < table.dim
+        kind = kind if narrow else _WHOLE[kind]
+    return PinSpec.model_construct(  # of valid values, in the search's innermost loop
         mode=mode,
         sharding_type=kind,
         cache_ratio=Fraction(str(LOAD_FACTOR)) if mode == "CACHING" else None,

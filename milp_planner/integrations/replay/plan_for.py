@@ -25,6 +25,9 @@ SHARE = 0.2
 """Share of the time limit for the search over the trainer's settings."""
 MOST_SECONDS = 60.0
 """Time limit where none is given."""
+FAR = 1.05
+"""From how many times the best plan on it is said why the trainer's is worse."""
+CALLBACK = "torchrec-callback"
 TRAINER = "trainer"
 """Key of an outcome's detail."""
 
@@ -172,4 +175,7 @@ def told(plan: Plan) -> str | None:
     parts.append(
         f"the best found for trainers that take any: {show_cost(known.unrestricted, unit)}"
     )
-    return "; ".join([*parts, *replay.get(known.trainer).priced_otherwise(plan.model)])
+    trainer = replay.get(known.trainer)
+    if trainer.BLIND and cost_of(plan) > FAR * known.unrestricted:
+        parts.append(f"{trainer.BLIND}; a plan for any runs there with export --to {CALLBACK}")
+    return "; ".join([*parts, *trainer.priced_otherwise(plan.model)])

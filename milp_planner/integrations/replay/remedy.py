@@ -16,7 +16,7 @@ SECONDS = 5.0
 
 
 def remedy(plan: Plan, name: str, trainer: Trainer) -> str:
-    """Tables and types with which the trainer runs, changed one by one from the plan's."""
+    """Tables and types with which the trainer runs: one other than the plan's, or a few."""
     options = price(widened(plan.model, trainer), plan.cluster, plan.profile)
     instance = compile_instance(options, plan.instance.objective)
     otherwise = f"plan --for {name} looks for a plan that does"
@@ -25,7 +25,11 @@ def remedy(plan: Plan, name: str, trainer: Trainer) -> str:
     except FallsShort as error:
         return str(error)
     wanted = [options.index(t, placed.option) for t, placed in enumerate(plan.tables)]
-    search.descend(search.nearest(wanted))
+    start = search.nearest(wanted)
+    for settings in (start, *search.neighbours(start)):
+        search.score(settings)
+    if search.best is None:
+        search.descend(start)
     if search.best is None:
         return otherwise
     changed = [

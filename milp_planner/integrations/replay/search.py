@@ -8,16 +8,18 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
 from formulations import Instance, Placement, check
 from formulations import Settings as Limits
+from formulations.instance.facts import option_facts
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Model
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.replay import Ran, Trainer
-from milp_planner.pricing.options import TIERED, Choice, Options
+from milp_planner.pricing.options import TIERED, WHOLE_ROWS, Choice, Options
 
 Settings = tuple[int, ...]
 """One option a table, whose type, mode and ratio the trainer is asked for."""
@@ -56,7 +58,7 @@ class Search:
     enough : int or None
         An objective at which to stop: no plan costs less.
     settings : Settings
-        Time limit of the search, seed of the order in which changes are tried, and stop flag.
+        Time limit of the search, seed of the changes drawn, and stop flag.
 
     Raises
     ------
@@ -76,6 +78,13 @@ class Search:
         self.choices = [self._runnable(t) for t in range(instance.num_tables)]
         self.best: Found | None = None
         self.tried: dict[Settings, _Score] = {}
+        self._asked: dict[int, PinSpec] = {
+            o: _pin(options.choices[o]) for found in self.choices for o in found
+        }
+        costs = option_facts(instance).cost
+        self._dearest = sorted(
+            range(len(self.choices)), key=lambda t: -min(int(costs[o]) for o in self.choices[t])
+        )
         self._draw = random.Random(settings.seed)
         self._end = time.monotonic() + (settings.time_limit or math.inf)
         self._stop, self._enough = settings.stop, enough
@@ -101,11 +110,9 @@ class Search:
 
     def _unlike(self, option: int, wanted: int) -> tuple[bool, ...]:
         this, that = self.options.choices[option], self.options.choices[wanted]
-        cut = "column" in this.sharding and "column" in that.sharding
-        rows = "row" in this.sharding and "row" in that.sharding
         return (
             option != wanted, this.mode != that.mode, this.ratio != that.ratio,
-            this.sharding != that.sharding and not cut and not rows,
+            _family(this) != _family(that), this.sharding != that.sharding,
         )  # fmt: skip
 
     def uniform(self) -> Iterator[Settings]:
@@ -119,13 +126,32 @@ class Search:
             )
 
     def run(self, start: Settings) -> Found | None:
-        """The best found from ``start`` and from uniform settings, by local changes."""
-        for first in dict.fromkeys([start, *self.uniform()]):
+        """The best found by local changes of ``start`` and of uniform settings, the better first.
+
+        Others start with one type for the dearest tables and another for the rest.
+        """
+        uniform = [*dict.fromkeys(self.uniform())]
+        starts = dict.fromkeys([start, *uniform, *self._mixed(uniform)])
+        for first in sorted(starts, key=self._if_time):
             self.descend(first)
+            if self._over():
+                break
         self._pairs()
         while self.best is not None and not self._over() and self._has_more():
             self.descend(self._shaken(self.best.settings))
         return self.best
+
+    def _mixed(self, uniform: Sequence[Settings]) -> Iterator[Settings]:
+        """The dearest 1, 2, 4, … tables as in one uniform setting, the rest as in another."""
+        for dear, rest in permutations(uniform, 2):
+            for power in range(len(self._dearest).bit_length()):
+                mixed = list(rest)
+                for table in self._dearest[: 2**power]:
+                    mixed[table] = dear[table]
+                yield tuple(mixed)
+
+    def _if_time(self, settings: Settings) -> _Score:
+        return _Score(3, 0.0) if self._over() else self.score(settings)
 
     def _over(self) -> bool:
         stopped = self._stop is not None and self._stop.is_set()
@@ -146,12 +172,20 @@ class Search:
             changed[table] = self._draw.choice(self.choices[table])
         return tuple(changed)
 
+    def neighbours(self, settings: Settings) -> Iterator[Settings]:
+        """Settings with one table changed, while there is time."""
+        for table in self._dearest:
+            for option in self.choices[table]:
+                if self._over():
+                    return
+                yield (*settings[:table], option, *settings[table + 1 :])
+
     def descend(self, settings: Settings) -> None:
         """Change one table at a time for the better, until no change is; ``best`` is kept."""
         score, improved = self.score(settings), True
         while improved and not self._over():
             improved = False
-            for table in self._draw.sample(range(len(settings)), len(settings)):
+            for table in self._dearest:
                 for option in self.choices[table]:
                     other = (*settings[:table], option, *settings[table + 1 :])
                     if not self._over() and self.score(other) < score:
@@ -181,9 +215,8 @@ class Search:
         return self.tried[settings]
 
     def _score(self, settings: Settings) -> _Score:
-        choices = [self.options.choices[option] for option in settings]
-        names = self.instance.table_names
-        asked = {name: _pin(choice) for name, choice in zip(names, choices, strict=True)}
+        pairs = zip(self.instance.table_names, settings, strict=True)
+        asked = {name: self._asked[option] for name, option in pairs}
         found = _Score(2, 0.0)
         with suppress(FallsShort):  # the trainer would stop
             for ran in self.trainer.runs(asked, asked, self.options.model, self.options.cluster):
@@ -219,6 +252,13 @@ def widened(model: Model, trainer: Trainer) -> Model:
         }
         changed.append(table.model_copy(update={"constraints": limits.model_copy(update=more)}))
     return model.model_copy(update={"tables": tuple(changed)})
+
+
+def _family(choice: Choice) -> str:
+    """What a type keeps whole: a trainer that cannot cut a table as asked holds it whole."""
+    if choice.sharding in WHOLE_ROWS:
+        return "rows"
+    return "table" if choice.sharding == "data_parallel" else "columns"
 
 
 def _pin(choice: Choice) -> PinSpec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,44 @@ def test_no_settings_are_better(machines: int, rows: tuple[int, ...]) -> None:
     assert every.best is not None and found.cost == every.best.cost
 
 
+def test_the_search_starts_from_what_is_nearest() -> None:
+    """Columns that the trainer cannot cut are held whole; row parts of a machine go everywhere."""
+    tables = [plans.static("narrow", 5000, 64), plans.static("wide", 5000, 512)]
+    trainer = replay.get("dlrmv4")
+    compiled = compile_for(widened(plans.model(*tables), trainer), plans.cluster(2, 2), "step_time")
+    search = Search(trainer, compiled.options, compiled.instance, plans.quick(1.0))
+    for asked, runs in (
+        (("column_wise:2", "column_wise:2"), ("table_wise", "column_wise:4")),
+        (("table_row_wise", "data_parallel"), ("row_wise", "data_parallel")),
+    ):
+        wanted = [compiled.options.index(t, f"{n}/HBM_ONLY") for t, n in enumerate(asked)]
+        found = [compiled.options.names[o] for o in search.nearest(wanted)]
+        assert found == [f"{n}/HBM_ONLY" for n in runs]
+
+
+def test_a_plan_far_from_the_best_says_why() -> None:
+    """Above 5%: what the trainer's planner does not know, and the export that runs any plan."""
+    plan = plan_for("tzrec", busy(5000, 400), plans.cluster(1, 2), time_limit=2)
+    known, cost = for_trainer(plan.outcome), plan.outcome.objective
+    assert known is not None and cost is not None
+    words = []
+    for best in (cost, cost // 2):
+        detail = {"trainer": replace(known, unrestricted=best).to_dict()}
+        words.append(str(told(replace(plan, outcome=plan.outcome.with_(detail=detail)))))
+    assert "one id a sample" not in words[0]
+    assert "takes every table for one id a sample" in words[1] and "torchrec-callback" in words[1]
+
+
+def test_a_stopped_search_keeps_its_start() -> None:
+    """With the stop flag set, what runs of the first settings is returned."""
+    trainer, limits = replay.get("dlrmv4"), plans.quick(60.0)
+    compiled = compile_for(busy(5000, 400), plans.cluster(1, 2), "step_time")
+    limits.stop.set()
+    search = Search(trainer, compiled.options, compiled.instance, limits)
+    found = search.run(tuple(choices[0] for choices in search.choices))
+    assert found is not None and len(search.tried) == 1
+
+
 def test_only_what_the_model_allows() -> None:
     """A table that may only be row-wise stays so; one that may only be HOST_ONLY has no way."""
     limits = {"constraints": {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}}
@@ -107,6 +146,7 @@ def test_the_change_that_would_do_is_named() -> None:
     with pytest.raises(FallsShort, match=r"would run, at .*; plan --for dlrmv4") as refused:
         judge(plan, "dlrmv4")
     changes = dict(re.findall(r"(\w)=(\w+)", str(refused.value)))
-    assert changes
-    chosen = whole | {name: f"{kind}/HBM_ONLY" for name, kind in changes.items()}
+    assert len(changes) == 1
+    options = {"column_wise": "column_wise:4"}
+    chosen = whole | {n: f"{options.get(kind, kind)}/HBM_ONLY" for n, kind in changes.items()}
     judge(plans.plan_of(plans.model(*tables), chosen, plans.cluster(1, 4, "8GiB")), "dlrmv4")

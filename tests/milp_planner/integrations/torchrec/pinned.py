@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.replay.estimate import Asked, Job
 
 
@@ -84,6 +85,24 @@ def planned(
     tables: Sequence[Asked], job: Job, hbm: int, ddr: int, constraints: Any = None
 ) -> dict[str, tuple[int, ...]]:
     """The ranks of every table's shards; TorchRec's PlannerError if it finds no plan."""
+    asked = constraints_of(tables) if constraints is None else constraints
+    return {name: tuple(entry.ranks) for name, entry in _plan(tables, job, hbm, ddr, asked).items()}
+
+
+def choice_of(tables: Sequence[Asked], job: Job, hbm: int) -> dict[str, PinSpec]:
+    """What TorchRec's planner does by itself, without host memory: types, widths and ranks."""
+    found = {}
+    for name, entry in _plan(tables, job, hbm, 0, None).items():
+        cut = "column" in entry.sharding_type and len(entry.ranks) > 1
+        width = entry.sharding_spec.shards[0].shard_sizes[1] if cut else None
+        found[name] = PinSpec(
+            mode="HBM_ONLY", sharding_type=entry.sharding_type, column_width=width,
+            ranks=tuple(entry.ranks),
+        )  # fmt: skip
+    return found
+
+
+def _plan(tables: Sequence[Asked], job: Job, hbm: int, ddr: int, constraints: Any) -> Any:
     from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
 
     planner = EmbeddingShardingPlanner(
@@ -92,8 +111,7 @@ def planned(
             hbm_cap=hbm, ddr_cap=ddr,
         ),
         batch_size=job.batch,
-        constraints=constraints_of(tables) if constraints is None else constraints,
+        constraints=constraints,
         stats=[],
     )  # fmt: skip
-    plan = planner.plan(module_of(tables), sharders_of(job.wire)).plan["tables"]
-    return {name: tuple(entry.ranks) for name, entry in plan.items()}
+    return planner.plan(module_of(tables), sharders_of(job.wire)).plan["tables"]

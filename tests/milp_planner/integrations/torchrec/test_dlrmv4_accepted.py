@@ -10,13 +10,16 @@ pytest.importorskip("torchrec")
 
 from milp_planner import plan
 from milp_planner.errors import BadInput, FallsShort
+from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4
-from milp_planner.integrations.replay.judge import judge
-from milp_planner.integrations.replay.pinned import asked_of
+from milp_planner.integrations.replay.estimate import Job
+from milp_planner.integrations.replay.judge import cost_of, judge, placed
+from milp_planner.integrations.replay.pinned import asked_of, machines_of
+from milp_planner.integrations.replay.plan_for import plan_for
 from milp_planner.plans.placement import Plan
 from scenarios import catalog
-from tests.milp_planner.integrations.torchrec.pinned import module_of, sharders_of
+from tests.milp_planner.integrations.torchrec.pinned import choice_of, module_of, sharders_of
 
 MODELS = [entry.name for entry in catalog.models() if entry.name.startswith("dlrmv4")]
 CLUSTERS = [entry.name for entry in catalog.clusters()]
@@ -66,8 +69,8 @@ def accepted_or_refused(found: Plan) -> None:
     variables = dlrmv4.environment(found, judgement.settings)
     assert variables.get(dlrmv4.CODEC, "1") == variables.get(dlrmv4.DEDUP, "1") == "1"
     theirs = trained(found, variables)
-    for placed in ran.tables:
-        assert tuple(rank for block in placed.ranks for rank in block) == theirs[placed.name]
+    for table in ran.tables:
+        assert tuple(rank for block in table.ranks for rank in block) == theirs[table.name]
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
@@ -90,3 +93,20 @@ def test_every_pair(model: str, cluster: str) -> None:
     accepted_or_refused(
         plan(catalog.find_model(model), catalog.find_cluster(cluster), time_limit=5)
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["8xmi350x", "8xb200-tight"])
+def test_for_is_no_worse_than_the_trainers_planner(cluster: str) -> None:
+    """With the trainer's defaults: nothing set, TorchRec's choice costs more or does not fit."""
+    defaults = {"dedup": True, "codec": "low_memory"}
+    model = exports.with_workload(catalog.find_model(MODELS[0]), defaults)
+    found = plan_for("dlrmv4", model, catalog.find_cluster(cluster), time_limit=15)
+    world, local = machines_of(found.cluster)
+    smallest = min(rank.hbm_bytes for rank in found.cluster.ranks) // GIB
+    by_row = {t.name: PinSpec(mode="HBM_ONLY", sharding_type="row_wise") for t in model.tables}
+    tables = asked_of(model.tables, by_row, pooled=False)
+    cap = min(dlrmv4.DEFAULT_CAP, smallest) * GIB
+    alone = placed(found, choice_of(tables, Job(world, local, 512, (2.0, 2.0)), cap))
+    assert alone.verdict is not None
+    assert not alone.verdict.feasible or cost_of(alone) >= cost_of(found)
