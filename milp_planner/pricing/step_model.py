@@ -19,6 +19,9 @@ class TableTerms(Spec):
 
     seconds: Term = 0.0
     """Dispatch, once per table and step."""
+    hidden_dispatch: bool = False
+    """Whether dispatch goes on beside the device's work, as on a GPU: a table then takes the longer
+    of ``seconds`` and all terms below, not their sum."""
     step_seconds: Term = 0.0
     """Dispatch, once per step, however many tables there are. It is the same under every plan, so
     only a predicted step includes it, not a plan's price."""
@@ -37,6 +40,9 @@ class TableTerms(Spec):
     """For every distinct row of the step."""
     distinct_byte_seconds: Term = 0.0
     """For every byte of the distinct rows."""
+    hottest_seconds: Term = 0.0
+    """For every id of the table's most popular row, whose gradients a GPU adds one after another
+    while those of other rows go on side by side."""
 
     @model_validator(mode="after")
     def _rising(self) -> TableTerms:

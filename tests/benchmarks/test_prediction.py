@@ -11,6 +11,7 @@ import pytest
 from benchmarks.calibration import figures as calibration_figures
 from benchmarks.pages import stored, update
 from benchmarks.prediction import figures as prediction_figures
+from benchmarks.prediction import gpu
 from benchmarks.prediction.held_out import HELD_OUT, predicted
 from benchmarks.prediction.run import COUNT, SEED, judged
 from milp_planner.features.calibrate.machine import Sample
@@ -20,6 +21,7 @@ from milp_planner.pricing.profile import load_profile
 from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks"
+SIZES = ("small", "training size")
 PROFILE = load_profile("torchrec-default").model_copy(update={"step": TRUTH})
 
 
@@ -85,3 +87,29 @@ def test_the_pages_show_the_newest_stored_results(
     blocks = figures.blocks(stored(RESULTS / folder / "results", pattern))
     message = f"run: python benchmarks/{folder}/figures.py"
     assert update(figures.PAGE, blocks, check=True) == 0, message
+
+
+def test_the_page_shows_the_stored_fit_of_a_gpu() -> None:
+    """The table of the H100 is generated from the stored result."""
+    blocks = {"gpu": gpu.block(stored(gpu.RESULT))}
+    assert update(gpu.PAGE, blocks, check=True) == 0, "run: python benchmarks/prediction/gpu.py"
+
+
+def test_a_gpu_s_training_steps_are_predicted_from_others_of_them(shared_data: Path) -> None:
+    """Lookups of training size within 15% in the median, cross-validated; small steps within 12%;
+    the stored profile and errors are what the fit gives, and the profile tells of FBGEMM."""
+    profile, result = gpu.fitted(shared_data / "h100")
+    for row in (*result["cross_validated"], *result["held_out"]):
+        if row["part"] == "lookup":
+            assert row["median"] <= (0.15 if row["size"] == "training size" else 0.12)
+    parts = {(row["part"], row["size"]) for row in result["cross_validated"]}
+    assert {(f"update {o}", s) for o in FITTED.optimizers for s in SIZES} < parts
+    assert "FBGEMM's fused backward" in profile.description
+    kept = load_profile(gpu.PROFILE)
+    assert kept.step is not None and profile.step is not None
+    for optimizer, terms in kept.step.update.items():
+        found = profile.step.update[optimizer]
+        assert terms.hottest_seconds == pytest.approx(found.hottest_seconds, rel=1e-3)
+    assert kept.step.lookup.byte_seconds == pytest.approx(profile.step.lookup.byte_seconds)
+    old = [row["median"] for row in stored(gpu.RESULT)["cross_validated"]]
+    assert old == pytest.approx([row["median"] for row in result["cross_validated"]], rel=0.01)

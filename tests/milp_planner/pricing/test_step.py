@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from milp_planner.pricing.price import price
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.step import Stream, cache_hits
 from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
-from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
+from tests.milp_planner.features.calibrate.fake import GPU, TRUTH, table_seconds
 
 PS = 1e-12
 
@@ -60,6 +61,20 @@ def test_prices_are_what_the_terms_say(spec: StepSpec) -> None:
     cost = priced(spec).entries.cost
     lookup, update = table_seconds(TRUTH, spec, once=False)
     assert len(cost) == len(spec.tables)
+    assert cost[:, 0].sum() * PS == pytest.approx(lookup, rel=1e-6)
+    assert cost[:, 2].sum() * PS == pytest.approx(update, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    draw_steps(replace(FITTED, batches=(256, 65536)), 12, most=2**22, moved=2**27),
+    ids=lambda s: s.name,
+)
+def test_a_device_works_beside_the_dispatch(spec: StepSpec) -> None:
+    """A table costs the longer of dispatch and work, with the gradients of its hottest row one
+    after another; by hand."""
+    cost = priced(spec, GPU.model_copy(update={"tier": "ddr"})).entries.cost
+    lookup, update = table_seconds(GPU, spec, once=False)
     assert cost[:, 0].sum() * PS == pytest.approx(lookup, rel=1e-6)
     assert cost[:, 2].sum() * PS == pytest.approx(update, rel=1e-6)
 

@@ -46,6 +46,32 @@ TRUTH = StepModel(
     origin="made up",
 )  # fmt: skip
 
+GPU = StepModel(
+    tier="hbm",
+    lookup=TableTerms(
+        seconds=2.5e-5, hidden_dispatch=True, step_seconds=5e-5, byte_seconds=3.5e-13,
+        output_byte_seconds=3e-12,
+    ),
+    update={
+        "sgd": TableTerms(
+            seconds=8e-5, hidden_dispatch=True, step_seconds=3e-4, byte_seconds=2e-12,
+            distinct_seconds=2e-9, hottest_seconds=1e-8,
+        ),
+        "rowwise_adagrad": TableTerms(
+            seconds=3e-4, hidden_dispatch=True, id_seconds=4e-9, byte_seconds=2e-11,
+            hottest_seconds=1e-7,
+        ),
+        "adam": TableTerms(
+            seconds=6e-4, hidden_dispatch=True, step_seconds=4e-4, id_seconds=2e-9,
+            byte_seconds=3e-12, hottest_seconds=2e-7,
+        ),
+    },
+    batch=TRUTH.batch,
+    error={},
+    origin="made up",
+)  # fmt: skip
+"""A device that works while the host dispatches."""
+
 
 def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[float, float]:
     """Lookup and update of a step, table by table, by the formulas of :class:`TableTerms`.
@@ -65,12 +91,15 @@ def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[
         for index, (p, b, stream) in enumerate(zip(rows, bytes_, streams, strict=True)):
             ids = stream.lookups
             distinct = p.distinct(ids)
-            sums[which] += terms.seconds + ids * (terms.id_seconds + b * terms.byte_seconds)
-            sums[which] += spec.batch * b * terms.output_byte_seconds
-            sums[which] += distinct * (terms.distinct_seconds + b * terms.distinct_byte_seconds)
+            work = ids * (terms.id_seconds + b * terms.byte_seconds)
+            work += spec.batch * b * terms.output_byte_seconds
+            work += distinct * (terms.distinct_seconds + b * terms.distinct_byte_seconds)
+            work += ids * float(p.shares.max()) * terms.hottest_seconds
             for size, cost in terms.missed:
                 hit = cache_hits(streams, np.array([size]))[index, 0]
-                sums[which] += ids * (1 - hit) * (b + terms.row_bytes) * cost
+                work += ids * (1 - hit) * (b + terms.row_bytes) * cost
+            dispatch = terms.seconds
+            sums[which] += max(dispatch, work) if terms.hidden_dispatch else dispatch + work
     return sums[0], sums[1]
 
 

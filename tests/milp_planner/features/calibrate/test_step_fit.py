@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.features.calibrate.machine import Sample
-from milp_planner.features.calibrate.step_fit import fit_steps, relative_fit
+from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts, relative_fit
 from milp_planner.features.calibrate.steps import FITTED, Ranges, StepSpec, draw_steps
-from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
+from milp_planner.pricing.step_model import StepModel
+from tests.milp_planner.features.calibrate.fake import GPU, TRUTH, table_seconds
 
 OTHERS = Ranges(
     tables=(1, 3, 5), dims=(24, 48, 96, 192), poolings=(1, 3, 12), alphas=(0.0, 0.7, 1.05),
@@ -18,12 +21,14 @@ OTHERS = Ranges(
 )  # fmt: skip
 
 
-def made_up(specs: list[StepSpec], noise: float = 0.0) -> dict[StepSpec, Sample]:
+def made_up(
+    specs: list[StepSpec], noise: float = 0.0, truth: StepModel = TRUTH
+) -> dict[StepSpec, Sample]:
     """Each step's true time, off by up to ±noise."""
     generator, samples = np.random.default_rng(5), {}
     assert TRUTH.batch is not None
     for spec in specs:
-        lookup, update = table_seconds(TRUTH, spec)
+        lookup, update = table_seconds(truth, spec)
         dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns)
         off = 1 + noise * generator.uniform(-1, 1, 3)
         parts = dict(zip(("lookup", "dense", "update"), off * (lookup, dense, update), strict=True))
@@ -50,15 +55,40 @@ def test_steps_that_nobody_measured_are_predicted(noise: float, within: float) -
 def test_exact_times_give_the_constants_back() -> None:
     """Dispatch, knees and the batch's line come back to within a few percent."""
     known = draw_steps(FITTED, 150, most=2**27, moved=2**24)
-    found = fit_steps(made_up(known), "hbm", "made up").model
+    found = fit_steps(made_up(known), "ddr", "made up").model
     assert found is not None and found.batch is not None and TRUTH.batch is not None
-    assert found.tier == "hbm"
+    assert found.tier == "ddr"
     assert found.lookup.seconds == pytest.approx(TRUTH.lookup.seconds, rel=0.02)
     assert found.lookup.step_seconds == pytest.approx(TRUTH.lookup.step_seconds, rel=0.02)
     assert dict(found.lookup.missed) == pytest.approx(dict(TRUTH.lookup.missed), rel=0.02)
     assert found.update["adam"].distinct_byte_seconds == pytest.approx(1e-9, rel=0.05)
     assert found.batch.column_seconds == pytest.approx(TRUTH.batch.column_seconds, rel=0.02)
     assert max(found.error.values()) < 1e-3
+
+
+LARGE = replace(FITTED, batches=(8193, 65536))
+
+
+@pytest.mark.parametrize(("noise", "within"), [(0.0, 0.03), (0.15, 0.1)])
+def test_a_device_that_hides_dispatch_is_found(noise: float, within: float) -> None:
+    """Small and large steps of other shapes are predicted; the hottest row's term comes back."""
+    known = draw_steps(FITTED, 90, most=2**27, moved=2**24)
+    known += draw_steps(LARGE, 45, most=2**27, moved=2**31, seed=2)
+    found = fit_steps(made_up(known, noise, GPU), "hbm", "made up").model
+    assert found is not None
+    errors = []
+    others = [*draw_steps(OTHERS, 30, most=2**27, moved=2**24, seed=1)]
+    others += draw_steps(replace(OTHERS, batches=(9000, 50_000)), 30, most=2**27, moved=2**31)
+    for spec in others:
+        said = predicted_parts(found, spec)
+        right = table_seconds(GPU, spec)
+        assert (said["lookup"], said["update"]) == pytest.approx(table_seconds(found, spec))
+        errors += [said["lookup"] / right[0] - 1, said["update"] / right[1] - 1]
+    assert np.median(np.abs(errors)) < within
+    for optimizer in ("rowwise_adagrad", "adam"):
+        true = GPU.update[optimizer].hottest_seconds  # type: ignore[index]
+        got = found.update[optimizer].hottest_seconds  # type: ignore[index]
+        assert got == pytest.approx(true, rel=0.05 if noise == 0 else 0.25)
 
 
 def test_too_few_steps_are_not_fitted() -> None:
