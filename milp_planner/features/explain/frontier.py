@@ -246,12 +246,15 @@ def _over_machines(
     curve = machine_curve(plan.model, plan.cluster, plan.instance.objective.value, budget)
     curve.outcomes[now] = outcome
     curve.take_plan(now, outcome.placement, outcome.objective)
+    gap = certified_gap(outcome)
     for done, count in enumerate(counts):
         seconds = None
-        if count != now or (certified_gap(outcome) or 1.0) > enough:
-            seconds = curve.solve(count, min(1.0, 2 / (len(counts) - done))).seconds
+        if count != now or gap is None or gap > enough:
+            seconds = curve.solve(count, 1 / (len(counts) - done)).seconds
         there = plan.instance if count == now else curve.make(count)
         best = curve.outcomes[count]
+        if count == now and best.placement is None:
+            best = outcome  # no time was left for another
         points.append(_point(count, None, best, seconds, holds(there, best)))
     return _info(plan, MACHINES, "cluster", now, points)
 

@@ -150,7 +150,7 @@ def test_twelve_budgets_of_a_shipped_model() -> None:
 
 def test_machines_stand_for_themselves(planned: Plan) -> None:
     """Each number of machines is a cluster of its own, in which its certificate holds."""
-    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=6)), 0.05)
+    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=15)), 0.05)
     assert [p.budget for p in info.points] == [1, 2, 3] and not info.monotone
     assert all(p.verified for p in info.points)
     three = plan(planned.model, with_machines(planned.cluster, 3), time_limit=3)
@@ -159,6 +159,14 @@ def test_machines_stand_for_themselves(planned: Plan) -> None:
     assert last.certified <= three.outcome.objective
     assert last.objective is not None and three.outcome.certified_bound is not None
     assert three.outcome.certified_bound <= last.objective
+
+
+def test_the_plans_own_point_keeps_the_plan(planned: Plan) -> None:
+    """Even where no time is left to improve it, and without a solve where it is settled."""
+    (point,) = frontier(planned, "machines", [2], quick(0.0), enough=-1.0).points
+    assert point.objective == planned.outcome.objective and point.verified
+    (point,) = frontier(planned, "machines", [2], quick(), enough=1.0).points
+    assert point.objective == planned.outcome.objective and point.seconds is None
 
 
 def test_without_a_plan_it_says_what_would_do() -> None:
