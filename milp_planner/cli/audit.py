@@ -26,8 +26,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             "PLAN",
             "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
             "optionally dist_type, column_width); TorchRec's ShardingPlan or HugeCTR's plan "
-            "as export writes them; or the statistics that TorchRec prints. The content decides, "
-            "not the file's name.",
+            "as export writes them; DLRMv4's variables, whose planner is replayed; or the "
+            "statistics that TorchRec prints. The content decides, not the file's name.",
         ),
     ],
     model: options.ModelArgument,
@@ -76,7 +76,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         goals=goals, objective=objective.value,
     )  # fmt: skip
     inputs = options.find(model, cluster, profile, reserve)
-    today = options.find_today(plan, inputs[0])
+    today = options.find_today(plan, *inputs)
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(

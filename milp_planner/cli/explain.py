@@ -161,7 +161,7 @@ def _asked(  # noqa: PLR0913 - one parameter an option
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
-        today=None if today is None else options.find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model, read.cluster),
         spread=spread,
         draws=draws,
     )

@@ -307,12 +307,14 @@ def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def find_today(path: Path, model: Model) -> TodaySource:
+def find_today(path: Path, model: Model, cluster: Cluster) -> TodaySource:
     """Today's plan. ShardingPlans and HugeCTR's plans in JSON are read here, by their content.
 
-    For other formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
+    DLRMv4's variables are replayed: today's plan is what its own planner makes of them. For other
+    formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
     """
-    from milp_planner.integrations.exports import read, torchrec
+    from milp_planner.integrations.exports import dlrmv4, read, torchrec
+    from milp_planner.integrations.replay.dlrmv4 import runs_now
     from milp_planner.plans.plan_file import read_document
     from milp_planner.today.rows import is_json, unpacked_text
 
@@ -322,6 +324,8 @@ def find_today(path: Path, model: Model) -> TodaySource:
         return read(text, "hugectr", model)
     if document.get("format") == torchrec.FORMAT:
         return read(text, "torchrec", model)
+    if f"{dlrmv4.SHARDING_OVERRIDES}=" in text:
+        return runs_now(text, model, cluster)
     return path
 
 

@@ -90,7 +90,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
     inputs = options.find(model, cluster, profile, reserve, two_d)
-    current = None if today is None else options.find_today(today, inputs[0])
+    current = None if today is None else options.find_today(today, *inputs)
     work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: _planner(trainer)(

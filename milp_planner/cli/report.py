@@ -88,7 +88,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     read = read_plan(source)
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
-        today=None if today is None else options.find_today(today, read.model),
+        today=None if today is None else options.find_today(today, read.model, read.cluster),
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")

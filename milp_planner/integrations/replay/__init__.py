@@ -49,8 +49,9 @@ class Trainer(Protocol):
 
     DECIDES: bool
     """Whether a planner of its own decides ranks."""
-    BLIND: str
-    """What that planner does not know, in words; empty if it decides no ranks."""
+    WHY: str
+    """Why what it runs may cost more than the best plan, and what runs any; empty if it runs any.
+    """
 
     def runs(self, asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
         """The ways to run what a file asks for, that of the default settings first.

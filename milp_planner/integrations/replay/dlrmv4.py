@@ -18,8 +18,15 @@ from typing import Any
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM, OFFERED, differences
+from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.integrations.exports.dlrmv4 import (
+    DEFAULT_CAP,
+    HBM,
+    OFFERED,
+    assignments,
+    differences,
+    read,
+)
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.estimate import GIB, Asked, Job, least_width, shards_of
 from milp_planner.integrations.replay.greedy import partition, room_of
@@ -27,7 +34,10 @@ from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machi
 from milp_planner.pricing.options import Choice
 
 DECIDES = True
-BLIND = "its planner takes every feature for one id a sample, in a batch of 512"
+WHY = (
+    "its planner takes every feature for one id a sample, in a batch of 512; "
+    "export --to torchrec-callback runs a plan for any trainer there"
+)
 BATCH, WIRE = 512, (2.0, 2.0)
 """TorchRec's default batch, and the bytes of an element on the wire in both directions."""
 MOST = 12
@@ -40,10 +50,8 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
     Only where that stops is a cap tried that is higher than the ranks' memory, since the planner
     leaves 15% of it unused: whether the tables fit is for our ledger to say.
     """
-    world, local = machines_of(cluster)
-    tables = asked_of(model.tables, asked, pooled=False)
+    tables, job, dense = _given(asked, model, cluster)
     whole = min(rank.hbm_bytes for rank in cluster.ranks) // GIB
-    job, dense = Job(world, local, BATCH, WIRE), dense_bytes(model, cluster)
     cap = min(DEFAULT_CAP, whole)
     try:
         ranks = _planned(tables, job, cap, dense)
@@ -57,6 +65,24 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
             ranks = _planned(tables, job, cap, dense)
         except FallsShort:
             return
+
+
+def runs_now(text: str, model: Model, cluster: Cluster) -> dict[str, PinSpec]:
+    """What the trainer runs today with a file of its variables, at the cap that they set.
+
+    BadInput for a file that is no such, FallsShort if the trainer would stop, or if the file leaves
+    a table to the planner.
+    """
+    tables, job, dense = _given(read(text, model), model, cluster)
+    cap = int(assignments(text).get(HBM) or DEFAULT_CAP)
+    return pins_of(tables, _planned(tables, job, cap, dense))
+
+
+def _given(asked: Pins, model: Model, cluster: Cluster) -> tuple[list[Asked], Job, int]:
+    """Tables, machines and bytes of the dense part as the planner gets them."""
+    world, local = machines_of(cluster)
+    tables = asked_of(model.tables, asked, pooled=False)
+    return tables, Job(world, local, BATCH, WIRE), dense_bytes(model, cluster)
 
 
 def _planned(tables: Sequence[Asked], job: Job, cap: int, dense: int) -> dict[str, tuple[int, ...]]:

@@ -20,7 +20,11 @@ from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.pricing.options import Choice
 
-DECIDES, BLIND = False, ""
+DECIDES = False
+WHY = (
+    "the examples' get_planner makes only row_wise and data_parallel of TorchRec tables; "
+    "DistributedModelParallel(plan=…) takes any (export --to torchrec)"
+)
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:

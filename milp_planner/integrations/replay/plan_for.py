@@ -27,7 +27,6 @@ MOST_SECONDS = 60.0
 """Time limit where none is given."""
 FAR = 1.05
 """From how many times the best plan on it is said why the trainer's is worse."""
-CALLBACK = "torchrec-callback"
 TRAINER = "trainer"
 """Key of an outcome's detail."""
 
@@ -176,6 +175,6 @@ def told(plan: Plan) -> str | None:
         f"the best found for trainers that take any: {show_cost(known.unrestricted, unit)}"
     )
     trainer = replay.get(known.trainer)
-    if trainer.BLIND and cost_of(plan) > FAR * known.unrestricted:
-        parts.append(f"{trainer.BLIND}; a plan for any runs there with export --to {CALLBACK}")
+    if trainer.WHY and cost_of(plan) > FAR * known.unrestricted:
+        parts.append(trainer.WHY)
     return "; ".join([*parts, *trainer.priced_otherwise(plan.model)])

@@ -28,7 +28,10 @@ from milp_planner.pricing.options import Choice
 from milp_planner.pricing.storage import planner_value_bytes, torcheasyrec_tiers
 
 DECIDES = True
-BLIND = "its planner takes every table for one id a sample"
+WHY = (
+    "its planner takes every table for one id a sample; "
+    "export --to torchrec-callback runs a plan for any trainer there"
+)
 _DEFAULT = Fraction(str(LOAD_FACTOR))
 _RATIO = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}
 

@@ -19,7 +19,7 @@ from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.pricing.options import Choice
 
-DECIDES, BLIND = False, ""
+DECIDES, WHY = False, ""
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
