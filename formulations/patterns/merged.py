@@ -34,16 +34,16 @@ class Merged:
     options : list of int arrays
         The options that each choice stands for.
     kind : int64 array [entries]
-        Kind of each shard entry; -1 where its option is not kept.
-    load, steps : int64 arrays [kinds]
+        Kind of each shard entry; -1 where its option is not kept, or puts only a floor there.
+    first : int64 array [kinds]
+        An entry of each kind.
     """
 
     times: list[int]
     choices: list[tuple[int, Choice]]
     options: list[IntArray]
     kind: IntArray
-    load: IntArray
-    steps: IntArray
+    first: IntArray
 
 
 def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
@@ -78,5 +78,5 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     first[kind[kind >= 0]] = np.flatnonzero(kind >= 0)
     return Merged(
         times, list(choices), [np.asarray(o, dtype=np.int64) for o in choices.values()], kind,
-        peaks.load[first], peaks.steps[first],
+        first,
     )  # fmt: skip

@@ -20,8 +20,9 @@ STEPS = 64
 def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     """The two sets of phases for rows of peaks, and the step of the second.
 
-    The second is the set with the fewest distinct loads; the first has all other phases. Where no
-    unit divides the second set's loads, these are rounded down to steps.
+    The second is the set with the fewest distinct loads among those whose loads go in units; the
+    first has all other phases. Where no unit divides any set's loads, the second set's are rounded
+    down to steps.
 
     Parameters
     ----------
@@ -48,9 +49,10 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     if len(groups) < 2:
         return peaks_of(instance, every, (), 1)
     sums = [np.unique(loads[:, list(group)].sum(axis=1)) for group in groups]
-    at = min(range(len(groups)), key=lambda i: len(sums[i]))
+    units = [_unit(values[values > 0], most) for values in sums]
+    at = min(range(len(groups)), key=lambda i: (units[i] is None, len(sums[i])))
     first = tuple(phase for phase in every if phase not in groups[at])
-    return peaks_of(instance, first, groups[at], _unit(sums[at][sums[at] > 0], most))
+    return peaks_of(instance, first, groups[at], units[at] or _least(most))
 
 
 def _alike(loads: IntArray) -> list[Phases]:
@@ -70,11 +72,14 @@ def _alike(loads: IntArray) -> list[Phases]:
     return [tuple(group) for group in groups]
 
 
-def _unit(values: IntArray, most: int) -> int:
+def _least(most: int) -> int:
+    return max(1, most // STEPS)
+
+
+def _unit(values: IntArray, most: int) -> int | None:
     """The largest of the loads, or of its simple fractions, in which they can all be counted."""
-    least = max(1, most // STEPS)
     for unit in sorted({int(v) // n for v in values[:4] for n in (1, 2, 3, 4)}, reverse=True):
         lost = values - values // max(unit, 1) * unit
-        if unit >= least and (lost <= _LOST * values).all():
+        if unit >= _least(most) and (lost <= _LOST * values).all():
             return unit
-    return least
+    return None

@@ -9,15 +9,15 @@ pricing is in integers, so its result is a bound and a row of a certificate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import IntArray
-from formulations.patterns.merged import Merged
-from formulations.proof.peaks import Heights, Limits, Peaks, cells, highest, least_loads
+from formulations.patterns.merged import merged
+from formulations.proof.peaks import FAR, Heights, Limits, Peaks, cells, highest, least_loads
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -26,13 +26,18 @@ Pattern = tuple[tuple[int, int], ...]
 #: heights, with which prices of weights and memory are integers.
 _BITS, _MOST_BITS = 58, 20
 #: Weights that a full rank may have, from coarse to fine; memory may limit them.
-SCALES, _CELLS = (250, 1000, 3000), 2**24
-#: A box is solved to this share of the plan's cost, or to that of its distance to it.
-_NEAR, _PART = 1e-4, 0.05
+SCALES, _CELLS = (250, 1000, 3000, 10_000), 2**24
+#: How many of these scales are tried at each level.
+LEVELS, _TRIED = (0, 1, 2), (1, 2, 4)
+#: A box is solved to this share of the plan's cost, and to that of its distance to it while there
+#: are finer weights.
+_NEAR, _PART = 1e-5, 0.05
 #: Most rounds; patterns added in one pricing.
 _ROUNDS, _ADDED = 60, 4
 #: Share of the best weights so far in those tried next.
 _CENTER = 0.5
+#: Above every weight in a file.
+_LARGEST = 2**53 - 1
 #: Room for patterns heavier than all known ones.
 _SPARE = 1.25
 
@@ -43,24 +48,26 @@ class Priced:
 
     Attributes
     ----------
-    weight : list of int
-        By kind of shard.
+    weight : int64 array [entries]
     each : int
         Price of a weight of 1, where floors and heights have :attr:`Program.times`.
     most : int
         The largest weight of a rank that is told apart.
     memory : list of int
         Multiplier of each resource's capacities.
+    limit : int
+        The right-hand side in the box, but for the target's part.
     bound : int
         No plan in the box costs less.
     steps : int
         About the checker's steps.
     """
 
-    weight: list[int]
+    weight: IntArray
     each: int
     most: int
     memory: list[int]
+    limit: int
     bound: int
     steps: int
 
@@ -75,7 +82,8 @@ class Solved:
     first, second : tuple of (float, float)
         Mean of the heights that the program's patterns pay for, and how far they lie around it: a
         box in which all pay the same cannot be improved by splitting it there.
-    shares : float array [choices]
+    shares : float array [options]
+        Of each table's options; those that are alike have equal shares.
     finished : bool
         Whether more time would not have raised the bound.
     """
@@ -87,34 +95,67 @@ class Solved:
     finished: bool
 
 
+@dataclass(eq=False)
+class Shared:
+    """What the programs of several sets of options have in common.
+
+    Attributes
+    ----------
+    upper : int
+        The cost of a plan; bounds of it or more need not be improved.
+    times : int
+        Multiplier of floors and heights.
+    unit : float
+        By which the linear programs divide costs.
+    patterns : dict of tuple to None
+        Entries of shards and their numbers on one rank.
+    space : int64 array
+        Memory of the dynamic program.
+    """
+
+    upper: int
+    times: int = field(init=False)
+    unit: float = field(init=False)
+    patterns: dict[Pattern, None] = field(default_factory=dict)
+    space: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        self.times = 2 ** min(_MOST_BITS, max(0, _BITS - self.upper.bit_length()))
+        self.unit = max(1.0, self.upper / 1000)
+
+
 class Program:
     """The program of some options; boxes change only its limits.
 
     Parameters
     ----------
     peaks : Peaks
-    merged : Merged
     keep : bool array [options]
-    upper : int
-        The cost of a plan; bounds of it or more need not be improved.
+        At least one of each table.
+    shared : Shared
     """
 
-    def __init__(self, peaks: Peaks, merged: Merged, keep: Mask, upper: int) -> None:
-        self._peaks, self._merged, self._upper = peaks, merged, upper
-        instance = peaks.instance
-        floors = np.where(keep, peaks.floor, np.iinfo(np.int64).max)
-        least = np.minimum.reduceat(floors, instance.table_options[:-1])
-        self.room = upper - 1 - int(least.sum())
-        self._keep, self._kinds = keep, len(merged.load)
+    def __init__(self, peaks: Peaks, keep: Mask, shared: Shared) -> None:
+        self._peaks, self._shared, self._merged = peaks, shared, merged(peaks, keep)
+        instance, self._unit = peaks.instance, shared.unit
+        floors = np.where(keep, peaks.floor, FAR)
+        self._floors = int(np.minimum.reduceat(floors, instance.table_options[:-1]).sum())
+        self._keep, self._kinds = keep, len(self._merged.first)
+        self._kind_load = peaks.load[self._merged.first]
+        self._kind_steps = peaks.steps[self._merged.first]
         self._capacity = [int(r.capacity.sum()) for r in instance.resources]
-        self._unit = max(1.0, upper / 1000)
-        self.times = 2 ** min(_MOST_BITS, max(0, _BITS - upper.bit_length()))
         self._patterns: dict[Pattern, int] = {}
+        self._seen = 0
         self._load, self._steps = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._lp = self._built()
         self._add(())
-        for entry in np.flatnonzero(merged.kind >= 0).tolist():
-            self._add(((int(merged.kind[entry]), 1),))
+        for entry in self._merged.first.tolist():
+            self._add(((entry, 1),))
+
+    @property
+    def room(self) -> int:
+        """What is left for both heights of a better plan."""
+        return self._shared.upper - 1 - self._floors
 
     def _built(self) -> Any:
         """The program without patterns: weights, prices of tables, the ranks' most, memory."""
@@ -125,7 +166,7 @@ class Program:
         lp.setOptionValue("output_flag", False)
         ranks = self._peaks.instance.num_ranks
         # where a box has no plan, prices grow without limit; the plan's cost is more than enough
-        enough = ranks * self._upper / self._unit
+        enough = ranks * self._shared.upper / self._unit
         for _ in range(self._kinds):
             lp.addVar(0.0, enough)
         classes = len(merged.times)
@@ -148,13 +189,19 @@ class Program:
             lp.addRow(-self._infinity, choice.floor / self._unit, len(terms), *_columns(terms))
         return lp
 
-    def _add(self, pattern: Pattern) -> bool:
-        """Add a pattern by kinds of shards and their numbers; whether it is new."""
-        if pattern in self._patterns:
+    def _add(self, shards: Pattern) -> bool:
+        """Add a pattern by entries and their numbers; whether it is new. One with shards of an
+        option that is not kept is ignored."""
+        kinds: dict[int, int] = {}
+        for entry, n in shards:
+            kind = int(self._merged.kind[entry])
+            kinds[kind] = kinds.get(kind, 0) + n
+        pattern = tuple(sorted(kinds.items()))
+        if pattern in self._patterns or -1 in kinds:
             return False
         self._patterns[pattern] = len(self._patterns)
-        load = sum(int(self._merged.load[kind]) * n for kind, n in pattern)
-        steps = sum(int(self._merged.steps[kind]) * n for kind, n in pattern)
+        load = sum(int(self._kind_load[kind]) * n for kind, n in pattern)
+        steps = sum(int(self._kind_steps[kind]) * n for kind, n in pattern)
         self._load, self._steps = np.append(self._load, load), np.append(self._steps, steps)
         terms = {kind: float(n) for kind, n in pattern} | {self._most_at: -1.0}
         limit = self._pays(self._load[-1:], self._steps[-1:])[0] if self._patterns else 0.0
@@ -163,8 +210,6 @@ class Program:
 
     #: The box at hand.
     _box = Heights(0, 0, 0, 0, 0)
-    #: Memory of the dynamic program.
-    _space = np.empty(0, dtype=np.int64)
 
     def _pays(self, load: IntArray, steps: IntArray) -> Floats:
         """What patterns pay for both heights in the box; inf where they do not fit in it."""
@@ -174,7 +219,7 @@ class Program:
         return np.where(fits, both / self._unit, self._infinity)
 
     def solve(
-        self, box: Heights, known: Priced | None, fine: bool, over: Callable[[], bool]
+        self, box: Heights, known: Priced | None, level: int, over: Callable[[], bool]
     ) -> Solved:
         """The best bound in a box.
 
@@ -183,8 +228,8 @@ class Program:
         box : Heights
         known : Priced or None
             Weights of a larger box.
-        fine : bool
-            Whether weights become fine; coarse ones are enough to split a large box.
+        level : int
+            How fine the weights may become, of :data:`LEVELS`; coarse ones are enough to split.
         over : callable
             Returns whether to stop, which is heard after the first round.
         """
@@ -192,13 +237,13 @@ class Program:
         best = None if known is None else self._again(known)
         center: tuple[Floats, Floats] | None = None
         scale, finished = 0, False
-        scales = SCALES if fine else SCALES[:1]
+        scales, part = self._scales(box, level), 0 if level == LEVELS[-1] else _PART
         for _ in range(_ROUNDS):
             self._lp.run()
             value = np.asarray(self._lp.getSolution().col_value)
             high = -self._lp.getInfo().objective_function_value * self._unit
             spread = self._spread()
-            scaled = self.times * self._unit
+            scaled = self._shared.times * self._unit
             weight = value[: self._kinds] * scaled / self._peaks.instance.num_ranks
             memory = value[self._most_at + 1 :] * scaled
             added = False
@@ -209,17 +254,27 @@ class Program:
                     best, center = priced, mixed
             assert best is not None
             scale += not added
-            near = max(_NEAR * self._upper, 0 if fine else _PART * (self._upper - best.bound))
-            done = high - best.bound < near or best.bound >= self._upper
+            upper = self._shared.upper
+            near = max(_NEAR * upper, part * (upper - best.bound))
+            done = high - best.bound < near or best.bound >= upper
             finished = done or scale == len(scales)
             if finished or over():
                 break
         assert best is not None
         return Solved(best, *spread, finished)
 
+    def _scales(self, box: Heights, level: int) -> list[int]:
+        """The scales for which the dynamic program has the memory; at least the first."""
+        rows = (box.top // self._peaks.step + 1) * (self._peaks.instance.num_tables + 2)
+        tried = SCALES[: _TRIED[level]]
+        return [s for s in tried if _SPARE * s * rows <= _CELLS] or [*SCALES[:1]]
+
     def _enter(self, box: Heights) -> None:
         """Let patterns pay what they do in this box, and drop those that do not fit in it."""
         self._box = box
+        for pattern in list(self._shared.patterns)[self._seen :]:
+            self._add(pattern)
+        self._seen = len(self._shared.patterns)
         rows = len(self._merged.choices)
         limits = self._pays(self._load, self._steps)
         index = np.arange(rows, rows + len(limits), dtype=np.int32)
@@ -233,8 +288,8 @@ class Program:
 
     def _outside(self) -> Mask:
         """Kinds of shards that do not fit in the box."""
-        merged, box = self._merged, self._box
-        return (merged.load > box.high) | (merged.steps * self._peaks.step > box.top)
+        steps, box = self._kind_steps * self._peaks.step, self._box
+        return (self._kind_load > box.high) | (steps > box.top)
 
     def _spread(self) -> tuple[tuple[float, float], tuple[float, float], Floats]:
         """Heights that the solution's patterns pay for, and its shares of choices."""
@@ -246,11 +301,43 @@ class Program:
             pays = np.maximum(height, low)
             mean = float(share @ pays)
             found.append((mean, float(share @ np.abs(pays - mean))))
-        return found[0], found[1], dual[:rows]
+        shares = np.zeros(len(self._keep))
+        for amount, (group, _), options in zip(
+            dual[:rows], self._merged.choices, self._merged.options, strict=True
+        ):
+            shares[options] = amount / self._merged.times[group]
+        return found[0], found[1], shares
 
     def _again(self, known: Priced) -> Priced:
         """Known weights, in this box."""
-        return self._judged(known.weight, known.each, known.most, known.memory)[0]
+        weight = known.weight[self._merged.first].tolist()
+        return self._judged(weight, known.each, known.most, known.memory)[0]
+
+    def fixed(self, priced: Priced) -> Mask:
+        """Options that weights derived in a box do not exclude there, bool array [options]."""
+        merged, times = self._merged, self._shared.times
+        weight = priced.weight[merged.first].tolist()
+        prices, least = self._choice_prices(weight, priced.each, priced.memory)
+        total = sum(t * price for t, price in zip(merged.times, least, strict=True))
+        keep = self._keep.copy()
+        for price, (group, _), options in zip(prices, merged.choices, merged.options, strict=True):
+            forced = total - least[group] + price
+            if forced > priced.limit + times * (self._shared.upper - 1):
+                keep[options] = False
+        return keep
+
+    def _choice_prices(
+        self, weight: list[int], each: int, memory: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """The price of every choice, and the least of each class."""
+        least, prices = [2**200] * len(self._merged.times), []
+        for group, choice in self._merged.choices:
+            price = each * sum(weight[k] * n for k, n in choice.shards)
+            price += self._shared.times * choice.floor
+            price += sum(m * u for m, u in zip(memory, choice.use, strict=True))
+            prices.append(price)
+            least[group] = min(least[group], price)
+        return prices, least
 
     def _price(self, weight: Floats, memory: Floats, scale: int) -> tuple[Priced, bool]:
         """Round weights to integers, derive their bound, and add the heaviest patterns."""
@@ -265,6 +352,7 @@ class Program:
             priced, patterns = self._judged(whole.tolist(), each, int(_SPARE * scale), price)
             heavy *= 2 * _SPARE
         added = [self._add(pattern) for pattern in patterns]
+        self._shared.patterns |= dict.fromkeys(patterns)
         return priced, any(added)
 
     def _heaviest(self, weight: Floats) -> float:
@@ -278,37 +366,36 @@ class Program:
     ) -> tuple[Priced, list[Pattern] | None]:
         """The bound of integer weights, and heavy patterns; a bound of 0, and no patterns, where a
         rank may hold more than ``most``."""
-        peaks, merged, box = self._peaks, self._merged, self._box
+        peaks, kinds, box = self._peaks, self._merged.kind, self._box
         full = self._priced_out(weight, each, most, memory)
-        by_entry = np.where(merged.kind >= 0, np.asarray([*full, 0])[merged.kind], 0)
+        by_entry = np.asarray([*full, 0], dtype=np.int64)[kinds]  # -1 is the last
         limits = Limits(box.high, box.top // peaks.step, most)
         tables = peaks.portions(by_entry, self._keep, limits)
         needed = cells(len(tables), limits)
-        if needed > len(self._space):
-            self._space = np.empty(needed, dtype=np.int64)
-        least = least_loads(tables, limits, self._space)
+        if needed > len(self._shared.space):
+            self._shared.space = np.empty(needed, dtype=np.int64)
+        least = least_loads(tables, limits, self._shared.space)
         steps = (limits.steps + 1) * (most // 10 + 1) * sum(map(len, tables))
         if int(least.load[:, -1].min()) <= box.high:
-            return Priced(full, each, most, memory, 0, steps), None
+            return Priced(by_entry, each, most, memory, 0, 0, steps), None
         ranks = each * peaks.instance.num_ranks
         most = int(np.flatnonzero(least.load.min(axis=0) <= box.high)[-1])
-        best, _, _ = highest(least.load, box, peaks.step, ranks, self.times)
-        left = [2**80] * len(merged.times)
-        for group, choice in merged.choices:
-            price = self.times * choice.floor + each * sum(full[k] * n for k, n in choice.shards)
-            price += sum(m * u for m, u in zip(memory, choice.use, strict=True))
-            left[group] = min(left[group], price)
-        total = sum(t * price for t, price in zip(merged.times, left, strict=True))
+        times = self._shared.times
+        best, _, _ = highest(least.load, box, peaks.step, ranks, times)
+        _, left = self._choice_prices(full, each, memory)
+        total = sum(t * price for t, price in zip(self._merged.times, left, strict=True))
         limit = best + sum(m * c for m, c in zip(memory, self._capacity, strict=True))
-        bound = -((limit - total) // self.times)
-        return Priced(full, each, most, memory, bound, steps), self._heavy(least, ranks)
+        bound = -((limit - total) // times)
+        priced = Priced(by_entry, each, most, memory, limit, bound, steps)
+        return priced, self._heavy(least, ranks)
 
     def _priced_out(self, weight: list[int], each: int, most: int, memory: list[int]) -> list[int]:
         """Weights with those of shards that do not fit in the box so large that no option with one
         is the lightest."""
         held = sum(m * c for m, c in zip(memory, self._capacity, strict=True))
         ranks = self._peaks.instance.num_ranks
-        large = (2 * self._upper * self.times + held) // each + ranks * (most + 2)
+        large = 2 * self._shared.upper * self._shared.times + held
+        large = min(_LARGEST, large // each + ranks * (most + 2))
         outside = self._outside().tolist()
         return [large if out else w for w, out in zip(weight, outside, strict=True)]
 
@@ -319,16 +406,10 @@ class Program:
         for steps in range(len(least.load)):
             row = least.load[steps : steps + 1]
             inside = Heights(box.low, box.high, max(box.base, steps * step), box.top, box.room)
-            value, _, weight = highest(row, inside, step, ranks, self.times)
+            value, _, weight = highest(row, inside, step, ranks, self._shared.times)
             found.append((value, steps, weight))
-        patterns = []
-        for _, steps, weight in sorted(found, reverse=True)[:_ADDED]:
-            kinds: dict[int, int] = {}
-            for entry, copies in least.pattern(steps, weight).items():
-                kind = int(self._merged.kind[entry])
-                kinds[kind] = kinds.get(kind, 0) + copies
-            patterns.append(tuple(sorted(kinds.items())))
-        return patterns
+        best = sorted(found, reverse=True)[:_ADDED]
+        return [tuple(sorted(least.pattern(steps, w).items())) for _, steps, w in best]
 
 
 def _columns(terms: dict[int, float]) -> tuple[NDArray[np.int32], Floats]:

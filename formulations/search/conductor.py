@@ -283,7 +283,7 @@ def _parts(
     )  # fmt: skip
     boxes = Peaked(context)
     peaks: Part = part(
-        "peaks", boxes.run, better_bound, amount=chosen.program_turn, waits=boxes.waits,
+        "peaks", boxes.run, better_bound, waits=boxes.waits,
         urgent=lambda: peaks.spent <= chosen.urgent_share * context.clock.now(),
     )  # fmt: skip
     if bounds.small:
