@@ -35,9 +35,7 @@ from milp_planner.pricing.options import (
     group_name,
 )
 from milp_planner.pricing.profile import Profile
-from milp_planner.pricing.runtimes.registry import named
-from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
-from milp_planner.pricing.units import round_up
+from milp_planner.pricing.runtimes.registry import home, named
 from milp_planner.version import __version__
 
 TierRatio = Annotated[
@@ -222,7 +220,7 @@ class Plan:
         assert placement is not None
         spec, placed = self.model.table(name), self.tables[index]
         found = list(_positions(self.instance, placement, index))
-        if placed.kind == "hugectr":  # equal shards, dealt out in the order of the ranks
+        if home(placed.kind).deals:
             found.sort(key=lambda position: position[1])
         return [
             self._shard(spec, placed, entry, rank, position)
@@ -236,7 +234,7 @@ class Plan:
         use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
                        strict=True))  # fmt: skip
         group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
-        if placed.kind == "hugectr":
+        if home(placed.kind).deals:
             group = row_parts(placed)
         elif placed.sharding_type in BY_MACHINE:
             group = rows_over(placed)
@@ -294,10 +292,9 @@ def _tables(
     chosen: Sequence[Choice],
 ) -> tuple[PlacedTable, ...]:
     """The placed tables, each with the choice that its option stands for."""
-    found, ranks, cpu_only = [], cluster.num_ranks, cluster.cpu_only
+    found, cpu_only = [], cluster.cpu_only
     for index, (table, choice) in enumerate(zip(model.tables, chosen, strict=True)):
-        dynamic, room = table.kind == "dynamicemb", -(-table.rows // ranks)
-        row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
+        runtime = named(choice.runtime)
         found.append(
             PlacedTable(
                 name=table.name,
@@ -305,7 +302,7 @@ def _tables(
                 kind=table.kind,
                 sharding_type=choice.sharding,
                 mode=choice.mode,
-                kernel=named(choice.runtime).kernel(
+                kernel=runtime.kernel(
                     choice.sharding, choice.mode, cpu_only, table.key_value.virtual
                 ),
                 cache_ratio=choice.ratio,
@@ -315,11 +312,8 @@ def _tables(
                 fusion_group=_group(table, model, choice),
                 fusion_caching=choice.caching_group,
                 stash=choice.stash,
-                capacity_per_rank=int(round_up(room, table.bucket_capacity)) if dynamic else None,
-                hbm_for_values=hbm_for_values(room, table.bucket_capacity, row, choice.ratio)
-                if dynamic
-                else None,
                 ranks=tuple(tuple(block) for block in placement.to_lists(index)),
+                **runtime.export_fields(model, table, choice.ratio, cluster.num_ranks),
             )
         )
     return tuple(found)
@@ -352,9 +346,7 @@ def _row_range(
     spec: Table, placed: PlacedTable, group: int, position: int
 ) -> tuple[int, int] | None:
     """Rows of a shard as (start, stop); None if a hash or remainder selects them."""
-    if placed.kind == "dynamicemb" and placed.dist_type != "continuous":
-        return None
-    if placed.kind == "hugectr" and group > 1:
+    if not home(placed.kind).consecutive(placed.dist_type, group):
         return None
     if placed.sharding_type in WHOLE_ROWS or placed.sharding_type == "data_parallel":
         return (0, spec.rows)

@@ -14,12 +14,12 @@ from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.runtimes.registry import index_of
+from milp_planner.pricing.runtimes.torcheasyrec import planner_value_bytes
 from milp_planner.pricing.site import Site, site_of
 from milp_planner.pricing.storage import (
     INT8_ROW_BYTES,
     STATE_NUMBERS,
     admission_counter,
-    planner_value_bytes,
     runtime_value_bytes,
     state_multiple,
 )

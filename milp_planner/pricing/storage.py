@@ -1,15 +1,15 @@
 """Bytes of one shard: TorchRec tables, dynamicemb tables, and the metadata of their rows.
 
 Everything is exact: ratios are pairs of integers, every rounding is upwards unless a formula rounds
-otherwise, and no float touches a byte. dynamicemb shards have two counts, the runtime's and
-TorchEasyRec's; both take a cache ratio x = p/q as integers, 0 (HOST_ONLY) and 1 (HBM_ONLY)
-included, and return the table alone, without buffers and the admission counter.
+otherwise, and no float touches a byte. Tiers of dynamicemb take a cache ratio x = p/q as integers,
+0 (HOST_ONLY) and 1 (HBM_ONLY) included, and are the table alone, without buffers and the admission
+counter; what TorchEasyRec counts is in ``runtimes/torcheasyrec.py``.
 
 References
 ----------
-TorchRec 1.8.0, ``planner/shard_estimators.py``; NVIDIA/recsys-examples, ``corelib/dynamicemb``
-(``key_value_table``, caching storage, optimizer state sizes); alibaba/TorchEasyRec,
-``tzrec/utils/dynamicemb_util.py``.
+FBGEMM 1.8.0, ``split_table_batched_embeddings_ops_training.py`` (state); TorchRec 1.8.0,
+``planner/shard_estimators.py``; NVIDIA/recsys-examples, ``corelib/dynamicemb``
+(``key_value_table``, caching storage, optimizer state sizes).
 """
 
 from __future__ import annotations
@@ -215,15 +215,6 @@ class TierBytes(NamedTuple):
     """The part of ``hbm`` that holds values: what ``local_hbm_for_values`` is set to."""
 
 
-def planner_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
-    """Bytes of one row with its state in TorchEasyRec: roundup16(ceil(dim · (1 + opt) · element)).
-
-    opt is 0 for none and SGD, 2 for Adam, 1/dim for row-wise Adagrad, else 1.
-    """
-    state = {"none": 0, "sgd": 0, "adam": 2 * dim, "rowwise_adagrad": 1}.get(optimizer, dim)
-    return int(round_up((dim + state) * element_bytes, ALIGN))
-
-
 def runtime_value_bytes(dim: int, element_bytes: int, optimizer: str) -> int:
     """Bytes of one row with its state in the dynamicemb runtime, rounded up to 16.
 
@@ -240,32 +231,6 @@ def hbm_for_values(rows: int, bucket: int, value_bytes: int, ratio: Fraction) ->
     ``rows`` are those of the rank; it has slots for them in whole buckets.
     """
     return math.ceil(int(round_up(rows, bucket)) * value_bytes * ratio)
-
-
-def torcheasyrec_tiers(
-    rows: IntArray,
-    value_bytes: IntArray,
-    bucket: IntArray,
-    ratio: tuple[IntArray, IntArray],
-    keeps_all: BoolArray,
-) -> TierBytes:
-    """A shard as TorchEasyRec's planner counts it; int64 arrays, x as numerator and denominator.
-
-    With a = rows per rank rounded up to 16 (at least 16): HBM = ceil(a · (vb·x + 8 + 8 + 1 +
-    4/bucket)) in every mode; DDR = ceil(a · vb) where the host keeps all rows (CACHING), ceil(a ·
-    vb · (1 − x)) otherwise; vb are the bytes of a row with its state. Exact where the original
-    multiplies floats: at x = 0.1 it may be one byte above.
-    """
-    over, under = ratio
-    a = np.maximum(round_up(rows, ALIGN), ALIGN)
-    values = a * value_bytes
-    # ceil(values·p/q + 17a + 4a/bucket) over the common denominator of the two fractions
-    whole, rest = values * over // under, values * over % under
-    buckets, part = BUCKET_BYTES * a // bucket, BUCKET_BYTES * a % bucket
-    fraction = ceil_div(rest * bucket + part * under, under * bucket)
-    hbm = SLOT_BYTES * a + whole + buckets + fraction
-    ddr = np.where(keeps_all, values, ceil_div(values * (under - over), under))
-    return TierBytes(hbm, ddr, whole + (rest > 0))
 
 
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
@@ -308,7 +273,8 @@ def runtime_tiers(
     HBM_ONLY and HOST_ONLY have one tier, HBM_ONLY with the table's own buckets. Values live in
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size field
     (4) are kept in HBM for the slots of *every* tier. A score of two words takes 8 bytes more.
-    Parameters as in :func:`torcheasyrec_tiers`, which knows scores of one word only.
+    ``value_bytes`` are those of a row with its state; x is a numerator and a denominator;
+    ``keeps_all`` says where the host keeps every row (CACHING); int64 arrays.
 
     References
     ----------

@@ -25,7 +25,7 @@ from milp_planner.integrations.replay.estimate import LOAD_FACTOR, Bytes, Job, l
 from milp_planner.integrations.replay.greedy import partition, room_of
 from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machines_of, pins_of
 from milp_planner.pricing.options import Choice
-from milp_planner.pricing.storage import planner_value_bytes, torcheasyrec_tiers
+from milp_planner.pricing.runtimes.torcheasyrec import planner_value_bytes, torcheasyrec_tiers
 
 DECIDES = True
 WHY = (

@@ -13,14 +13,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
 from milp_planner.pricing import lookup, splits, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.runtimes import torcheasyrec
-from milp_planner.pricing.runtimes.room import Rows, Runtime
+from milp_planner.pricing.runtimes.room import Fields, Rows, Runtime
 from milp_planner.pricing.site import Site, TableTraits
-from milp_planner.pricing.storage import TierBytes
-from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
+from milp_planner.pricing.storage import TierBytes, hbm_for_values, runtime_value_bytes
+from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, round_up
 
 
 class DynamicEmb(Runtime):
@@ -71,7 +72,7 @@ class DynamicEmb(Runtime):
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
         """As TorchEasyRec's planner counts."""
         value, sizes = _sizes(job, options, shards, job.tables.planner_row)
-        return _rows(job, options, shards, value, storage.torcheasyrec_tiers(*sizes))
+        return _rows(job, options, shards, value, torcheasyrec.torcheasyrec_tiers(*sizes))
 
     def most_bytes(self, tables: TableColumns, ranks: int) -> FloatArray:
         """Slots in whole buckets, with their keys."""
@@ -113,6 +114,19 @@ class DynamicEmb(Runtime):
     def measured(self, job: Job) -> bool:
         """Not by TorchEasyRec's rules."""
         return job.workload.cost_model == "law"
+
+    def consecutive(self, dist_type: str | None, parts: int) -> bool:
+        """Only by the continuous rule."""
+        return dist_type == "continuous"
+
+    def export_fields(self, model: Model, table: Table, ratio: Fraction, ranks: int) -> Fields:
+        """Slots of each rank, and HBM for their values."""
+        room, bucket = -(-table.rows // ranks), table.bucket_capacity
+        row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
+        return {
+            "capacity_per_rank": int(round_up(room, bucket)),
+            "hbm_for_values": hbm_for_values(room, bucket, row, ratio),
+        }
 
     def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
         """The library's."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from milp_planner.pricing import splits
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.options import PHASES, Choice
 from milp_planner.pricing.runtimes import torchrec
-from milp_planner.pricing.runtimes.room import Rows, Runtime
+from milp_planner.pricing.runtimes.room import Fields, Rows, Runtime
 from milp_planner.pricing.site import Site, TableTraits
 from milp_planner.pricing.units import PICOSECONDS, FloatArray
 
@@ -46,11 +45,13 @@ class HugeCTR(Runtime):
         "HugeCTR's tables are HBM_ONLY; data-parallel if dp_threshold or sharding_types say so"
     )
 
+    deals = True
+
     def no_store(self, table: Table, trains: bool) -> str:
         """They have none."""
         return "HugeCTR's tables are in HBM"
 
-    def among(self, model: Model) -> Callable[[Table], dict[str, Any]]:
+    def among(self, model: Model) -> Callable[[Table], Fields]:
         """Whether a table is within ``dp_threshold``, and whether parts are on whole machines."""
         by_machine = model.workload.cost_model == HIERARCHICAL
         small = data_parallel(model)
@@ -96,6 +97,10 @@ class HugeCTR(Runtime):
     ) -> FloatArray | None:
         """EMBark's cost, the only one that its tables have."""
         return shard_seconds(job, options, shards)
+
+    def consecutive(self, dist_type: str | None, parts: int) -> bool:
+        """A part holds every so-many-th row."""
+        return parts <= 1
 
     def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
         """The group of its plan, dp or mp."""

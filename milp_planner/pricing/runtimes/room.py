@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from milp_planner.pricing.site import Site, TableTraits
 
 
+Fields = dict[str, Any]
+
+
 class Rows(NamedTuple):
     """What the rows of shards take; int64 arrays [entries]."""
 
@@ -60,6 +63,8 @@ class Runtime:
     """Whether weights may leave HBM between forward and backward."""
     fetches_all = False
     """Whether all its options bring a step's rows into HBM before the lookup."""
+    deals = False
+    """Whether its shards are equal, and dealt out in the order of the ranks."""
     planner_is_plain = False
     """Whether its own planner counts the exchange without skew, deduplication and codec."""
 
@@ -73,7 +78,7 @@ class Runtime:
         """Why a table cannot be in a key-value store; empty if it can."""
         return f"{table.kind} tables have no key-value store"
 
-    def among(self, model: Model) -> Callable[[Table], dict[str, Any]]:
+    def among(self, model: Model) -> Callable[[Table], Fields]:
         """Fields of a table's :class:`TableTraits` that depend on the rest of the model."""
         return lambda table: {}
 
@@ -173,6 +178,14 @@ class Runtime:
     def runs(self, mode: str, virtual: bool) -> bool:
         """Whether options of this mode are its own."""
         return True
+
+    def consecutive(self, dist_type: str | None, parts: int) -> bool:
+        """Whether a shard holds consecutive rows, of so many parts."""
+        return True
+
+    def export_fields(self, model: Model, table: Table, ratio: Fraction, ranks: int) -> Fields:
+        """Further fields of the placed table that its configuration needs."""
+        return {}
 
     def kernel(self, sharding: str, mode: str, cpu_only: bool, virtual: bool) -> str:
         """Name of the kernel in a trainer's configuration."""

@@ -20,7 +20,6 @@ def test_table_columns_hold_what_the_model_says() -> None:
     assert found.element.tolist() == [2, 4]
     assert found.state_over.tolist() == [2, 1]
     assert found.state_under.tolist() == [1, 64]
-    assert found.dynamic.tolist() == [False, True]
     assert found.weighted.tolist() == [False, True]
 
 

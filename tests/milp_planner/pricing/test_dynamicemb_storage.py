@@ -14,6 +14,7 @@ from milp_planner.pricing import storage as emb
 from milp_planner.pricing.held import held_by
 from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.runtimes import torcheasyrec
 from milp_planner.pricing.storage import input_bytes, output_bytes
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -25,7 +26,7 @@ def column(value: int) -> np.ndarray:
 
 def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) -> list[int]:
     """HBM, DDR and HBM for values of one shard with buckets of 128."""
-    formula = emb.torcheasyrec_tiers if kind == "torcheasyrec" else emb.runtime_tiers
+    formula = torcheasyrec.torcheasyrec_tiers if kind == "torcheasyrec" else emb.runtime_tiers
     pair = (column(ratio.numerator), column(ratio.denominator))
     found = formula(column(rows), column(row_bytes), column(128), pair, np.array([caching]))
     return [int(part[0]) for part in found]
@@ -46,7 +47,7 @@ def test_published_vectors(
     byte)."""
     rows, dim, optimizer = shape
     hbm, values, hybrid, caching = expected
-    row = emb.planner_value_bytes(dim, 4, optimizer)
+    row = torcheasyrec.planner_value_bytes(dim, 4, optimizer)
     ratio = Fraction(tenths, 10)
     assert tiers("torcheasyrec", rows, row, ratio, False) == [hbm, hybrid, values]
     assert tiers("torcheasyrec", rows, row, ratio, True) == [hbm, caching, values]
@@ -159,7 +160,7 @@ def test_runtime_never_needs_less_hbm_than_planned(rows: int, over: int, caching
 )  # fmt: skip
 def test_row_bytes(optimizer: str, planned: int, runtime: int) -> None:
     """A row of 128 floats with its state: TorchEasyRec's figure and the runtime's."""
-    assert emb.planner_value_bytes(128, 4, optimizer) == planned
+    assert torcheasyrec.planner_value_bytes(128, 4, optimizer) == planned
     assert emb.runtime_value_bytes(128, 4, optimizer) == runtime
 
 

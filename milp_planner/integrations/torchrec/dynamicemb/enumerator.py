@@ -48,14 +48,13 @@ from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.pricing import lookup
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.runtimes import torcheasyrec
+from milp_planner.pricing.runtimes.torcheasyrec import planner_value_bytes, torcheasyrec_tiers
 from milp_planner.pricing.storage import (
     TierBytes,
     admission_counter,
     hbm_for_values,
-    planner_value_bytes,
     runtime_tiers,
     runtime_value_bytes,
-    torcheasyrec_tiers,
 )
 from milp_planner.pricing.units import round_up
 
