@@ -14,6 +14,7 @@ from rich.text import Text
 from formulations import Instance, Outcome
 from formulations.instance.restrictions import restrictions
 from formulations.result.check import Loads, check, moved_bytes, moved_tables
+from formulations.result.grounds import grounds
 from formulations.result.outcome import GoalReached, certified_gap, standing
 from formulations.result.placement import current_plan
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
@@ -115,6 +116,8 @@ class VerdictInfo(Facts):
     """What the plan reaches of its secondary goals."""
     before_goals: int | None = None
     """Objective of the best plan, if this one gave up some of it for a goal."""
+    grounds: tuple[str, ...] = ()
+    """What the certified bound counts beyond even ranks, in words."""
     restrictions: tuple[str, ...] = ()
     """Demands of the instance beyond model and cluster; all claims hold only under them."""
 
@@ -201,6 +204,7 @@ def verdict_of(
         moved_bytes=None if plan is None or moved is None else moved_bytes(instance, plan, moved),
         goals=outcome.goals,
         before_goals=outcome.before_goals,
+        grounds=() if outcome.certificate is None else grounds(outcome.certificate),
         restrictions=restrictions(instance),
     )
 
@@ -283,6 +287,8 @@ def _proof(info: VerdictInfo) -> list[str]:
     elif info.certified_bound is not None:
         bound = _cost(info, info.certified_bound)
         lines.append(f"certified: no plan is below {bound}; verify re-derives it")
+        if info.grounds:
+            lines.append(f"that bound counts {', '.join(info.grounds)}")
     if info.bound_method is not None and not info.all_certified:
         how = "in integers" if info.bound_exact else "in floating point"
         what = f"no plan is below {_cost(info, info.bound)}"
