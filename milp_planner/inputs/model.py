@@ -60,7 +60,7 @@ class Workload(Spec):
     """Element type of gradients on the wire; by default as in the forward direction."""
     codec: Codec = "stock"
     """How embeddings are cast to the wire's type: stock clamps a full copy first, low_memory casts
-    at once; nothing is cast if the wire uses the table's own type."""
+    at once; nothing is cast if the wire uses the type that lookups return."""
     codec_peak_factor: Annotated[float, Field(ge=1, le=16)] | None = None
     """Peak memory of the exchange codec as a multiple of its input; by default it follows from
     codec and types."""
