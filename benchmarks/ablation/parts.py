@@ -23,6 +23,7 @@ from formulations.proof import prove, tree
 from formulations.proof.packing import Packing
 from formulations.proof.prove import _Search, symmetric_lp
 from formulations.search import bounds, conductor, exact
+from formulations.search.lists import parts
 from formulations.search.parameters import DEFAULT, KINDS, Parameters
 from formulations.search.plans import Plans
 from formulations.search.state import State
@@ -53,12 +54,13 @@ class Variant:
 def _made(change: Callable[[Part], None]) -> Switch:
     """Every part of the conductor is changed when it is made."""
 
-    def make(*given: Any, **named: Any) -> Part:
-        part = Part(*given, **named)
-        change(part)
-        return part
+    def make(*given: Any) -> list[Part]:
+        found = parts(*given)
+        for part in found:
+            change(part)
+        return found
 
-    return lambda: patch.object(conductor, "Part", make)
+    return lambda: patch.object(conductor, "parts", make)
 
 
 def _never(*names: str) -> Switch:

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from formulations.search.bounds import Bounds
-from formulations.search.context import Context
+from formulations.search.lists import Shared
 from formulations.search.turns import Part, step
 
 
-def by_work(
-    context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
-) -> None:
+def by_work(shared: Shared, makers: list[Part], parts: tuple[list[Part], list[Part]]) -> None:
     """In place of ``conductor._in_turn``."""
-    exact, second = parts
+    context, (exact, second) = shared.context, parts
     spent = [0.0, 0.0]
     while not context.over():
-        first = not bounds.give_up()
+        first = not shared.whole.give_up()
         sides = [makers, exact if first else second]
         alive = [side for side in (0, 1) if any(part.alive for part in sides[side])]
         if not alive:

@@ -1,12 +1,11 @@
-"""The parts that raise the bound: programs over pooled places, and the exact model."""
+"""Programs over pooled places and with separate machines, which raise the bound, and the choices of
+options and machines that they give to those who make plans."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
-from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +14,11 @@ from formulations.clock import OutOfTime
 from formulations.cpsat import Asked, Use
 from formulations.instance import Instance, Scope
 from formulations.model.parts import Parts
-from formulations.proof.prove import prove
-from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS
-from formulations.result.outcome import within_gap
-from formulations.result.verify import seconds_to_check
 from formulations.search.context import Context
-from formulations.search.exact import columns_of_whole, place, solve_whole
+from formulations.search.exact import place
 from formulations.search.plans import Choice
 from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
+from formulations.search.whole import Whole
 
 
 def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
@@ -49,11 +45,13 @@ _PLANS = Asked(Use.PLANS)
 
 
 class Bounds:
-    """Parts that raise the bound; each first drops the options that the best plan rules out.
+    """Programs over pooled places and with separate machines, and choices for plans to start from;
+    each first drops the options that the best plan rules out.
 
     Parameters
     ----------
     context : Context
+    whole : Whole
     choose, choose_second : callable
         Called with the options that a program chooses, for all workers or for the second one only.
     """
@@ -61,55 +59,26 @@ class Bounds:
     def __init__(
         self,
         context: Context,
+        whole: Whole,
         choose: Callable[[Choice], None],
         choose_second: Callable[[Choice], None],
     ) -> None:
-        self._context, self._choose = context, choose
+        self._context, self._whole, self._choose = context, whole, choose
         self._choose_second = choose_second
-        self._asked: int | None = None
         self._told: int | None = None
         self._apart_value: int | None = None
-        self._exhausted: int | None = None
-        self._parameters = context.parameters
-        clock, chosen = context.clock, self._parameters
-        self._patient = clock.now() + clock.share(chosen.exact_first)
-        self._urgent = clock.now() + clock.share(chosen.urgent_share)
-        self._small, self._hopeless = self.small, False
+        self._parameters = chosen = context.parameters
+        self._urgent = context.clock.now() + context.clock.share(chosen.urgent_share)
         self._rooms, self._dearer = list(chosen.surcharges), chosen.far
         self._started = False
-        self._several = self._small and len(context.instance.machines) > 1
         self._way, self._silent, self._seek = 0.5, 0, False
         self._questions = 0
-        self._near: tuple[int | None, int | None] = (None, None)
-        self._whole_of = int(context.keep.sum())
-
-    @property
-    def small(self) -> bool:
-        """Whether the whole model gets all workers from the start."""
-        columns = columns_of_whole(self._context, self._context.keep)
-        return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
-
-    def exact_first(self) -> bool:
-        """Whether the exact model has the dual side to itself: on small instances, unless it gave
-        that up."""
-        return self._small and not self._hopeless
-
-    def give_up(self) -> bool:
-        """Give up the dual side if, after a while, the plan is still far above the bound; for good,
-        and asked by the dual side alone. Returns whether it is given up."""
-        if self._small and not self._hopeless and self._context.clock.now() >= self._patient:
-            self._hopeless = self._context.known.above(self._parameters.far)
-        return not self.exact_first()
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
         return self._below(amount, pooled_ip, self._tell)
 
-    def start(self, amount: float) -> bool:
-        """Options for plans to start from, from programs with room left for packing, and places."""
-        return self._apart(amount) if self._several else self._pooled_with_room()
-
-    def _apart(self, amount: float) -> bool:
+    def start_apart(self, amount: float) -> bool:
         """On small instances with several machines: choose options and machines, for all workers;
         not far above the bound or, without a solution, twice as far."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
@@ -131,7 +100,7 @@ class Bounds:
                 place(context, np.asarray(result.options), clock.share(chosen.placing))
         return self.no_start
 
-    def _pooled_with_room(self) -> bool:
+    def start_with_room(self, amount: float) -> bool:
         """On other instances: choose options only, for the second worker. The first turn leaves
         much room for packing, so that a plan is found soon; later turns leave less, as long as a
         choice may still cost less than the best plan."""
@@ -155,9 +124,9 @@ class Bounds:
 
     @property
     def no_start(self) -> bool:
-        """Whether a small instance still lacks a choice of options and machines, and one may be
-        found at less than twice the bound."""
-        return self._several and not self._started and self._dearer < 1.0
+        """Whether there is no choice of options and machines yet, and one may be found at less
+        than twice the bound."""
+        return not self._started and self._dearer < 1.0
 
     def start_is_urgent(self) -> bool:
         """Whether such a choice goes first: early, once there is a bound."""
@@ -213,9 +182,8 @@ class Bounds:
         if context.objective is None or self._silent >= chosen.patience or not self.askable:
             return False
         few = spent <= chosen.urgent_share * context.clock.now()
-        far = self._small or context.known.above(chosen.far)
-        patient = self._hopeless or context.clock.now() >= self._patient
-        return few and far and patient and self._limit()[1]
+        far = self._whole.small or context.known.above(chosen.far)
+        return few and far and self._whole.patient_no_more and self._limit()[1]
 
     @property
     def askable(self) -> bool:
@@ -225,103 +193,6 @@ class Bounds:
     def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
         """Whether options times machines are so few."""
         return int(keep.sum()) * len(self._context.instance.machines) <= most
-
-    def certified(self, amount: float, least: int | None = None) -> bool:
-        """Have the prover certify the best plan or a bound close to it, or the bound ``least``."""
-        context, start = self._context, self._context.clock.now()
-        upper = context.objective if least is None else least
-        self._asked = upper if least is None else self._asked
-        if context.clock.counts or upper is None:
-            return not context.clock.counts
-        found = prove(context.instance, upper, amount)
-        bound = None if found is None else found.target
-        news = bound is not None and bound >= (context.bound or 0)
-        if found is not None and news and context.accepts(context.instance, found):
-            context.state.prove(found, CERTIFICATE)
-        if context.clock.now() - start < amount and least is None:
-            self._exhausted = upper
-        return True
-
-    def close(self, amount: float) -> bool:
-        """Certify the caller's gap: by the linear program's certificate, if that suffices and is
-        accepted, else by one made for the bound that suffices."""
-        context, known = self._context, self._context.known
-        first, value, gap = known.certificate, known.objective, context.settings.gap_asked
-        unchecked = first if first is not None and not context.checked(first) else None
-        if unchecked is not None and within_gap(value, unchecked.target, gap):
-            context.accepts(context.instance, unchecked)
-        elif value is not None:
-            self._near = (value, known.bound)
-            self.certified(amount, value - floor(Fraction(gap) * max(1, abs(value))))
-        return True
-
-    def may_end(self) -> bool:
-        """Whether certifying the best bound would meet the gap; evaluated once for each pair of
-        bound and plan."""
-        context, known = self._context, self._context.known
-        value, bound = known.objective, known.bound
-        near = within_gap(value, bound, context.settings.gap_asked) and not context.enough
-        return near and self._near != (value, bound)
-
-    def last_word(self) -> None:
-        """Have the linear program's certificate judged, and prove more in the time left."""
-        context = self._context
-        certificate = context.known.certificate
-        if certificate is not None and not context.over():
-            context.accepts(context.instance, certificate)
-        left, check = context.clock.remaining(), seconds_to_check(context.instance)
-        if left > LEAST_SECONDS and not context.over():
-            self.certified(FINDING * (left - (check if 2 * check < left else 0.0)))
-
-    def nothing_to_certify(self) -> bool:
-        """Whether the prover has nothing to do: there is no plan, or it has finished with this
-        one."""
-        return self._context.objective in (None, self._exhausted)
-
-    def may_close(self, spent: float) -> bool:
-        """Whether the prover, having used this much time, should try the best plan now."""
-        context = self._context
-        few = spent <= self._parameters.urgent_share * context.clock.now()
-        return few and self.exact_first() and context.objective not in (None, self._asked)
-
-    def whole_is_large(self) -> bool:
-        """Whether too many options are left for the exact model."""
-        context = self._context
-        return columns_of_whole(context, context.keep) > self._parameters.whole_columns
-
-    def whole_is_news(self) -> bool:
-        """Whether enough options were dropped since the last run that a proof may come at once."""
-        context, chosen = self._context, self._parameters
-        value = context.objective
-        keep = context.keep if value is None else context.left_below(value)
-        few = columns_of_whole(context, keep) <= chosen.small_columns
-        return few and int(keep.sum()) < chosen.news_left * self._whole_of
-
-    def whole(self, amount: float) -> bool:
-        """The exact model over the options left. It restarts when a better plan leaves far fewer
-        options."""
-        context, chosen = self._context, self._parameters
-        context.drop()
-        if context.known.proved or self.whole_is_large():
-            return True
-        known, alone = context.objective, self.exact_first()
-        options = self._whole_of = int(context.keep.sum())
-
-        def stale() -> bool:
-            now = context.known
-            value = now.objective
-            if alone and self.give_up():
-                return True
-            if now.proved or value is None or value == known:
-                return now.proved
-            return int(context.left_below(value).sum()) < chosen.news_left * options
-
-        workers = context.workers if self.small and not self._hopeless else 1
-        try:
-            answer = solve_whole(context, amount, workers, stale)
-        except OutOfTime:
-            return False
-        return not answer.done
 
     def _below(
         self,
@@ -361,7 +232,7 @@ class Bounds:
         value = self._apart_value = result.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value
-            tell = self._choose if self.exact_first() else self._choose_second
+            tell = self._choose if self._whole.first else self._choose_second
             tell(_choice(result))
             amount = self._context.clock.share(self._parameters.placing)
             place(self._context, np.asarray(result.options), amount)

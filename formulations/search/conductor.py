@@ -1,13 +1,10 @@
 """One search: a primal side that improves plans, and a dual side that also raises the bound.
 
-The parts of each side take turns (:mod:`formulations.search.turns`). Plans come from annealing
-towards targets, replica exchange and CP-SAT's own large-neighbourhood search; bounds come from the
-program over pooled places, the one with separate machines, and the exact model. On small instances
-the dual side solves the exact model only.
-:class:`formulations.search.context.Context` holds what both sides share: the best plan (a target, a
-hint, a limit), the best bound (where targets start) and the options ruled out. With several workers
-the sides run at the same time, with one worker turn by turn. Each worker after the second makes
-plans too, from its own seed, up to the number of cores.
+What each side asks, in which order, stands in two lists (:mod:`formulations.search.lists`), whose
+parts take turns (:mod:`formulations.search.turns`). With several workers the sides run at the same
+time, with one worker turn by turn. Each worker after the second makes plans too, from its own seed,
+up to the number of cores. What is known stands in one :class:`formulations.search.state.State`: the
+best plan (a target, a hint, a limit), the best bound (where targets start) and the options left.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import inf
 
 import numpy as np
 
@@ -34,11 +30,11 @@ from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, 
 from formulations.result.placement import current_plan
 from formulations.search.bounds import Bounds
 from formulations.search.context import GRACE, Context
-from formulations.search.exact import improve_whole
-from formulations.search.patterned import seek_patterns
-from formulations.search.peaked import Peaked
+from formulations.search.lists import LARGE, MAKERS, SMALL, Shared, parts
 from formulations.search.plans import Choice, Plans
+from formulations.search.prover import Prover
 from formulations.search.turns import Part, step, take_turns
+from formulations.search.whole import Whole
 from formulations.settings import Settings
 
 #: Share of the time left that certifying the caller's gap may take.
@@ -160,17 +156,20 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
         for each in plans if choice.machines is not None else plans[::2]:
             each.choose(choice)
 
-    bounds, settings = Bounds(context, tell, plans[1].choose), context.settings
-    small = bounds.small
-    makers, exact, second = _parts(context, plans, bounds)
+    whole, settings = Whole(context), context.settings
+    prover = Prover(context, whole)
+    shared = Shared(context, Bounds(context, whole, tell, plans[1].choose), whole, prover)
+    lists = SMALL if whole.small else LARGE
+    makers = parts(lists.primal, shared, plans[0])
+    sides = parts(lists.alone, shared, plans[1]), parts(lists.dual, shared, plans[1])
 
     # on small instances the prover takes turns, so that no time need be reserved for it
-    kept = 0.0 if small else kept_to_prove(context.instance, context.settings)
+    kept = 0.0 if whole.small else kept_to_prove(context.instance, settings)
     relax = partial(_relax, context, choose)
-    seek = partial(_seek, context, bounds, makers)
-    prove = partial(_prove, context, bounds, (exact, second), kept)
+    seek = partial(_seek, context, whole, makers)
+    prove = partial(_prove, shared, sides, kept)
 
-    closing = [partial(_close, context, bounds)] if settings.gap_asked else []
+    closing = [partial(_close, context, prover)] if settings.gap_asked else []
 
     def after_lp(solve: Callable[[], bool], side: Callable[[], None]) -> None:
         if not solve():
@@ -181,10 +180,10 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
         context.loops.prepare()
         with context.clock.holding_back(kept):
             _pack_early(context, makers[0])
-            after_lp(relax, partial(_in_turn, context, bounds, makers, (exact, second)))
+            after_lp(relax, partial(_in_turn, shared, makers, sides))
             return _stopped(context)  # while time is still held back, which ends the search
-    others = [partial(_improve, context, each) for each in plans[2:]]
-    if small:  # the linear program takes a moment and leaves fewer options to the exact model
+    others = [partial(_improve, shared, each) for each in plans[2:]]
+    if whole.small:  # the linear program takes a moment and leaves fewer options to the model
         solved = relax()
         _beside(context, partial(after_lp, lambda: solved, seek), prove, *others, *closing)
     else:
@@ -192,131 +191,42 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     return _stopped(context)
 
 
-def _improve(context: Context, plans: Plans) -> None:
+def _improve(shared: Shared, plans: Plans) -> None:
     """Make plans, as every worker after the second does."""
+    context = shared.context
     context.loops.prepare()
-    take_turns(context, _makers(context, plans), context.over)
+    take_turns(context, parts(MAKERS, shared, plans), context.over)
 
 
-def _in_turn(
-    context: Context, bounds: Bounds, makers: list[Part], parts: tuple[list[Part], list[Part]]
-) -> None:
+def _in_turn(shared: Shared, makers: list[Part], sides: tuple[list[Part], list[Part]]) -> None:
     """One worker: the sides take turns; between them the caller's gap is certified if it is met."""
-    exact, second = parts
-    for turn in itertools.count(0 if bounds.exact_first() else 1):
-        sides = [second if bounds.give_up() else exact, makers]
-        if context.settings.gap_asked and bounds.may_end():
-            bounds.close(context.clock.share(context.parameters.longest_turn))
-        if context.over() or not any(p.alive for p in itertools.chain(*sides)):
+    context, (alone, dual) = shared.context, sides
+    for turn in itertools.count(0 if shared.whole.first else 1):
+        both = [dual if shared.whole.give_up() else alone, makers]
+        if context.settings.gap_asked and shared.prover.may_end():
+            shared.prover.close(context.clock.share(context.parameters.longest_turn))
+        if context.over() or not any(p.alive for p in itertools.chain(*both)):
             return
-        step(context, sides[turn % 2])
+        step(context, both[turn % 2])
 
 
-def _prove(
-    context: Context, bounds: Bounds, parts: tuple[list[Part], list[Part]], kept: float
-) -> None:
+def _prove(shared: Shared, sides: tuple[list[Part], list[Part]], kept: float) -> None:
     """The dual side: the exact model alone while it may have the side, then everything else."""
-    exact, second = parts
-    take_turns(context, exact, lambda: context.over() or bounds.give_up())
-    take_turns(context, second, lambda: context.over() or context.clock.remaining() <= kept)
+    context, (alone, dual) = shared.context, sides
+    take_turns(context, alone, lambda: context.over() or shared.whole.give_up())
+    take_turns(context, dual, lambda: context.over() or context.clock.remaining() <= kept)
     if kept:
-        bounds.last_word()
+        shared.prover.last_word()
 
 
-def _close(context: Context, bounds: Bounds) -> None:
+def _close(context: Context, prover: Prover) -> None:
     """Certify the bound as soon as it is close enough to the plan to stop; in its own thread,
     because other parts' turns are long."""
     while not context.over():
-        if bounds.may_end():
-            bounds.close(context.clock.share(_CLOSING))
+        if prover.may_end():
+            prover.close(context.clock.share(_CLOSING))
         else:
             context.settings.stop.wait(POLL)
-
-
-def _parts(
-    context: Context, plans: list[Plans], bounds: Bounds
-) -> tuple[list[Part], list[Part], list[Part]]:
-    """Parts of the primal side, and of the dual side while the exact model has it and after that;
-    the first part of a list begins.
-
-    On small instances the exact model has the dual side from the first second, and all other parts
-    are on the primal side. On others both sides make plans, and the dual side raises the bound.
-    """
-    chosen = context.parameters
-    part = partial(Part, amount=chosen.first_turn)
-
-    def improve(amount: float) -> bool:
-        improve_whole(context, amount, context.settings.seed + plans[0].passes)
-        return True
-
-    def better_bound() -> float:
-        return -inf if context.bound is None else context.bound
-
-    def pack(amount: float) -> bool:
-        plans[0].pack()
-        return False
-
-    packing = part(
-        "packing", pack, partial(_better_plan, context),
-        waits=context.loops.compiling, urgent=lambda: True,
-    )  # fmt: skip
-    pooled = part("pooled", bounds.pooled, better_bound, amount=chosen.program_turn)
-    turn = inf if context.beside else chosen.first_turn
-    alone = part("whole alone", bounds.whole, better_bound, amount=turn, anew=True)
-    whole = part(
-        "whole", bounds.whole, better_bound,
-        waits=bounds.whole_is_large, urgent=bounds.whole_is_news,
-    )  # fmt: skip
-    several = len(context.instance.machines) > 1
-    apart: Part = part(
-        "machines", bounds.machines, better_bound, amount=chosen.program_turn,
-        urgent=lambda: bounds.answers(apart.spent),
-    )  # fmt: skip
-    machines = [apart] if several else []
-    start = [
-        part("start", bounds.start, better_bound,
-             amount=chosen.program_turn, urgent=bounds.start_is_urgent)
-    ]  # fmt: skip
-    patterns: Part = part(
-        "patterns", partial(seek_patterns, context, set()), better_bound, amount=inf,
-        waits=lambda: context.bound is None, urgent=lambda: patterns.spent == 0.0,
-    )  # fmt: skip
-    boxes = Peaked(context)
-    peaks: Part = part(
-        "peaks", boxes.run, better_bound, waits=boxes.waits,
-        urgent=lambda: peaks.spent <= chosen.urgent_share * context.clock.now(),
-    )  # fmt: skip
-    if bounds.small:
-        prover: Part = part(
-            "prover", bounds.certified, better_bound, waits=bounds.nothing_to_certify,
-            urgent=lambda: bounds.may_close(prover.spent),
-        )  # fmt: skip
-        better = partial(_better_plan, context)
-        improving = part("improving", improve, better, waits=lambda: context.best is None)
-        first = [packing, pooled, peaks, patterns, prover, *_makers(context, plans[0])]
-        first += [*machines, improving]
-        first += start if several else []
-        return first, [alone], [*_makers(context, plans[1]), whole]
-    second = [pooled, peaks, patterns, *start, *machines, *_makers(context, plans[1]), whole]
-    return [packing, *_makers(context, plans[0])], [], second
-
-
-def _makers(context: Context, plans: Plans) -> list[Part]:
-    """The parts with which one worker makes plans. Replica exchange has as much time as all ways to
-    anneal together."""
-    better, waits, ways = partial(_better_plan, context), context.loops.compiling, plans.ways()
-    part = partial(Part, progress=better, amount=context.parameters.first_turn, waits=waits)
-    passes = [part(f"annealing {way}", partial(plans.anneal, *way)) for way in ways]
-    return [
-        part("first plan", plans.first),
-        *passes,
-        part("replicas", plans.temper, shares=len(ways)),
-    ]
-
-
-def _better_plan(context: Context) -> float:
-    """Progress of the primal parts."""
-    return -inf if context.objective is None else -context.objective
 
 
 def _pack_early(context: Context, packing: Part) -> None:
@@ -347,10 +257,10 @@ def _beside(context: Context, *sides: Callable[[], object]) -> None:
         raise errors[0]
 
 
-def _seek(context: Context, bounds: Bounds, makers: list[Part]) -> None:
+def _seek(context: Context, whole: Whole, makers: list[Part]) -> None:
     """The primal side. On small instances it also raises the bound; there the exact model has the
     cores to itself at first."""
-    if bounds.exact_first():
+    if whole.first:
         chosen = context.parameters
         _wait(context, min(chosen.first_turn, context.clock.share(chosen.longest_turn)))
     context.loops.prepare()

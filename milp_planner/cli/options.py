@@ -175,7 +175,13 @@ CacheOption = Annotated[
 NoCacheOption = Annotated[bool, option("--no-cache", "Neither read nor write a cache.")]
 SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
 WorkersOption = Annotated[
-    int | None, option("--workers N", "Solver threads; default: all cores.", whole(1, 1024))
+    int | None,
+    option(
+        "--workers N",
+        "Solver threads, no more than cores; default: all cores. For auto, two are worth having: one"
+        " makes plans, one raises the bound as well; more only make plans from other seeds.",
+        whole(1, 1024),
+    ),
 ]
 SettingOption = Annotated[
     list[str] | None,

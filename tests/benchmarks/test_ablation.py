@@ -7,12 +7,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.ablation import again, parts, run, table
-from formulations import registry
+from formulations import Settings, registry
+from formulations.clock import Clock
 from formulations.instance.file import write_instance
 from formulations.search import conductor
+from formulations.search.bounds import Bounds
+from formulations.search.context import Context
+from formulations.search.lists import LARGE, Shared
+from formulations.search.plans import Plans
+from formulations.search.prover import Prover
+from formulations.search.whole import Whole
 from tests.formulations.examples import two_modes
 from tests.formulations.proof.test_prove import four_tables
 
@@ -69,6 +77,21 @@ def test_solves_of_different_searches_are_no_pairs() -> None:
 def test_what_was_not_measured_is_said() -> None:
     """The note below the table names a part that has no row."""
     assert table.table([], ["x", "y"]).endswith("\nNot measured yet (2): x, y.")
+
+
+def test_a_switch_changes_the_parts_that_take_turns() -> None:
+    """Without urgency nothing goes first; without replicas they get no turn."""
+    settings = Settings(time_limit=30, workers=1)
+    context = Context(two_modes(), settings, Clock(settings), np.ones(4, dtype=bool))
+    whole = Whole(context)
+    plans = Plans(context, np.asarray([0, 2]))
+    bounds = Bounds(context, whole, plans.choose, plans.choose)
+    shared = Shared(context, bounds, whole, Prover(context, whole))
+    named = {variant.name: variant for variant in parts.PARTS}
+    for name, urgent, alive in (("urgency", False, True), ("replicas", True, False)):
+        with named[name].switch():
+            made = {p.name: p for p in conductor.parts(LARGE.primal, shared, plans)}
+        assert (made["packing"].urgent(), made["replicas"].alive) == (urgent, alive)
 
 
 @pytest.mark.parametrize("name", run.SETS)

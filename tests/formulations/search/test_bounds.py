@@ -22,6 +22,8 @@ from formulations.search.context import Context
 from formulations.search.exact import place
 from formulations.search.plans import Choice
 from formulations.search.pooled import machine_ip
+from formulations.search.prover import Prover
+from formulations.search.whole import Whole
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -50,8 +52,8 @@ def chosen(bound: int, plan: int | None = None, small: bool = True) -> list[list
     if plan is not None:
         on_each = [[np.asarray([rank])] for rank in range(4)]
         assert context.offer(Placement(2 * np.arange(4) + plan, on_each), "test")
-    bounds = Bounds(context, found.append, found.append)
-    while bounds.start(10.0):
+    bounds = Bounds(context, Whole(context), found.append, found.append)
+    while (bounds.start_apart if small else bounds.start_with_room)(10.0):
         pass
     return [(choice.options % 2).tolist() for choice in found]
 
@@ -84,14 +86,14 @@ def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
     instance, settings = four_tables(), Settings(time_limit=None, work_limit=10.0, workers=1)
     context = Context(instance, settings, Clock(settings), usable(instance))
     context.lift(bound, CERTIFICATE)
-    bounds = Bounds(context, lambda choice: None, lambda choice: None)
+    whole = Whole(context)
     on_two = [[np.asarray([rank])] for rank in (0, 0, 1, 1)]
     assert context.offer(Placement(np.asarray([1, 3, 5, 7]), on_two), "test")
-    assert not bounds.give_up()
+    assert not whole.give_up()
     context.spend(2.1)
-    assert bounds.exact_first()  # asking changes nothing
-    assert bounds.give_up() is not alone
-    assert bounds.exact_first() is alone
+    assert whole.first  # asking changes nothing
+    assert whole.give_up() is not alone
+    assert whole.first is alone
 
 
 @LOOSE
@@ -107,7 +109,7 @@ def test_questions_close_in_on_the_program_that_keeps_machines_apart(instance: I
     context.lift(min(0, truth.objective) - 10 * abs(truth.objective) - 10, CERTIFICATE)
     assert context.offer(truth.placement, "test")
     found = list[Choice]()
-    bounds = Bounds(context, found.append, found.append)
+    bounds = Bounds(context, Whole(context), found.append, found.append)
     for _ in range(40):
         if context.known.proved or not bounds.machines(1.0):
             break
@@ -165,6 +167,6 @@ def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> Non
     lp = symmetric_lp(instance, None)
     assert lp is not None and lp.certificate is not None
     context.state.price(lp.certificate)
-    Bounds(context, lambda choice: None, lambda choice: None).last_word()
+    Prover(context, Whole(context)).last_word()
     assert context.accepts(instance, lp.certificate)
     assert asked == [lp.certificate]

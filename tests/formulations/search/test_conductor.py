@@ -17,10 +17,13 @@ from formulations.result.outcome import BoundSource, Status, StoppedBy
 from formulations.result.placement import Placement
 from formulations.search import conductor
 from formulations.search.bounds import Bounds
-from formulations.search.conductor import _parts, _seek, conduct
+from formulations.search.conductor import _seek, conduct
 from formulations.search.context import Context
+from formulations.search.lists import LARGE, Shared, parts
 from formulations.search.plans import Plans
+from formulations.search.prover import Prover
 from formulations.search.turns import Part
+from formulations.search.whole import Whole
 
 
 def three_on_two() -> Instance:
@@ -71,15 +74,14 @@ def test_the_exact_model_is_left_alone_first() -> None:
     clock = Clock(settings)
     instance, began = three_on_two(), list[float]()
     context = Context(instance, settings, clock, usable(instance))
-    plans = Plans(context, np.arange(3), 0)
-    bounds = Bounds(context, plans.choose, plans.choose)
+    whole = Whole(context)
 
     def run(amount: float) -> bool:
         began.append(clock.now())
         return False
 
     start = clock.now()
-    _seek(context, bounds, [Part("plans", run, lambda: 0.0)])
+    _seek(context, whole, [Part("plans", run, lambda: 0.0)])
     assert began[0] - start >= 0.1 * (10.0 - start) - 0.06
 
 
@@ -124,8 +126,7 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
     instance = builder.build()
     settings = Settings(time_limit=60, options={"news_left": 0.7})
     context = Context(instance, settings, Clock(settings), usable(instance))
-    plans = Plans(context, np.asarray([0, dearer + 1, dearer + 2]), 0)
-    bounds, said = Bounds(context, plans.choose, plans.choose), list[bool]()
+    whole, said = Whole(context), list[bool]()
 
     def solve(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Answer:
         said.append(stale())
@@ -135,8 +136,8 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
         said.append(stale())
         return Answer(Found.UNKNOWN)
 
-    monkeypatch.setattr("formulations.search.bounds.solve_whole", solve)
-    assert bounds.whole(1.0)
+    monkeypatch.setattr("formulations.search.whole.solve_whole", solve)
+    assert whole.run(1.0)
     assert said == [False, stale]
 
 
@@ -145,13 +146,12 @@ def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:
     settings = Settings(time_limit=60, options={"news_left": 0.7})
     instance = three_on_two()
     context = Context(instance, settings, Clock(settings), usable(instance))
-    plans = Plans(context, np.arange(3), 0)
-    bounds = Bounds(context, plans.choose, plans.choose)
-    assert not bounds.whole_is_news()
+    whole = Whole(context)
+    assert not whole.news()
     context.state.rule_out(np.arange(3) != 2)
-    assert bounds.whole_is_news()
-    bounds.whole(1.0)
-    assert not bounds.whole_is_news()
+    assert whole.news()
+    whole.run(1.0)
+    assert not whole.news()
 
 
 def test_the_exact_model_waits_while_it_is_too_large() -> None:
@@ -159,14 +159,13 @@ def test_the_exact_model_waits_while_it_is_too_large() -> None:
     settings = Settings(workers=1, time_limit=60, options={"whole_columns": 5})
     instance = three_on_two()
     context = Context(instance, settings, Clock(settings), usable(instance))
-    plans = Plans(context, np.arange(3), 0)
-    bounds = Bounds(context, plans.choose, plans.choose)
-    assert bounds.whole_is_large()
-    assert bounds.whole(1.0)
+    plans, whole = Plans(context, np.arange(3), 0), Whole(context)
+    assert whole.large()
+    assert whole.run(1.0)
     assert (context.objective, context.bound) == (None, None)
     context.state.rule_out(np.arange(3) != 2)
-    assert not bounds.whole_is_large()
-    whole = [
-        p for side in _parts(context, [plans, plans], bounds) for p in side if p.name == "whole"
-    ]
-    assert [part.waits() for part in whole] == [False]
+    assert not whole.large()
+    bounds = Bounds(context, whole, plans.choose, plans.choose)
+    shared = Shared(context, bounds, whole, Prover(context, whole))
+    (part,) = (p for p in parts(LARGE.dual, shared, plans) if p.name == "whole")
+    assert not part.waits()

@@ -1,0 +1,212 @@
+"""The two ordered lists of a search: what makes plans, and what raises the bound.
+
+Each entry makes the parts of one kind for one side; the first part of a list begins, and the next
+turn goes to the one that has had the least time (:mod:`formulations.search.turns`). Small instances
+have lists of their own, where the exact model has the dual side alone until it gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+
+from formulations.search.bounds import Bounds
+from formulations.search.context import Context
+from formulations.search.exact import improve_whole
+from formulations.search.patterned import seek_patterns
+from formulations.search.peaked import Peaked
+from formulations.search.plans import Plans
+from formulations.search.prover import Prover
+from formulations.search.turns import Part
+from formulations.search.whole import Whole
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the parts of both sides work with."""
+
+    context: Context
+    bounds: Bounds
+    whole: Whole
+    prover: Prover
+
+
+def first_plan(shared: Shared, plans: Plans) -> list[Part]:
+    """Any plan, where memory is so tight that passes near the bound meet none."""
+    return [_maker(shared, "first plan", plans.first)]
+
+
+def annealing(shared: Shared, plans: Plans) -> list[Part]:
+    """Passes from a choice of options and from the best plan, from each first temperature."""
+    return [_maker(shared, f"annealing {way}", partial(plans.anneal, *way)) for way in plans.ways()]
+
+
+def replicas(shared: Shared, plans: Plans) -> list[Part]:
+    """Replica exchange, with as much time as all ways to anneal together."""
+    part = _maker(shared, "replicas", plans.temper)
+    part.shares = len(plans.ways())
+    return [part]
+
+
+def packing(shared: Shared, plans: Plans) -> list[Part]:
+    """Choices of options packed into ranks; once, before anything else."""
+
+    def pack(amount: float) -> bool:
+        plans.pack()
+        return False
+
+    part = _maker(shared, "packing", pack)
+    part.urgent = lambda: True
+    return [part]
+
+
+def improving(shared: Shared, plans: Plans) -> list[Part]:
+    """CP-SAT's own large-neighbourhood search from the best plan."""
+    context = shared.context
+
+    def improve(amount: float) -> bool:
+        improve_whole(context, amount, context.settings.seed + plans.passes)
+        return True
+
+    part = _maker(shared, "improving", improve)
+    part.waits = lambda: context.best is None
+    return [part]
+
+
+def pooled(shared: Shared, plans: Plans) -> list[Part]:
+    """The program over pooled places: a bound, and a choice of options."""
+    return [_program(shared, "pooled", shared.bounds.pooled)]
+
+
+def machines(shared: Shared, plans: Plans) -> list[Part]:
+    """The program with separate machines: a choice below a limit, or a proof that there is none."""
+    if len(shared.context.instance.machines) == 1:
+        return []
+    part = _program(shared, "machines", shared.bounds.machines)
+    part.urgent = lambda: shared.bounds.answers(part.spent)
+    return [part]
+
+
+def start_apart(shared: Shared, plans: Plans) -> list[Part]:
+    """Options and machines for plans to start from, where there are several machines."""
+    if len(shared.context.instance.machines) == 1:
+        return []
+    part = _program(shared, "start", shared.bounds.start_apart)
+    part.urgent = shared.bounds.start_is_urgent
+    return [part]
+
+
+def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
+    """Options for plans to start from, from pooled programs with less and less room for packing."""
+    return [_program(shared, "start", shared.bounds.start_with_room)]
+
+
+def peaks(shared: Shared, plans: Plans) -> list[Part]:
+    """Boxes of the phases' peaks, split to raise the bound on the step time."""
+    context, boxes = shared.context, Peaked(shared.context)
+    part = _program(shared, "peaks", boxes.run)
+    part.waits = boxes.waits
+    part.urgent = lambda: part.spent <= context.parameters.urgent_share * context.clock.now()
+    return [part]
+
+
+def patterns(shared: Shared, plans: Plans) -> list[Part]:
+    """Targets between bound and plan, refuted or packed by what one rank can hold."""
+    context = shared.context
+    part = _raiser(shared, "patterns", partial(seek_patterns, context, set()))
+    part.amount = part.first = inf
+    part.waits, part.urgent = lambda: context.bound is None, lambda: part.spent == 0.0
+    return [part]
+
+
+def prover(shared: Shared, plans: Plans) -> list[Part]:
+    """A certificate for the best plan."""
+    part = _raiser(shared, "prover", shared.prover.certified)
+    part.waits = shared.prover.nothing_to_certify
+    part.urgent = lambda: shared.prover.may_close(part.spent)
+    return [part]
+
+
+def whole(shared: Shared, plans: Plans) -> list[Part]:
+    """The exact model over the options left, beside other parts."""
+    part = _raiser(shared, "whole", shared.whole.run)
+    part.waits, part.urgent = shared.whole.large, shared.whole.news
+    return [part]
+
+
+def whole_alone(shared: Shared, plans: Plans) -> list[Part]:
+    """The exact model with the dual side to itself; with one worker its turns grow."""
+    part = _raiser(shared, "whole alone", shared.whole.run)
+    part.anew = True
+    if shared.context.beside:
+        part.amount = part.first = inf
+    return [part]
+
+
+Entry = Callable[[Shared, Plans], list[Part]]
+MAKERS: tuple[Entry, ...] = (first_plan, annealing, replicas)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of one kind of instance.
+
+    Attributes
+    ----------
+    primal : tuple of functions
+        Makes plans, with the first worker's makers.
+    alone : tuple of functions
+        Has the dual side until the exact model gives up.
+    dual : tuple of functions
+        Raises the bound after that, and makes plans with the second worker's makers.
+    """
+
+    primal: tuple[Entry, ...]
+    alone: tuple[Entry, ...]
+    dual: tuple[Entry, ...]
+
+
+LARGE = Lists(
+    primal=(packing, *MAKERS),
+    alone=(),
+    dual=(pooled, peaks, patterns, start_with_room, machines, *MAKERS, whole),
+)
+SMALL = Lists(
+    primal=(packing, pooled, peaks, patterns, prover, *MAKERS, machines, improving, start_apart),
+    alone=(whole_alone,),
+    dual=(*MAKERS, whole),
+)
+
+
+def parts(entries: Sequence[Entry], shared: Shared, plans: Plans) -> list[Part]:
+    """The parts of a list, in its order."""
+    return [part for entry in entries for part in entry(shared, plans)]
+
+
+def _maker(shared: Shared, name: str, run: Callable[[float], bool]) -> Part:
+    """A part whose progress is a better plan; it waits while the loops are compiled."""
+    context = shared.context
+
+    def better() -> float:
+        return -inf if context.objective is None else -context.objective
+
+    return Part(name, run, better, context.parameters.first_turn, waits=context.loops.compiling)
+
+
+def _raiser(shared: Shared, name: str, run: Callable[[float], bool]) -> Part:
+    """A part whose progress is a higher bound."""
+    context = shared.context
+
+    def better() -> float:
+        return -inf if context.bound is None else context.bound
+
+    return Part(name, run, better, context.parameters.first_turn)
+
+
+def _program(shared: Shared, name: str, run: Callable[[float], bool]) -> Part:
+    """Such a part with a longer first turn: mostly it is solved sooner."""
+    part = _raiser(shared, name, run)
+    part.amount = part.first = shared.context.parameters.program_turn
+    return part

@@ -1,0 +1,90 @@
+"""The exact model as a part of the search: when it runs, over what, and when it begins anew."""
+
+from __future__ import annotations
+
+from formulations.clock import OutOfTime
+from formulations.search.context import Context
+from formulations.search.exact import columns_of_whole, solve_whole
+
+
+class Whole:
+    """The exact model over the options left.
+
+    Parameters
+    ----------
+    context : Context
+
+    Attributes
+    ----------
+    small : bool
+        Whether the instance is so small that the model gets all workers from the start.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._parameters = context, context.parameters
+        clock, chosen = context.clock, context.parameters
+        self._patient = clock.now() + clock.share(chosen.exact_first)
+        self.small, self._hopeless = self._few(), False
+        self._whole_of = int(context.keep.sum())
+
+    def _few(self) -> bool:
+        """Whether the model over the options left is small."""
+        columns = columns_of_whole(self._context, self._context.keep)
+        return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
+
+    @property
+    def first(self) -> bool:
+        """Whether the exact model has the dual side to itself: on small instances, unless it gave
+        that up."""
+        return self.small and not self._hopeless
+
+    @property
+    def patient_no_more(self) -> bool:
+        """Whether the exact model has had its time, or gave up."""
+        return self._hopeless or self._context.clock.now() >= self._patient
+
+    def give_up(self) -> bool:
+        """Give up the dual side if, after a while, the plan is still far above the bound; for good,
+        and asked by the dual side alone. Returns whether it is given up."""
+        if self.first and self._context.clock.now() >= self._patient:
+            self._hopeless = self._context.known.above(self._parameters.far)
+        return not self.first
+
+    def large(self) -> bool:
+        """Whether too many options are left for the exact model."""
+        context = self._context
+        return columns_of_whole(context, context.keep) > self._parameters.whole_columns
+
+    def news(self) -> bool:
+        """Whether enough options were dropped since the last run that a proof may come at once."""
+        context, chosen = self._context, self._parameters
+        value = context.objective
+        keep = context.keep if value is None else context.left_below(value)
+        few = columns_of_whole(context, keep) <= chosen.small_columns
+        return few and int(keep.sum()) < chosen.news_left * self._whole_of
+
+    def run(self, amount: float) -> bool:
+        """The exact model over the options left. It restarts when a better plan leaves far fewer
+        options."""
+        context, chosen = self._context, self._parameters
+        context.drop()
+        if context.known.proved or self.large():
+            return True
+        known, alone = context.objective, self.first
+        options = self._whole_of = int(context.keep.sum())
+
+        def stale() -> bool:
+            now = context.known
+            value = now.objective
+            if alone and self.give_up():
+                return True
+            if now.proved or value is None or value == known:
+                return now.proved
+            return int(context.left_below(value).sum()) < chosen.news_left * options
+
+        workers = context.workers if self._few() and not self._hopeless else 1
+        try:
+            answer = solve_whole(context, amount, workers, stale)
+        except OutOfTime:
+            return False
+        return not answer.done
