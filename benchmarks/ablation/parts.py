@@ -22,10 +22,11 @@ from formulations.model import build
 from formulations.proof import prove, tree
 from formulations.proof.packing import Packing
 from formulations.proof.prove import _Search, symmetric_lp
-from formulations.search import bounds, conductor, exact
+from formulations.search import bounds, conductor, whole
 from formulations.search.lists import parts
 from formulations.search.parameters import DEFAULT, KINDS, Parameters
 from formulations.search.plans import Plans
+from formulations.search.question import ask
 from formulations.search.state import State
 from formulations.search.turns import Part
 
@@ -123,11 +124,11 @@ def _replicas_alone() -> Iterator[None]:
         yield
 
 
-def _unhinted(context: Any, model: Any, limits: Any, base: Any, asked: Any, take: Any) -> Any:
-    return _SOLVE(context, model, limits, None, asked, take)
+def _unhinted(*given: Any, take: Any = None) -> Any:
+    """A question without its fifth argument, the plan to start from; ``take`` is the sixth."""
+    return ask(*given[:4], take=given[5] if len(given) > 5 else take)
 
 
-_SOLVE = exact._solve
 _COLD = 1e-9  # in place of no heat at all, which nothing can be divided by
 
 #: The search as it is: what the others are compared with.
@@ -163,7 +164,7 @@ PARTS = (
             switch=_instead(conductor, "symmetric_lp", partial(symmetric_lp, targets=False))),
     Variant("moves on several tables", switch=_set(4, lambda _: 100)),
     Variant("several places looked at", switch=_set(2, lambda _: 1)),
-    Variant("hints to the whole model", switch=_instead(exact, "_solve", _unhinted)),
+    Variant("hints to the whole model", switch=_instead(whole, "ask", _unhinted)),
 )  # fmt: skip
 
 #: Of a proof.

@@ -25,7 +25,7 @@ from formulations import Instance, Objective, Settings, exact  # noqa: E402
 from formulations import cpsat as adapter  # noqa: E402
 from formulations.clock import Clock, Limits  # noqa: E402
 from formulations.errors import UnsupportedInstance  # noqa: E402
-from formulations.search.pooled import machine_ip  # noqa: E402
+from formulations.search.question import APART, ask  # noqa: E402
 from tests.formulations.brute_force import brute_force  # noqa: E402
 from tests.formulations.fuzz.generate import COSTS, generate  # noqa: E402
 
@@ -98,7 +98,7 @@ def _wrong(instance: Instance, truth: int | None, number: int) -> Iterator[str]:
             yield "exact model: a bound above the optimum"
         if instance.objective == Objective.TOTAL or truth is None:
             return
-        bound = machine_ip(instance, Limits(seconds=20, seed=number))
+        bound = ask(APART, instance, Limits(seconds=20, seed=number))
     except UnsupportedInstance:
         return
     if bound.infeasible:

@@ -5,43 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.clock import OutOfTime
 from formulations.cpsat import Asked, Use
-from formulations.instance import Instance, Scope
 from formulations.model.parts import Parts
 from formulations.search.context import Context
-from formulations.search.exact import place
 from formulations.search.plans import Choice
-from formulations.search.pooled import PooledBound, machine_ip, pooled_ip
-from formulations.search.whole import Whole
-
-
-def with_room(instance: Instance, surcharge: float, slack: float) -> Instance:
-    """The instance with room left for packing.
-
-    Shards that choose their rank get a surcharge on their use of rank resources, and a share of
-    these resources is taken away. Shards seldom fill ranks to the last byte, but those of a table
-    that lies evenly on all ranks, or on those of a machine, leave no holes. With the surcharge, a
-    program that does not distinguish ranks chooses as many of the latter as are needed.
-    """
-    free = np.repeat(instance.free, np.diff(instance.block_shards))
-    use, resources = instance.shard_use.copy(), list(instance.resources)
-    for index, resource in enumerate(instance.resources):
-        if resource.scope == Scope.RANK:
-            too_much = int(resource.capacity.max()) + 1
-            use[free, index] = np.minimum(use[free, index] * (1 + surcharge), too_much)
-            room = (resource.capacity * max(0.0, 1 - slack)).astype(np.int64)
-            resources[index] = replace(resource, capacity=room)
-    return replace(instance, shard_use=use, resources=tuple(resources))
-
+from formulations.search.question import APART, POOLED, Question, Reply, ask, with_room
+from formulations.search.whole import Whole, place
 
 #: For solves that only choose options; their results are not used as bounds.
-_PLANS = Asked(Use.PLANS)
+_START = replace(APART, asked=Asked(Use.PLANS, follow_lp=True))
 
 
 class Bounds:
@@ -76,7 +53,7 @@ class Bounds:
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
-        return self._below(amount, pooled_ip, self._tell)
+        return self._below(amount, POOLED, self._tell)
 
     def start_apart(self, amount: float) -> bool:
         """On small instances with several machines: choose options and machines, for all workers;
@@ -89,15 +66,15 @@ class Bounds:
             parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
             self._dearer *= 2
             try:
-                result = machine_ip(roomy, context.limits(end - clock.now()), parts, _PLANS)
+                reply = ask(_START, roomy, context.limits(end - clock.now()), parts)
             except OutOfTime:
                 return False
-            context.spend(result.work)
-            if result.value is not None:
-                self._choose(_choice(result))
-                self._told = self._apart_value = result.value
+            context.spend(reply.answer.work)
+            if reply.value is not None:
+                self._choose(_choice(reply))
+                self._told = self._apart_value = reply.value
                 self._started = True
-                place(context, np.asarray(result.options), clock.share(chosen.placing))
+                place(context, np.asarray(reply.options), clock.share(chosen.placing))
         return self.no_start
 
     def start_with_room(self, amount: float) -> bool:
@@ -112,13 +89,13 @@ class Bounds:
             upper = None if context.objective is None else context.objective - 1
             parts = Parts(keep=context.keep, limit=upper, check=context.clock.check)
             try:
-                result = pooled_ip(roomy, limits, parts)
+                reply = ask(POOLED, roomy, limits, parts)
             except OutOfTime:
                 return False
-            context.spend(result.work)
-            if result.options is not None:
-                self._told = result.value
-                self._choose_second(_choice(result))
+            context.spend(reply.answer.work)
+            if reply.options is not None:
+                self._told = reply.value
+                self._choose_second(_choice(reply))
                 break
         return bool(self._rooms)
 
@@ -151,9 +128,9 @@ class Bounds:
         if self._silent < chosen.patience:
             amount = min(amount, chosen.program_turn)
         known, self._questions = self._apart_value, self._questions + 1
-        asked = Asked(Use.PLANS if self._seek else Use.CLAIMS, first=first)
-        program = partial(machine_ip, asked=asked)
-        more = self._below(amount, program, self._tell_second, limit, self._questions)
+        use = Use.PLANS if self._seek else Use.CLAIMS
+        question = replace(APART, asked=Asked(use, follow_lp=True, first=first))
+        more = self._below(amount, question, self._tell_second, limit, self._questions)
         bound = context.bound
         refuted = limit is not None and bound is not None and bound >= limit
         silent = not refuted and self._apart_value == known
@@ -197,8 +174,8 @@ class Bounds:
     def _below(
         self,
         amount: float,
-        program: Callable[..., PooledBound],
-        tell: Callable[[PooledBound], None],
+        question: Question,
+        tell: Callable[[Reply], None],
         limit: int | None = None,
         number: int = 0,
     ) -> bool:
@@ -210,38 +187,37 @@ class Bounds:
         limits = context.limits(amount, context.settings.seed + number)
         parts = Parts(keep=keep, limit=upper, check=context.clock.check)
         try:
-            result = program(context.instance, limits, parts)
+            reply = ask(question, context.instance, limits, parts)
         except OutOfTime:
             return False
-        context.spend(result.work)
-        if not result.infeasible:
-            bound = result.bound
+        context.spend(reply.answer.work)
+        if not reply.infeasible:
+            bound = reply.bound
             beyond = bound is not None and upper is not None and bound > upper
-            context.lift(upper + 1 if beyond and upper is not None else bound, result.source)
+            context.lift(upper + 1 if beyond and upper is not None else bound, reply.source)
         elif upper is None:
-            context.state.refute(result.source)
+            context.state.refute(reply.source)
         else:
-            context.lift(upper + 1, result.source)
-        if result.options is not None:
-            tell(result)
-        met = result.value is not None and result.bound == result.value
-        return not (result.infeasible or met)
+            context.lift(upper + 1, reply.source)
+        if reply.options is not None:
+            tell(reply)
+        return not reply.closed
 
-    def _tell_second(self, result: PooledBound) -> None:
+    def _tell_second(self, reply: Reply) -> None:
         """Pass on a choice that is cheaper than all before, and place it."""
-        value = self._apart_value = result.value
+        value = self._apart_value = reply.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value
             tell = self._choose if self._whole.first else self._choose_second
-            tell(_choice(result))
+            tell(_choice(reply))
             amount = self._context.clock.share(self._parameters.placing)
-            place(self._context, np.asarray(result.options), amount)
+            place(self._context, np.asarray(reply.options), amount)
 
-    def _tell(self, result: PooledBound) -> None:
+    def _tell(self, reply: Reply) -> None:
         if not self._started:
-            self._choose(_choice(result))
+            self._choose(_choice(reply))
 
 
-def _choice(result: PooledBound) -> Choice:
-    options = np.asarray(result.options, dtype=np.int64)
-    return Choice(options, result.machines, result.value)
+def _choice(reply: Reply) -> Choice:
+    options = np.asarray(reply.options, dtype=np.int64)
+    return Choice(options, reply.machines, reply.value)

@@ -14,13 +14,12 @@ from math import inf
 
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
-from formulations.search.exact import improve_whole
 from formulations.search.patterned import seek_patterns
 from formulations.search.peaked import Peaked
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.turns import Part
-from formulations.search.whole import Whole
+from formulations.search.whole import Whole, improve_whole
 
 
 @dataclass(frozen=True)

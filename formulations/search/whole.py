@@ -1,10 +1,21 @@
-"""The exact model as a part of the search: when it runs, over what, and when it begins anew."""
+"""The exact model as a part of the search: when it runs, over what, when it begins anew; and the
+same for plans alone, from the best one or with given options."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
 from formulations.clock import OutOfTime
+from formulations.instance import IntArray
+from formulations.model.parts import Parts
 from formulations.search.context import Context
-from formulations.search.exact import columns_of_whole, solve_whole
+from formulations.search.question import IMPROVE, PLACE, WHOLE, Reply, ask
+from formulations.search.state import Known
 
 
 class Whole:
@@ -84,7 +95,91 @@ class Whole:
 
         workers = context.workers if self._few() and not self._hopeless else 1
         try:
-            answer = solve_whole(context, amount, workers, stale)
+            return not solve_whole(context, amount, workers, stale).answer.done
         except OutOfTime:
             return False
-        return not answer.done
+
+
+def columns_of_whole(context: Context, keep: NDArray[np.bool_]) -> int:
+    """Approximate number of columns of the whole model."""
+    return int(keep.sum()) * (1 + context.instance.num_ranks // 2)
+
+
+def solve_whole(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Reply:
+    """Search the whole model, over the options left, for a plan better than the best one known.
+
+    Parameters
+    ----------
+    work : float
+        Units of the clock.
+    workers : int
+    stale : callable
+        Called now and then; returns whether to end early, because a smaller model can be solved by
+        now.
+    """
+    known = context.known
+
+    def lift(bound: int) -> None:
+        """Record a bound, but keep it below the plan: the final answer decides, in integers,
+        whether the bound reaches the plan."""
+        value = context.objective
+        context.lift(bound if value is None else min(value - 1, bound), WHOLE.source)
+
+    stop = context.stop_when(lambda: stale() or context.over())
+    question = replace(WHOLE, asked=replace(WHOLE.asked, on_bound=lift))
+    parts = Parts(_with(known), limit=known.objective, check=context.clock.check)
+    limits = replace(context.limits(work, context.settings.seed, workers), stop=stop)
+    offer = partial(context.offer, source="cpsat")
+    reply = ask(question, context.instance, limits, parts, known.best, offer)
+    context.spend(reply.answer.work)
+    _learn(context, reply, known.objective)
+    return reply
+
+
+def improve_whole(context: Context, work: float, seed: int) -> None:
+    """CP-SAT's own large-neighbourhood search from the best plan, on the whole model."""
+    known = context.known
+    if known.best is None:
+        return
+    parts, offer = (
+        Parts(_with(known), limit=known.objective),
+        partial(context.offer, source="cpsat"),
+    )
+    limits = context.limits(work, seed)
+    reply = ask(IMPROVE, context.instance, limits, parts, known.best, offer)
+    context.spend(reply.answer.work)
+
+
+def place(context: Context, options: IntArray, work: float) -> None:
+    """Place a choice of options; with so few columns, CP-SAT takes about a second."""
+    keep = np.zeros(context.instance.num_options, dtype=bool)
+    keep[options] = True
+    if columns_of_whole(context, keep) > context.parameters.whole_columns:
+        return
+    upper = None if context.objective is None else context.objective - 1
+    parts = Parts(keep, limit=upper, check=context.clock.check)
+    limits, offer = (
+        context.limits(work, context.settings.seed),
+        partial(context.offer, source="cpsat"),
+    )
+    reply = ask(PLACE, context.instance, limits, parts, take=offer)
+    context.spend(reply.answer.work)
+
+
+def _with(known: Known) -> NDArray[np.bool_]:
+    """The options left, together with those of the best plan, from which CP-SAT starts."""
+    keep = known.keep.copy()
+    if known.best is not None:
+        keep[known.best.options] = True
+    return keep
+
+
+def _learn(context: Context, reply: Reply, upper: int | None) -> None:
+    """Record what the whole model, with all options that matter, proved up to ``upper``."""
+    if reply.infeasible and upper is None:
+        context.state.refute(reply.source)
+    elif reply.infeasible:
+        context.lift(upper, reply.source)
+    elif reply.bound is not None:
+        bound = reply.bound if upper is None else min(upper, reply.bound)
+        context.lift(bound, reply.source)

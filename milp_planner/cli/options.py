@@ -178,8 +178,8 @@ WorkersOption = Annotated[
     int | None,
     option(
         "--workers N",
-        "Solver threads, no more than cores; default: all cores. For auto, two are worth having: one"
-        " makes plans, one raises the bound as well; more only make plans from other seeds.",
+        "Solver threads, no more than cores; default: all cores. For auto, two are worth having:"
+        " one makes plans, one raises the bound as well; more only make plans from other seeds.",
         whole(1, 1024),
     ),
 ]

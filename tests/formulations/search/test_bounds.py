@@ -17,13 +17,12 @@ from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
-from formulations.search.bounds import Bounds, with_room
+from formulations.search.bounds import Bounds
 from formulations.search.context import Context
-from formulations.search.exact import place
 from formulations.search.plans import Choice
-from formulations.search.pooled import machine_ip
 from formulations.search.prover import Prover
-from formulations.search.whole import Whole
+from formulations.search.question import APART, ask, with_room
+from formulations.search.whole import Whole, place
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -113,7 +112,7 @@ def test_questions_close_in_on_the_program_that_keeps_machines_apart(instance: I
     for _ in range(40):
         if context.known.proved or not bounds.machines(1.0):
             break
-    alone = machine_ip(instance, Limits(seconds=10)).bound
+    alone = ask(APART, instance, Limits(seconds=10)).bound
     assert alone is not None
     assert context.bound is not None
     assert alone <= context.bound <= truth.objective

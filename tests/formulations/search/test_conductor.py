@@ -22,6 +22,7 @@ from formulations.search.context import Context
 from formulations.search.lists import LARGE, Shared, parts
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
+from formulations.search.question import WHOLE, Reply
 from formulations.search.turns import Part
 from formulations.search.whole import Whole
 
@@ -128,13 +129,13 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
     context = Context(instance, settings, Clock(settings), usable(instance))
     whole, said = Whole(context), list[bool]()
 
-    def solve(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Answer:
+    def solve(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Reply:
         said.append(stale())
         assert context.offer(
             Placement(np.asarray([0, dearer + 1, dearer + 2]), on(0, 1, 1).ranks), "late"
         )
         said.append(stale())
-        return Answer(Found.UNKNOWN)
+        return Reply(Answer(Found.UNKNOWN), WHOLE.source)
 
     monkeypatch.setattr("formulations.search.whole.solve_whole", solve)
     assert whole.run(1.0)

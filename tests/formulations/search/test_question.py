@@ -15,7 +15,7 @@ from formulations.model import partition
 from formulations.presolve import usable
 from formulations.proof.prove import prove
 from formulations.result.verify import certifies
-from formulations.search.pooled import machine_ip, pooled_ip
+from formulations.search.question import APART, POOLED, ask
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -29,8 +29,8 @@ def test_pooled_and_machine_bounds(instance: Instance) -> None:
     truth = brute_force(instance).objective
     if truth is None:
         return
-    for program in (pooled_ip, machine_ip):
-        result = program(instance, Limits(seconds=10))
+    for question in (POOLED, APART):
+        result = ask(question, instance, Limits(seconds=10))
         assert not result.infeasible
         assert result.bound is None or result.bound <= truth
 
@@ -43,7 +43,7 @@ def test_bounds_without_lists(instance: Instance) -> None:
     if truth is None:
         return
     with patch.object(partition, "MOST_LISTED", 0), patch.object(partition, "FEW_LISTS", 1.0):
-        result = pooled_ip(instance, Limits(seconds=10))
+        result = ask(POOLED, instance, Limits(seconds=10))
         assert not result.infeasible
         assert result.bound is None or result.bound <= truth
         certificate = prove(replace(instance), truth)
@@ -74,6 +74,6 @@ def test_machines_apart_tells_machines() -> None:
     builder.add_table("d")
     builder.add_option("o", [Block([0], [Shard({}, [1])])])
     instance = builder.build()
-    machines = machine_ip(instance, Limits(seconds=10)).machines
+    machines = ask(APART, instance, Limits(seconds=10)).machines
     assert machines is not None
     assert machines.tolist() == [1, 0, -1, -1]

@@ -10,7 +10,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.exact import improve_whole, solve_whole
+from formulations.search.whole import improve_whole, solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -31,7 +31,7 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
     truth = brute_force(instance)
     assume(instance.num_tables > 0)
     context = open_context(instance)
-    solve_whole(context, 2.0, workers=1, stale=lambda mine: False)
+    solve_whole(context, 2.0, workers=1, stale=lambda: False)
     assert context.objective == truth.objective
     assert truth.objective is None or context.bound == truth.objective
     assert (context.known.refuted is not None) == (truth.objective is None)
@@ -54,8 +54,8 @@ def test_improving_is_never_worse_and_claims_nothing(instance: Instance) -> None
 def test_a_stale_model_ends_early() -> None:
     """The whole model ends as soon as there is a better one to solve."""
     context = open_context(many_alike())
-    answer = solve_whole(context, 60.0, workers=1, stale=lambda mine: True)
-    assert not answer.done
+    reply = solve_whole(context, 60.0, workers=1, stale=lambda: True)
+    assert not reply.answer.done
 
 
 def many_alike() -> Instance:
