@@ -105,7 +105,7 @@ def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
 def peaks(shared: Shared, plans: Plans) -> list[Part]:
     """Boxes of the phases' peaks, split to raise the bound on the step time."""
     context, boxes = shared.context, Peaked(shared.context)
-    part = _program(shared, "peaks", boxes.run)
+    part = _raiser(shared, "peaks", boxes.run)
     part.waits = boxes.waits
     part.urgent = lambda: part.spent <= context.parameters.urgent_share * context.clock.now()
     return [part]
