@@ -60,8 +60,8 @@ def get(name: str) -> Format:
 def write(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> str:
     """A plan as text of a format.
 
-    ``settings`` are further ones of the trainer that the text is to hold, as
-    :func:`milp_planner.integrations.replay.judge.judge` finds them.
+    What the trainer makes of it is for :func:`milp_planner.integrations.replay.judge.judge` to say,
+    which also finds ``settings``: further ones of the trainer that the text is to hold.
 
     Raises
     ------

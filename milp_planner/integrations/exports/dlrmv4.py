@@ -107,7 +107,10 @@ def differences(work: Workload) -> list[str]:
     found = []
     for name, dtype in _directions(work).items():
         if dtype == "fp32":
-            found.append(f"priced with fp32 on the wire: {name}=fp32 instead of the trainer's fp16")
+            found.append(
+                f"priced with fp32 on the wire: {name}=fp32 instead of the trainer's fp16, which "
+                "exchange_dtype: fp16 in the model prices"
+            )
         elif dtype not in WIRE:
             found.append(f"the exchange in {dtype} cannot be expressed")
     if work.codec_peak_factor is not None and not _plain(work):
@@ -115,9 +118,15 @@ def differences(work: Workload) -> list[str]:
             f"a codec that needs {work.codec_peak_factor:g} times its input cannot be expressed"
         )
     elif work.codec == "stock" and not _plain(work):
-        found.append(f"priced with the stock codec: {CODEC}=0 instead of the trainer's 1")
+        found.append(
+            f"priced with the stock codec: {CODEC}=0 instead of the trainer's 1, which "
+            "codec: low_memory in the model prices"
+        )
     if not work.dedup:
-        found.append(f"priced without deduplication: {DEDUP}=0 instead of the trainer's 1")
+        found.append(
+            f"priced without deduplication: {DEDUP}=0 instead of the trainer's 1, which "
+            "dedup: true in the model prices"
+        )
     return found
 
 

@@ -19,7 +19,7 @@ def remedy(plan: Plan, name: str, trainer: Trainer) -> str:
     """Tables and types with which the trainer runs: one other than the plan's, or a few."""
     options = price(widened(plan.model, trainer), plan.cluster, plan.profile)
     instance = compile_instance(options, plan.instance.objective)
-    otherwise = f"plan --for {name} looks for a plan that does"
+    otherwise = f"plan --for {name} looks for a plan that runs"
     try:
         search = Search(trainer, options, instance, Settings(time_limit=SECONDS))
     except FallsShort as error:
