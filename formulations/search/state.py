@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from formulations.clock import Clock
 from formulations.instance import Instance
-from formulations.instance.facts import own_cost
+from formulations.proof.build import build_rows
+from formulations.proof.tree import bare
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
@@ -151,11 +152,13 @@ class State:
             self.known = replace(self.known, closed=True)
 
     def left_below(self, value: int) -> NDArray[np.bool_]:
-        """Options that a plan cheaper than ``value`` may use, by their own cost and by exact
-        reduced-cost fixing."""
+        """Options that a plan cheaper than ``value`` may use: their largest shard fits beside the
+        least that the other tables put on every rank, in every memory and in that cost (the bare
+        rule of docs/proof.md, which every certificate applies too), and exact reduced-cost fixing
+        leaves them."""
         (last, keep), known = self._below, self.known
         if last != value:
-            keep = known.keep & (own_cost(self._instance) < value)
+            keep = bare(build_rows(self._instance), known.keep, value - 1)
             if known.certificate is not None:
                 keep = keep & bounds_at(self._instance, keep, known.certificate).below(value)
             self._below = (value, keep)

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from formulations.clock import Clock
 from formulations.instance import Instance
@@ -15,7 +16,10 @@ from formulations.result.check import check
 from formulations.result.outcome import BoundSource
 from formulations.search.state import State
 from formulations.settings import Settings
+from tests.formulations.brute_force import brute_force
 from tests.formulations.search.test_conductor import on, three_on_two
+from tests.formulations.search.test_fitting import whole_or_halves
+from tests.formulations.strategies import instances
 
 SOURCE = BoundSource("lp", exact=True)
 
@@ -87,3 +91,21 @@ def test_what_comes_after_the_end_is_ignored() -> None:
     state.lift(5, SOURCE)
     assert not state.offer(on(0, 1, 1), "x")
     assert (state.known.objective, state.known.bound) == (None, None)
+
+
+def test_an_option_must_fit_beside_what_every_rank_carries() -> None:
+    """60 on every rank and 50 more are no plan below 110, so that the table is halved; below 90
+    nothing is left of it. Its own costs, 50 and 30, would rule out neither."""
+    state = opened(whole_or_halves())
+    assert state.left_below(111).tolist() == [True, True, True]
+    assert state.left_below(110).tolist() == [True, False, True]
+    assert not state.left_below(90)[1:].any()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instances())
+def test_no_option_of_the_best_plan_is_ruled_out(instance: Instance) -> None:
+    """Brute force: below its cost plus one, every option of a best plan is left."""
+    truth = brute_force(instance)
+    if truth.objective is not None and truth.placement is not None:
+        assert opened(instance).left_below(truth.objective + 1)[truth.placement.options].all()
