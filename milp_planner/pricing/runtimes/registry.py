@@ -69,5 +69,5 @@ def kernel_of(
     kind: str, sharding: str, mode: str, cpu_only: bool = False, virtual: bool = False
 ) -> str:
     """Name of the kernel in a trainer's configuration."""
-    room = next(each for each in takers(kind, virtual) if each.runs(mode, virtual))
-    return room.kernel(sharding, mode, cpu_only, virtual)
+    runtime = next(each for each in takers(kind, virtual) if each.runs(mode, virtual))
+    return runtime.kernel(sharding, mode, cpu_only, virtual)

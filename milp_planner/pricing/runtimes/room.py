@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     """What the rows of shards take; int64 arrays [entries]."""
 
     hbm: dict[str, IntArray]
-    """Bytes of HBM by entry of the ledger."""
+    """Bytes of HBM by entry of the ledger, one of ``milp_planner.pricing.shards.ROWS``."""
     ddr: IntArray
     ssd: IntArray
     move: IntArray
