@@ -154,5 +154,11 @@ def draw_evidence(evidence: Evidence) -> list[RenderableType]:
 
 def _from_to(verdict: Verdict) -> str:
     from milp_planner.drawing.units import show_bytes
+    from milp_planner.features.fit_memory.hypotheses import NO_LIMIT
 
-    return " to ".join(show_bytes(end) for end in verdict.outside)
+    least, most = verdict.outside
+    return (
+        f"{show_bytes(least)} to {show_bytes(most)}"
+        if most < NO_LIMIT
+        else (f"{show_bytes(least)} or more")
+    )

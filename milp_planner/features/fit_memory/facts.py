@@ -70,15 +70,25 @@ class Fact(Spec):
         return self
 
 
+AtLeastOne = Field(min_length=1, max_length=9)
+
+
 class Assumptions(Spec):
     """Values to try for what is not known; every combination is a hypothesis."""
 
-    copies: Annotated[tuple[Annotated[int, Field(ge=1, le=4)], ...], BeforeValidator(as_tuple)]
+    copies: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=4)], ...], BeforeValidator(as_tuple), AtLeastOne
+    ]
     """Copies of a sequence table's looked-up rows before they are encoded."""
-    encoding: dict[Codec, Annotated[tuple[float, ...], BeforeValidator(as_tuple)]]
+    encoding: dict[
+        Codec,
+        Annotated[
+            tuple[Annotated[float, Field(ge=0, le=16)], ...], BeforeValidator(as_tuple), AtLeastOne
+        ],
+    ]
     """Bytes that each codec takes besides its input, over its input."""
-    layouts: dict[Name, Annotated[tuple[Name, ...], BeforeValidator(as_tuple)]] = Field(
-        default_factory=dict
+    layouts: dict[Name, Annotated[tuple[Name, ...], BeforeValidator(as_tuple), AtLeastOne]] = Field(
+        default_factory=dict, max_length=3
     )
     """Choices among layouts, where it is not known which one ran."""
 

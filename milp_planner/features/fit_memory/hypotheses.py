@@ -79,6 +79,11 @@ class Verdict(Json):
     judgements: tuple[Judgement, ...]
 
     @property
+    def reserved(self) -> int:
+        """The largest fitted outside; the least, where no fact says how much there was at most."""
+        return self.outside.low if self.outside.high == NO_LIMIT else self.outside.high
+
+    @property
     def refuted_by(self) -> tuple[str, ...]:
         """Names of the facts that no outside explains together with the others."""
         return tuple(each.fact for each in self.judgements if each.missed_by)
@@ -109,13 +114,13 @@ def weigh(facts: Facts, model: Model) -> Evidence:
     fewest = len(verdicts[0].refuted_by)
     best = [each for each in verdicts if len(each.refuted_by) == fewest]
     chosen = max(best, key=_needs)
-    mib = chosen.outside.high // 2**20
+    mib = chosen.reserved // 2**20
     yaml = f"outside_embeddings:\n  measured_peak: {mib}MiB\n"
     return Evidence(tuple(verdicts), chosen, yaml)
 
 
 def _needs(verdict: Verdict) -> int:
-    return sum(each.embeddings + verdict.outside.high for each in verdict.judgements)
+    return sum(each.embeddings + verdict.reserved for each in verdict.judgements)
 
 
 def hypotheses(facts: Facts) -> Iterator[Hypothesis]:

@@ -116,6 +116,14 @@ def test_one_fact_too_many_refutes() -> None:
     assert f"{found.chosen.outside.high // mib}MiB" in found.yaml
 
 
+def test_without_an_upper_end_the_least_is_reserved() -> None:
+    """Facts of death alone say how much there was at least."""
+    read = model(SEQUENCE, exchange_dtype="fp16")
+    found = weigh(facts({"outcome": "out of memory", "cap": 10**12}), read)
+    assert found.chosen.outside.high == NO_LIMIT
+    assert f"{found.chosen.outside.low // 2**20}MiB" in found.yaml
+
+
 def test_layouts_are_tried() -> None:
     """Where it is not known which layout ran, each is a hypothesis of its own."""
     read = model(SEQUENCE, exchange_dtype="fp16")
@@ -140,6 +148,19 @@ def test_bad_facts(fact: dict[str, Any], words: str) -> None:
     """One sentence that says what is allowed."""
     with pytest.raises(BadInput, match=words):
         facts(fact)
+
+
+@pytest.mark.parametrize(
+    "assume",
+    [
+        {"copies": []}, {"copies": [0]}, {"encoding": {"stock": []}}, {"layouts": {"l2": []}},
+        {"encoding": {"stock": [-1.0]}}, {"layouts": {"unsure": ["x"]}},
+    ],
+)  # fmt: skip
+def test_bad_assumptions(assume: dict[str, Any]) -> None:
+    """Nothing to try, and what cannot be, are refused."""
+    with pytest.raises(BadInput, match="allowed"):
+        facts({}, **assume)
 
 
 def test_what_the_model_does_not_offer() -> None:
