@@ -145,6 +145,7 @@ class Program:
         self._kind_steps = peaks.steps[self._merged.first]
         self._capacity = [int(r.capacity.sum()) for r in instance.resources]
         self._patterns: dict[Pattern, int] = {}
+        self._numbers = np.zeros((256, self._kinds))  # shards of each kind in every pattern
         self._seen = 0
         self._load, self._steps = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._lp = self._built()
@@ -202,6 +203,10 @@ class Program:
         self._patterns[pattern] = len(self._patterns)
         load = sum(int(self._kind_load[kind]) * n for kind, n in pattern)
         steps = sum(int(self._kind_steps[kind]) * n for kind, n in pattern)
+        if len(self._load) == len(self._numbers):
+            self._numbers = np.concatenate([self._numbers, np.zeros_like(self._numbers)])
+        for kind, n in pattern:
+            self._numbers[len(self._load), kind] = n
         self._load, self._steps = np.append(self._load, load), np.append(self._steps, steps)
         terms = {kind: float(n) for kind, n in pattern} | {self._most_at: -1.0}
         limit = self._pays(self._load[-1:], self._steps[-1:])[0] if self._patterns else 0.0
@@ -358,8 +363,7 @@ class Program:
     def _heaviest(self, weight: Floats) -> float:
         """The largest weight of the known patterns that fit in the box."""
         fits = np.isfinite(self._pays(self._load, self._steps))
-        sums = [sum(weight[k] * n for k, n in p) for p, i in self._patterns.items() if fits[i]]
-        return float(max(sums, default=0.0))
+        return float((self._numbers[: len(fits)] @ weight)[fits].max(initial=0.0))
 
     def _judged(
         self, weight: list[int], each: int, most: int, memory: list[int]

@@ -104,10 +104,9 @@ def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
 
 def peaks(shared: Shared, plans: Plans) -> list[Part]:
     """Boxes of the phases' peaks, split to raise the bound on the step time."""
-    context, boxes = shared.context, Peaked(shared.context)
+    boxes = Peaked(shared.context)
     part = _raiser(shared, "peaks", boxes.run)
-    part.waits = boxes.waits
-    part.urgent = lambda: part.spent <= context.parameters.urgent_share * context.clock.now()
+    part.waits, part.urgent = boxes.waits, lambda: boxes.urgent(part.spent)
     return [part]
 
 

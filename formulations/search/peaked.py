@@ -15,6 +15,10 @@ from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
 
+#: Most tables; with more, a bound takes too long, and many shards on a rank even all phases. Where
+#: the tree's bound is this share of the best one, it goes before other parts; where it is not after
+#: so many turns, it is given up.
+_TABLES, _NEAR, _TURNS = 400, 0.97, 3
 #: The tree is built anew when a better plan leaves less than this share of its options.
 _FEWER = 0.9
 
@@ -30,7 +34,7 @@ class Peaked:
     def __init__(self, context: Context) -> None:
         self._context, self._boxes = context, None
         self._first: Certificate | None = None
-        self._options = 0
+        self._options = self._turns = 0
 
     _boxes: Boxes | None
 
@@ -38,14 +42,28 @@ class Peaked:
         """Whether there is no plan or no linear program yet."""
         return self._context.objective is None or self._context.known.certificate is None
 
+    def urgent(self, spent: float) -> bool:
+        """Whether the tree, having used this much time, goes before other parts: for a first turn,
+        and for some of the time where it is about to raise the bound."""
+        if self._boxes is None:
+            return spent == 0.0
+        context = self._context
+        few = spent <= context.parameters.urgent_share * context.clock.now()
+        return few and self._leads(self._boxes)
+
+    def _leads(self, boxes: Boxes) -> bool:
+        return boxes.bound >= _NEAR * (self._context.bound or 0)
+
     def run(self, amount: float) -> bool:
         """Split boxes for some time and certify their bound; whether more time may raise it.
 
         Work is not counted here, so nothing is done under a work clock.
         """
         context, clock = self._context, self._context.clock
-        if clock.counts or self.waits():
-            return not clock.counts
+        if clock.counts or context.instance.num_tables > _TABLES:
+            return False
+        if self.waits():
+            return True
         end = clock.now() + amount
 
         def over() -> bool:
@@ -55,8 +73,9 @@ class Peaked:
         if boxes is None:
             return False
         more = boxes.run(over)
+        self._turns += 1
         self._certify(boxes)
-        return more
+        return more and (self._turns < _TURNS or self._leads(boxes))
 
     def _tree(self) -> Boxes | None:
         """The tree, begun anew where the best plan now excludes many more options; None where
