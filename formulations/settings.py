@@ -65,6 +65,8 @@ EVEN_MEMORY, MOVES = "even_memory", "moves"
 #: The goals after the objective, in their default order. A table is moved to host memory for the
 #: sake of the objective or for lack of room, but not for more headroom.
 GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
+#: A goal that a caller may pursue with a price on moves; its value counts bytes.
+MOVED_BYTES = "moved_bytes"
 #: The fill up to which ranks count as even, if the caller does not name ``even_memory``: nobody
 #: cuts a table to even out ranks that are less than half full.
 EVEN_ENOUGH = 0.5

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective
-from formulations.instance.facts import bytes_to_move, own_cost, per_option, shard_counts
+from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
@@ -26,6 +26,7 @@ from formulations.result.certificate import Certificate
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
 from formulations.search.anneal import Annealer
+from formulations.search.home import preferences
 from formulations.search.loops import waited_for
 from formulations.search.parameters import DEFAULT
 
@@ -172,7 +173,7 @@ class _Search:
         self._start = self._annealer.placement()
         self._loads = compute_loads(instance, self._start)
         self._moved = moved_tables(instance, self._start)
-        self._home = _preferences(instance)
+        self._home = preferences(instance)
 
     def packed(self) -> Placement | None:
         """The wish with all other tables packed, if that is a plan."""
@@ -335,11 +336,3 @@ class _Search:
 
 def _or_most(limit: int | None) -> int:
     return MAX_VALUE if limit is None else limit
-
-
-def _preferences(instance: Instance) -> IntArray:
-    """Bytes that move if a table takes an option anywhere, then if it keeps its option and ranks
-    (none); int64 array [2 × options]."""
-    size = bytes_to_move(instance)
-    known = np.isin(instance.table_of, [now.table for now in instance.current])
-    return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)

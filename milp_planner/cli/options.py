@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -222,6 +224,14 @@ MaxMovedOption = Annotated[
         " bytes such as 5%.",
     ),
 ]
+MovesWithinOption = Annotated[
+    str | None,
+    option(
+        "--moves-within SHARE",
+        "With --from: share of the objective that may be given up for bytes that stay; default: "
+        "0.5%, or nothing with --goals or --move-cost.",
+    ),
+]
 MoveCostOption = Annotated[
     str | None,
     option(
@@ -345,13 +355,23 @@ def parse_lost(text: str | None) -> tuple[int, ...]:
     return found
 
 
-def parse_moves(text: str | None) -> Moves | None:
-    """A number of tables, a size, or a percentage of the bytes; None without a text."""
+def parse_moves(text: str | None, within: str | None = None) -> Moves | None:
+    """Limits on moves as ``--max-moved`` and ``--moves-within`` give them; None without both."""
+    from milp_planner.features.moves.again import Moves
+
+    if within is None:
+        return None if text is None else _most(text)
+    if not re.fullmatch(r"\d+(\.\d*)?%", within.strip()):
+        raise BadInput(f"--moves-within: found {within!r}; allowed: a percentage such as 0.5%")
+    most = Moves() if text is None else _most(text)
+    return replace(most, within=float(within.strip()[:-1]) / 100)
+
+
+def _most(text: str) -> Moves:
+    """A number of tables, a size, or a percentage of the bytes."""
     from milp_planner.features.moves.again import Moves
     from milp_planner.inputs.quantities import parse_bytes
 
-    if text is None:
-        return None
     plain = text.strip()
     try:
         if plain.isascii() and plain.isdigit():

@@ -44,6 +44,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     before: options.BeforeOption = None,
     lost: options.LostOption = None,
     max_moved: options.MaxMovedOption = None,
+    moves_within: options.MovesWithinOption = None,
     move_cost: options.MoveCostOption = None,
     executable: options.ExecutableOption = None,
     goals: options.GoalsOption = None,
@@ -77,14 +78,15 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     )  # fmt: skip
     kept = options.find_cache(cache, no_cache)
     if before is None and any(
-        given is not None for given in (lost, max_moved, move_cost, executable)
+        given is not None for given in (lost, max_moved, moves_within, move_cost, executable)
     ):
         raise BadInput(
-            "--lost, --max-moved, --move-cost and --executable need --from, the plan to start from"
+            "--lost, --max-moved, --moves-within, --move-cost and --executable need --from, the "
+            "plan to start from"
         )
     if trainer is not None and move_cost is not None:
         raise BadInput("--for plans without a price on moves (--move-cost)")
-    ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved)
+    ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved, moves_within)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:

@@ -22,14 +22,20 @@ from milp_planner.today.carried import Carried, carried
 BeforeSource = Plan | str | Path
 
 
+GIVEN_UP = 0.005
+"""Share of the objective that a re-plan may give up for bytes that stay, unless told otherwise."""
+
+
 @dataclass(frozen=True)
 class Moves:
-    """Limits on what may move from the earlier plan: tables, bytes, or a share of the bytes that it
-    holds; None: no limit."""
+    """Limits on what may move from the earlier plan, and what fewer moves are worth."""
 
     tables: int | None = None
     bytes: int | None = None
     share: float | None = None
+    """Of the bytes that the earlier plan holds; None, for all three: no limit."""
+    within: float = GIVEN_UP
+    """Share of the objective that may be given up for bytes that stay."""
 
     def __post_init__(self) -> None:
         counts = [value for value in (self.tables, self.bytes) if value is not None]
@@ -37,6 +43,11 @@ class Moves:
             raise BadInput(
                 f"max_moved: found {self}; allowed: a number of tables or bytes from 0, or a share "
                 "of the bytes from 0 to 1"
+            )
+        if not 0 <= self.within < 1:
+            raise BadInput(
+                f"moves within: found {self.within}; allowed: a share of the objective from 0, "
+                "below 1"
             )
 
 

@@ -16,6 +16,7 @@ from formulations.interrupt import interruptible
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
+from milp_planner.features.moves.few import left_for_objective, with_few_moves
 from milp_planner.features.moves.priced import solve_moving
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
@@ -97,7 +98,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         Ranks of ``before``'s cluster that no longer exist. By default machines and their ranks are
         matched in order, and the last ones are those removed or added.
     max_moved : int or Moves, optional
-        How many tables, or bytes, may move from ``before``.
+        How many tables, or bytes, may move from ``before``, and how much of the objective may be
+        given up for bytes that stay (half a percent, unless ``goals`` or ``move_cost`` are given).
     move_cost : Fraction or str, optional
         Price of each byte moved from ``before``, in picoseconds or as ``"1ms/GB"``: the plan
         minimises objective + price, and ``plan.moving`` holds what is certified about that sum. The
@@ -164,7 +166,11 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     if on_start is not None:
         on_start(formulation)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
-    job = partial(_kept, compiled, formulation, settings, cache)
+    solve_it = partial(_planned, compiled, formulation, settings)
+    few = 0.0 if before is None or settings.goals != STAY else as_moves(max_moved).within
+    if few and move_cost is None:
+        solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
+    job = partial(_kept, compiled, formulation, settings, cache, solve_it)
     if move_cost is not None:
         if watch is not None:
             raise BadInput("on_plan: not available with a price on moves (move_cost)")
@@ -269,11 +275,15 @@ def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None
 
 
 def _kept(
-    compiled: Compiled, formulation: str, settings: Settings, cache: PlanCache | None
+    compiled: Compiled,
+    formulation: str,
+    settings: Settings,
+    cache: PlanCache | None,
+    solve_it: Callable[[], Outcome],
 ) -> Plan:
     """The plan from the cache, or else a new one that is then stored."""
     question = question_of(compiled, formulation, settings)
-    outcome = answered(cache, question, lambda: _planned(compiled, formulation, settings))
+    outcome = answered(cache, question, solve_it)
     with uncollected():
         return decode(compiled.options, compiled.instance, outcome)
 
@@ -285,6 +295,14 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
         outcome = _planned(compiled, formulation, settings)
         return decode(compiled.options, compiled.instance, outcome)
     return replace(decode(compiled.options, compiled.instance, solved[0]), moving=solved[1])
+
+
+def _with_few_moves(
+    compiled: Compiled, formulation: str, settings: Settings, within: float
+) -> Outcome:
+    """The best plan, or one that moves less and is hardly dearer."""
+    first = _planned(compiled, formulation, left_for_objective(settings))
+    return with_few_moves(compiled, first, formulation, settings, within)
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from formulations.goals.problem import PARTS
 from formulations.result.outcome import GoalReached
-from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVES, SHARDS
-from milp_planner.drawing.units import show_amount, show_cost, show_gap
+from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVED_BYTES, MOVES, SHARDS
+from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap
 
 
 def goals_told(goals: Iterable[GoalReached], unit: str) -> list[str]:
@@ -57,7 +57,8 @@ def _reached(goal: GoalReached, value: int, unit: str) -> str:
         return f"fullest {goal.scope} {amount}"
     if goal.goal in (SHARDS, MOVES):
         return f"{amount} {'shards' if goal.goal == SHARDS else 'tables moved'}"
-    return f"{'memory beyond ranks' if goal.goal == HOST_MEMORY else goal.goal} {amount}"
+    named = {HOST_MEMORY: "memory beyond ranks", MOVED_BYTES: "moves"}
+    return f"{named.get(goal.goal, goal.goal)} {amount}"
 
 
 def _amount(goal: str, value: int, unit: str) -> str:
@@ -65,4 +66,6 @@ def _amount(goal: str, value: int, unit: str) -> str:
         return f"{100 * value / PARTS:.1f}%"
     if goal in (SHARDS, MOVES):
         return f"{value:,}"
+    if goal == MOVED_BYTES:
+        return show_bytes(value)
     return show_amount(value, unit) if goal == HOST_MEMORY else show_cost(value, unit)

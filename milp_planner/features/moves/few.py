@@ -1,0 +1,104 @@
+"""Few moves by default: a re-plan gives up half a percent of the objective for bytes that stay.
+
+The best plan is searched first. Then every byte that moves gets a price, such that moving all bytes
+costs as much as may be given up: the plan with the least sum of objective and price is no dearer
+than that, and moves only what earns its price. The certified bound of the sum also bounds bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from formulations import Instance, Outcome, Settings
+from formulations.instance.facts import per_option, shard_counts
+from formulations.result.check import moved_bytes, moved_tables
+from formulations.result.outcome import GoalReached, with_plan
+from formulations.search.home import closer
+from formulations.search.loops import waited_for
+from formulations.settings import MOVED_BYTES
+from milp_planner.features.moves.priced import solve_moving
+from milp_planner.plans.compile import Compiled
+
+#: Share of the time limit kept for the search with the price.
+KEPT = 0.4
+#: That search takes no longer than the first one, but at least this many seconds.
+LEAST_SECONDS = 3.0
+
+
+def left_for_objective(settings: Settings) -> Settings:
+    """The settings of the first search."""
+    return _limited(settings, 1 - KEPT)
+
+
+def with_few_moves(
+    compiled: Compiled, outcome: Outcome, formulation: str, settings: Settings, within: float
+) -> Outcome:
+    """The outcome with a plan that moves fewer bytes, if one was found.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        Its Instance counts moves from an earlier plan.
+    outcome : Outcome
+        Of the first search, with :func:`left_for_objective`.
+    formulation : str
+    settings : Settings
+        Of the whole call, with the earlier plan as hint.
+    within : float
+        Share of the objective that may be given up for it.
+    """
+    instance, best = compiled.instance, outcome.placement
+    value, held = outcome.objective, _held(instance)
+    if best is None or not value or not held or settings.stop.is_set():
+        return outcome
+    if outcome.before_goals is not None:
+        value = outcome.before_goals
+    moved = moved_bytes(instance, best, moved_tables(instance, best))
+    most = value + int(within * abs(value))
+    if not moved:
+        return outcome.with_(goals=(GoalReached(MOVED_BYTES, "", 0, 0, True),))
+    price, second = Fraction(int(within * abs(value)), held), _second(settings, outcome.seconds)
+    near = closer(instance, best, most, settings.seed) if waited_for(settings.stop.is_set) else best
+    solved = solve_moving(compiled, price, formulation, replace(second, hint=near))
+    found, least = [near], None
+    if solved is not None and solved[0].placement is not None:
+        found.append(solved[0].placement)
+        bound = solved[1].outcome.certified_bound
+        least = _least(bound, most, price, instance.num_tables)
+    for plan in found:
+        fewer = moved_bytes(instance, plan, moved_tables(instance, plan))
+        better = with_plan(instance, outcome, plan, most)
+        if fewer < moved and better.placement is plan:
+            dearer = (better.objective or 0) > value
+            outcome, moved = better.with_(before_goals=value if dearer else None), fewer
+    reached = GoalReached(MOVED_BYTES, "", moved, least, least is not None and moved <= least)
+    return outcome.with_(goals=(reached,))
+
+
+def _least(bound: int | None, most: int, price: Fraction, tables: int) -> int | None:
+    """Bytes that move at least in every plan within the limit on the objective: objective + price
+    is at least the bound, and what a table pays is rounded up by less than one unit."""
+    return None if bound is None or not price else max(0, -int(-(bound - most - tables) // price))
+
+
+def _held(instance: Instance) -> int:
+    """Bytes of all tables in the earlier plan, at today's sizes."""
+    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    return sum(int(size[now.option]) for now in instance.current if now.option >= 0)
+
+
+def _second(settings: Settings, spent: float) -> Settings:
+    held = _limited(settings, KEPT)
+    if held.time_limit is None or held.work_limit is not None:
+        return held
+    return replace(held, time_limit=min(held.time_limit, max(spent, LEAST_SECONDS)))
+
+
+def _limited(settings: Settings, share: float) -> Settings:
+    time, work = settings.time_limit, settings.work_limit
+    return replace(
+        settings,
+        time_limit=None if time is None else share * time,
+        work_limit=None if work is None else share * work,
+    )

@@ -1,0 +1,90 @@
+"""Few moves by default: half a percent of the objective for bytes that stay."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from formulations.result.check import moved_bytes, moved_tables
+from milp_planner import Model, Plan, plan, verify
+from milp_planner.errors import BadInput
+from milp_planner.features.moves.again import Moves
+from milp_planner.features.moves.few import _least
+from tests.milp_planner.features.small import cluster
+
+
+def model(*more: str) -> Model:
+    """Twelve whole tables of similar load, and further ones."""
+    loads = {f"t{number}": 5 + 0.37 * number for number in range(12)} | {name: 5.0 for name in more}
+    tables = [
+        {
+            "name": name, "rows": "200k", "dim": 64, "pooling_factor": load,
+            "constraints": {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]},
+        }
+        for name, load in loads.items()
+    ]  # fmt: skip
+    return Model.from_dict({"name": "m", "workload": {"batch_per_rank": 4096}, "tables": tables})
+
+
+@pytest.fixture(scope="module")
+def before() -> Plan:
+    """The running plan."""
+    return plan(model(), cluster(2), time_limit=10)
+
+
+def moved(found: Plan) -> int:
+    """Bytes that move."""
+    placement = found.outcome.placement
+    assert placement is not None
+    return moved_bytes(found.instance, placement, moved_tables(found.instance, placement))
+
+
+def test_a_new_table_moves_little(before: Plan) -> None:
+    """Without the tolerance the best plan moves many tables; with it the plan is at most half a
+    percent dearer, moves no more, says so, and verifies."""
+    best = plan(model("new"), cluster(2), before=before, max_moved=Moves(within=0.0), time_limit=10)
+    found = plan(model("new"), cluster(2), before=before, time_limit=10)
+    reference = found.outcome.before_goals or found.outcome.objective
+    assert reference is not None and best.outcome.objective is not None
+    assert (found.outcome.objective or 0) <= 1.005 * reference
+    assert moved(found) <= moved(best)
+    (goal,) = found.outcome.goals
+    assert (goal.goal, goal.value) == ("moved_bytes", moved(found))
+    assert goal.bound is None or goal.bound <= goal.value
+    assert verify(found).ok
+
+
+def test_nothing_changed_nothing_moves(before: Plan) -> None:
+    """The plan stays, and that is known to be the least."""
+    found = plan(model(), cluster(2), before=before, time_limit=10)
+    assert moved(found) == 0 and found.outcome.goals[0].met
+
+
+def test_a_lost_rank_moves_little_more_than_was_on_it(before: Plan) -> None:
+    """What lay on the rank must move; the reported bytes are those that move, above their bound."""
+    found = plan(model(), cluster(2), before=before, lost=[3], time_limit=10)
+    goal = found.outcome.goals[0]
+    assert goal.goal == "moved_bytes" and goal.value == moved(found) > 0
+    assert goal.bound is None or goal.bound <= goal.value
+    on_it = [table.name for table in before.tables if table.ranks == ((3,),)]
+    placement = found.outcome.placement
+    assert placement is not None
+    names = [found.instance.table_names[t] for t in moved_tables(found.instance, placement)]
+    assert set(on_it) <= set(names)
+
+
+def test_bytes_that_must_move_by_hand() -> None:
+    """A sum of at least 1100, of which a plan may cost 1000 and rounding 5, leaves 95 for bytes at
+    a tenth each; a bound below the limit says nothing."""
+    assert _least(1100, 1000, Fraction(1, 10), 5) == 950
+    assert _least(1100, 1000, Fraction(2, 7), 5) == 333  # 332.5, and bytes are whole
+    assert _least(900, 1000, Fraction(1, 10), 5) == 0
+    assert _least(None, 1000, Fraction(1, 10), 5) is None
+
+
+@pytest.mark.parametrize("within", [-0.1, 1.0])
+def test_shares_that_are_none(within: float) -> None:
+    """A share of the objective is from 0, below 1."""
+    with pytest.raises(BadInput, match="moves within: found"):
+        Moves(within=within)
