@@ -73,8 +73,10 @@ def table(after: Row, before: Row, groups: dict[str, str]) -> str:
         told = [name, size, *cells(rows), f"{proved} of {len(rows)}", *cells(past.get(key, []))]
         lines.append("| " + " | ".join(told) + " |")
     seconds = max(row["time_limit"] for row in after["rows"])
-    told = f"Measured {after['date']}, {after['machine']}, {seconds:g} s each; before: "
-    return told + f"{before['date']}, at c1890ead.\n\n" + "\n".join(lines)
+    told = f"Measured {after['date']}, {after['machine']}, {seconds:g} s each"
+    if past:
+        told += f"; before: {before['date']}, at c1890ead"
+    return f"{told}.\n\n" + "\n".join(lines)
 
 
 def main() -> int:
@@ -82,7 +84,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
     asked = parser.parse_args()
-    after, before = (stored(HERE / "results", p) for p in ("2*.json", "before-2*.json"))
+    results = HERE / "results"
+    after = stored(results, "2*.json")
+    before = (
+        stored(results, "before-2*.json") if any(results.glob("before-2*.json")) else {"rows": []}
+    )
     known = json.loads((HERE / "instances.json").read_text(encoding="utf-8"))
     groups = {name: entry["group"] for name, entry in known.items()}
     return update(PAGE, {BLOCK: table(after, before, groups)}, check=asked.check)
