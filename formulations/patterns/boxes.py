@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance.facts import per_option
-from formulations.patterns.program import LEVELS, Priced, Program, Shared, Solved
+from formulations.patterns.found import Mask, Priced, Shared, Solved
+from formulations.patterns.program import LEVELS, Program
 from formulations.proof.peaks import Heights, Peaks
 from formulations.result.certificate import Certificate
 
-Mask = NDArray[np.bool_]
 #: Heights that lie around their mean by less than this share of the plan's cost are alike; with the
 #: finest weights this one.
 _ALIKE, _SAME = 2e-5, 1e-8
