@@ -19,6 +19,7 @@ from milp_planner.pricing.options import WHOLE_ROWS
 #: Share of the remaining time for one change.
 SHARE = 0.4
 COLUMN_WISE = "column_wise"
+HALVES = ("fp16", "bf16")
 
 
 def with_remedies(
@@ -65,6 +66,9 @@ def _changes(
     for count in range(1, len(split) + 1):
         change = {"kind": "sharding", "tables": split[:count], "value": COLUMN_WISE}
         yield change, _with_columns(model, split[:count])
+    halves = {t.dtype for t in model.tables if _could_return_its_own(t)}
+    if len(halves) == 1:
+        yield {"kind": "output_dtype", "value": halves.pop()}, _returning_their_own(model)
     workload = model.workload
     coded = any(wire_bytes(workload, t) != (t.output_bytes, t.output_bytes) for t in model.tables)
     stock = workload.codec == "stock" and workload.codec_peak_factor is None
@@ -72,6 +76,19 @@ def _changes(
         yield {"kind": "codec", "value": "low_memory"}, _with_workload(model, codec="low_memory")
     if not workload.dedup and any(table.output == "sequence" for table in model.tables):
         yield {"kind": "dedup", "value": True}, _with_workload(model, dedup=True)
+
+
+def _could_return_its_own(table: Table) -> bool:
+    """Whether rows of 16 bits are assumed to be returned as fp32, as FBGEMM does unless told."""
+    return table.kind == "torchrec" and table.output_dtype is None and table.dtype in HALVES
+
+
+def _returning_their_own(model: Model) -> Model:
+    tables = (
+        t.model_copy(update={"output_dtype": t.dtype}) if _could_return_its_own(t) else t
+        for t in model.tables
+    )
+    return model.model_copy(update={"tables": tuple(tables)})
 
 
 def _could_cut_columns(table: Table) -> bool:

@@ -51,7 +51,7 @@ class Remedy:
     """A change of the model."""
 
     kind: str
-    """sharding, codec or dedup."""
+    """sharding, output_dtype, codec or dedup."""
     value: str | bool
     """The new value."""
     fits: bool | None
@@ -62,7 +62,8 @@ class Remedy:
     def __str__(self) -> str:
         if self.kind == "sharding":
             return f"{self.value} for {' and '.join(self.tables)}"
-        return f"{self.kind}: {str(self.value).lower()} in the workload"
+        where = "for the tables, if lookups return it" if self.kind == "output_dtype" else ""
+        return f"{self.kind}: {str(self.value).lower()} {where or 'in the workload'}"
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def remedies(read: Model, site: Cluster) -> tuple[Remedy, ...]:
 
 def _changed(read: Model, remedy: Remedy) -> Model:
     data = read.to_dict()
-    if remedy.kind != "sharding":
+    if remedy.kind == "output_dtype":
+        data["tables"] = [{**table, "output_dtype": remedy.value} for table in data["tables"]]
+    elif remedy.kind != "sharding":
         data["workload"][remedy.kind] = remedy.value
     for table in data["tables"]:
         if table["name"] in remedy.tables:
@@ -59,6 +61,15 @@ def test_as_many_tables_as_it_takes() -> None:
     found = remedies(model(ROWS, ROWS, **FP16), cluster(hbm="24MiB", ddr="0B"))
     assert found[0] == Remedy("sharding", "column_wise", True, ("t0", "t1"))
     assert found[1] == Remedy("codec", "low_memory", False)
+
+
+def test_rows_of_two_bytes_may_be_returned_as_they_are() -> None:
+    """fp32 is assumed, as FBGEMM returns; a trainer that sets output_dtype needs half of the
+    buffers."""
+    table = {"rows": 1000, "dtype": "fp16", "pooling_factor": 1, "num_features": 40}
+    read = model(table, **FP16)
+    found = {each.kind: each for each in remedies(read, cluster(hbm="14MiB", ddr="0B"))}
+    assert found["output_dtype"] == Remedy("output_dtype", "fp16", True)
 
 
 def test_nothing_is_tried_that_changes_nothing() -> None:
