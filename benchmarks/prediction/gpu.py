@@ -3,8 +3,9 @@
 python benchmarks/prediction/gpu.py FOLDER [--check]
 
 FOLDER holds calibrate.yaml and calibrate.raw.json.gz (what ``calibrate --device cuda`` wrote),
-steps-training-size.json (fitted with them) and steps-small.json (held out). Writes gpu/h100.yaml
-and gpu/h100.json, and without FOLDER only the block ``gpu`` of docs/trust/prediction.md from them.
+steps-training-size.json (fitted with them) and steps-small.json (held out). Writes
+gpu/h100-torch.yaml and gpu/h100.json, and without FOLDER only the block ``gpu`` of
+docs/trust/prediction.md from them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from milp_planner.pricing.step_model import StepModel
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "trust" / "prediction.md"
-PROFILE, RESULT = HERE / "gpu" / "h100.yaml", HERE / "gpu" / "h100.json"
+PROFILE, RESULT = HERE / "gpu" / "h100-torch.yaml", HERE / "gpu" / "h100.json"
 Samples = dict[StepSpec, Sample]
 
 
@@ -65,7 +66,7 @@ def fitted(folder: Path) -> tuple[Profile, dict[str, Any]]:
     large, small = (measured(folder / f"steps-{n}.json") for n in ("training-size", "small"))
     alone = calibrated(raw)
     known = alone | large
-    base = load_profile(folder / "calibrate.yaml")
+    base, h100 = load_profile(folder / "calibrate.yaml"), load_profile("h100")
     gpu = raw["machine"]["gpu"]
     origin = (
         f"{len(known) - len(large)} steps of calibrate and {len(large)} of 16k to 49k samples on "
@@ -78,13 +79,29 @@ def fitted(folder: Path) -> tuple[Profile, dict[str, Any]]:
         "optimizers, one table after another. FBGEMM's fused backward, which TorchRec trains with, "
         "differs: do not price its updates by this profile"
     )
-    profile = base.model_copy(update={"name": "h100-torch", "description": told, "step": model})
+    profile = base.model_copy(
+        update={
+            "name": "h100-torch", "description": told, "step": model,
+            "collectives": h100.collectives,
+            "origin": {
+                **_with_gpu(base.origin, gpu), "collectives": "as profile h100: each table says"
+            },
+        }
+    )  # fmt: skip
     rows = [each.to_dict() for each in cross_validated(known, "hbm")]
     return profile, {
         "gpu": gpu, "torch": raw["machine"]["torch"], "date": raw["machine"]["date"],
         "cross_validated": rows, "held_out": _errors(model, small, "small"),
         "without_training_size": _errors(without, large, "training size"),
     }  # fmt: skip
+
+
+def _with_gpu(origin: dict[str, str], gpu: str) -> dict[str, str]:
+    """The origins, which name calibrate, with the GPU that it measured."""
+    return {
+        field: text.replace("milp-planner calibrate:", f"milp-planner calibrate, {gpu}:")
+        for field, text in origin.items()
+    }
 
 
 def _errors(model: StepModel, steps: Samples, size: str) -> list[dict[str, Any]]:

@@ -60,6 +60,14 @@ class Links:
     ranks: int
     replica: float = inf
     """Reduce-scatter among the replicas of a rank in other sharding groups."""
+    all_gather: float | None = None
+    """All-gather over all ranks; None: as the reduce-scatter that it mirrors."""
+    local_gather: float | None = None
+    """All-gather inside one row group; None: as ``local``."""
+    reduced: tuple[tuple[float, float], ...] = ()
+    """Measured all-reduces: bytes by rising size, and seconds; empty: at ``all_reduce``."""
+    fused: float = 0.0
+    """Bytes that one all-reduce takes at least, if the tables have so many: gradients share it."""
 
 
 def links_of(cluster: Cluster) -> Links:
@@ -115,22 +123,26 @@ def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
     return output / links.all_to_all
 
 
-def row_wise_seconds(output: FloatArray, pooled: BoolArray, links: Links) -> FloatArray:
+def row_wise_seconds(
+    output: FloatArray, pooled: BoolArray, links: Links, backward: bool = False
+) -> FloatArray:
     """Exchange of row-wise: reduce-scatter of partial sums (pooled), all-to-all (sequence).
 
     Backward is the mirror image (all-gather) and adds :func:`batched_copy_seconds`.
     """
-    return output / np.where(pooled, links.reduce_scatter, links.all_to_all)
+    sums = (links.all_gather if backward else None) or links.reduce_scatter
+    return output / np.where(pooled, sums, links.all_to_all)
 
 
 def table_row_wise_seconds(
-    output: FloatArray, across: Numbers, pooled: BoolArray, links: Links
+    output: FloatArray, across: Numbers, pooled: BoolArray, links: Links, backward: bool = False
 ) -> FloatArray:
     """Exchange of table-row-wise and grid: O inside the row group, then between groups.
 
     ``across`` is the bytes that a rank then holds for the ranks with the same index in all groups.
     """
-    inside = output / np.where(pooled, links.local, links.local_all_to_all)
+    sums = (links.local_gather if backward else None) or links.local
+    inside = output / np.where(pooled, sums, links.local_all_to_all)
     return inside + across / links.across
 
 
@@ -142,7 +154,21 @@ def data_parallel_seconds(
     The update costs ``update_multiple`` passes over the table at the memory's ``bandwidth``.
     TorchRec's all-reduce term assumes network cards only; ours uses the cluster's bottleneck.
     """
-    return table / links.all_reduce + table * update_multiple / bandwidth
+    return all_reduce_seconds(table, links) + table * update_multiple / bandwidth
+
+
+def all_reduce_seconds(table: Numbers, links: Links) -> FloatArray:
+    """All-reduce of gradients of ``table`` bytes each.
+
+    Where it was measured by size, a small gradient takes its part of a call of ``links.fused``
+    bytes; one beyond the last size has that one's bandwidth.
+    """
+    if not links.reduced:
+        return table / links.all_reduce
+    sizes, seconds = np.array(links.reduced).T
+    call = np.maximum(np.maximum(table, links.fused), 1.0)
+    found = np.interp(call, sizes, seconds)
+    return table / call * found * np.maximum(call / sizes[-1], 1.0)
 
 
 def batched_copy_seconds(

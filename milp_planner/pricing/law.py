@@ -102,17 +102,18 @@ def _exchange(
     replicated, by_all = options.is_sharding("data_parallel"), options.is_sharding("row_wise")
     by_machine = options.is_sharding("table_row_wise", "grid_shard")
 
-    def collective(wire: IntArray) -> FloatArray:
+    def collective(wire: IntArray, backward: bool) -> FloatArray:
         pooled = job.tables.pooled[table]
         sent = exchanged.rows_out * shards.columns * wire
         held = np.where(pooled, job.traffic.outputs[table] * links.groups, exchanged.rows_out)
         whole = exchange.whole_rows_seconds(sent, links)
-        by_rows = exchange.row_wise_seconds(sent, pooled, links)
+        by_rows = exchange.row_wise_seconds(sent, pooled, links, backward)
         across = held * shards.columns * wire
-        two_steps = exchange.table_row_wise_seconds(sent, across, pooled, links)
+        two_steps = exchange.table_row_wise_seconds(sent, across, pooled, links, backward)
         return np.where(by_machine, two_steps, np.where(by_all, by_rows, whole))
 
-    out, back = (collective(w[table]) for w in (job.tables.wire, job.tables.wire_backward))
+    out = collective(job.tables.wire[table], False)
+    back = collective(job.tables.wire_backward[table], True)
     gradients = exchanged.rows_out * shards.columns * job.tables.wire_backward[table]
     copy = exchange.batched_copy_seconds(gradients, bandwidth, kernel.batched_copy_multiple)
     back = back + np.where((by_all | by_machine) & (links.ranks > 1), copy, 0.0)

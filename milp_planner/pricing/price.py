@@ -20,6 +20,7 @@ from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, cho
 from milp_planner.pricing.law import shard_seconds
 from milp_planner.pricing.ledger import UPDATE
 from milp_planner.pricing.lookup import hits_of
+from milp_planner.pricing.measured_links import measured_links
 from milp_planner.pricing.options import (
     Entries,
     Options,
@@ -51,6 +52,8 @@ def price(
     enumerations = _enumerations(model, cluster)
     profile = load_profile(cluster.profile) if profile is None else profile
     job = job_of(model, cluster, profile, links_of(cluster) if links is None else links)
+    if links is None and profile.collectives is not None:
+        job = replace(job, links=measured_links(job, profile.collectives))
     check_sizes(job)
     first = offsets([len(legal.choices) for legal in enumerations])
     choices = list(chain.from_iterable(legal.choices for legal in enumerations))

@@ -14,6 +14,7 @@ from milp_planner.errors import CHECK, BadInput
 from milp_planner.inputs.access import Share
 from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
+from milp_planner.pricing.collectives import Collectives
 from milp_planner.pricing.step_model import StepModel
 
 Positive = Annotated[float, Field(gt=0)]
@@ -115,6 +116,8 @@ class Profile(Spec):
     """x_eff of TorchRec tables in mode CACHING."""
     step: StepModel | None = None
     """Terms of a measured step, which price the tables of their tier in place of bandwidths."""
+    collectives: Collectives | None = None
+    """Measured times of collectives by size; without them a cluster's bandwidths price them."""
     spread: dict[Spreadable, Annotated[float, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
     origin: dict[str, str]

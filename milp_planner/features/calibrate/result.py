@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import yaml
 
+from milp_planner.features.calibrate.held_out import HeldOut, cross_validated
 from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy
 from milp_planner.features.calibrate.step_fit import fit_steps
-from milp_planner.features.calibrate.steps import FITTED, StepSpec, draw_steps
+from milp_planner.features.calibrate.steps import FITTED, TRAINING, StepSpec, draw_steps
 from milp_planner.features.calibrate.sweep import Sweep
 from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, Tiers, fit_tiers
 from milp_planner.pricing.profile import Kernel, Profile, load_profile
@@ -30,6 +31,10 @@ NEVER = (
 CONSTANTS = "TorchRec's constants for a GPU"
 MOVED, QUICK_MOVED = 2**24, 2**22
 """Most bytes that the lookups of one step may read."""
+LARGE, QUICK_LARGE = 24, 12
+"""Number of training steps of training size that a GPU measures besides."""
+LARGE_MOVED = 2**33
+"""Most bytes that the lookups of one of them may read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,8 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
     whole = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
     count, moved = (QUICK_STEPS, QUICK_MOVED) if quick else (STEPS, MOVED)
     specs = draw_steps(FITTED, count, most=machine.room, moved=moved, seed=seed)
+    if machine.device == "cuda":
+        specs += _training_steps(machine, QUICK_LARGE if quick else LARGE, seed)
     return MeasurementPlan(
         tiers=TierProbes(
             lookups=tiers,
@@ -76,6 +83,17 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
         rounds=5 if quick else 31,
         step_rounds=5 if quick else 11,
     )
+
+
+def _training_steps(machine: Machine, count: int, seed: int) -> list[StepSpec]:
+    """Steps of training size, equally many of each number of tables."""
+    each = count // len(TRAINING.tables)
+    ranges = [replace(TRAINING, tables=(number,)) for number in TRAINING.tables]
+    return [
+        spec
+        for some in ranges
+        for spec in draw_steps(some, each, most=machine.room, moved=LARGE_MOVED, seed=seed)
+    ]
 
 
 def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
@@ -104,6 +122,8 @@ class Calibration:
     """One sentence for each measurement that was too noisy or contradictory to be fitted."""
     lost: tuple[str, ...] = ()
     """Fields of the profile that should have been measured and are the base's constants."""
+    held_out: tuple[HeldOut, ...] = ()
+    """Errors of the step model over steps that it was not fitted to, by part and size."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: all measurements and everything fitted to them."""
@@ -117,6 +137,7 @@ class Calibration:
             "seconds": self.seconds,
             "left_out": list(self.left_out),
             "not_measured": list(self.lost),
+            "held_out": [each.to_dict() for each in self.held_out],
             "profile": self.profile.to_dict(),
             "sweep": None if self.sweep is None else self.sweep.to_dict(),
             "steps": [spec.to_dict() for spec in self.steps],
@@ -167,6 +188,7 @@ def calibration(
     return Calibration(
         Profile.from_dict(made.to_dict()), tiers.sweep, samples, machine.facts(), seconds,
         tuple(plan.steps), tuple(left), lost,
+        () if steps.model is None else tuple(cross_validated(kept, tier)),
     )  # fmt: skip
 
 
@@ -211,7 +233,7 @@ def _multiples(
 
 def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str]) -> str:
     """What was measured where, and every constant that was not."""
-    parts = [f"Measured by milp-planner calibrate on {machine.facts()['processor']}"]
+    parts = [f"Measured by milp-planner calibrate on {_measured(machine)}"]
     if lost:
         parts.append(f"NOT measured, as times were too noisy, but {CONSTANTS}: {', '.join(lost)}")
     if optimizers:
@@ -221,14 +243,22 @@ def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str])
         f"{near}{'l' if near else 'L'}ookups by torch's embedding_bag, fp32, "
         f"{machine.load.bags} bags of {machine.load.pooling} ids"
     )
+    if machine.device == "cuda":
+        parts.append("Updates by torch's sparse optimizers; FBGEMM's fused ones differ")
     never = ", ".join(f"kernel.{name}" for name in NEVER)
     return ". ".join([*parts, f"Of no machine, but {CONSTANTS}: {never}"])
+
+
+def _measured(machine: Machine) -> object:
+    """The GPU if one was measured, else the processor."""
+    facts = machine.facts()
+    return facts.get("gpu", facts["processor"])
 
 
 def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:
     return (
         f"milp-planner calibrate: {kept} of {drawn} training steps of a small DLRM on "
-        f"{machine.facts()['processor']}, torch {machine.facts()['torch']}, "
+        f"{_measured(machine)}, torch {machine.facts()['torch']}, "
         f"{machine.facts().get('threads', 1)} threads: one embedding_bag a table with sparse "
         "gradients; least squares of relative errors, no term negative"
     )

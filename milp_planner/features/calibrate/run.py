@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import RenderableType
 
 from milp_planner.drawing.page import fitting_grid
 from milp_planner.errors import BadInput
+from milp_planner.features.calibrate.held_out import HeldOut
 from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, Probe, Sample, measure
 from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.pricing.lookup import tiered_bandwidth
@@ -96,7 +97,17 @@ def draw(found: Calibration) -> list[RenderableType]:
     if step is not None:
         errors = ", ".join(f"{part} {error:.1%}" for part, error in step.error.items())
         parts.append(f"step model over {step.tier}, median error of its fit: {errors}")
+        parts.append(draw_held_out(found.held_out))
     return [*parts, *(f"left out: {each}" for each in found.left_out)]
+
+
+def draw_held_out(rows: Sequence[HeldOut]) -> RenderableType:
+    """Errors of held-out steps by part and size."""
+    shown = [
+        (row.part, row.size, str(row.steps), f"{row.median:.1%}", f"{row.high:.1%}") for row in rows
+    ]
+    names = ("held out", "size", "steps", "median error", "90th percentile")
+    return fitting_grid(names, shown, {"held out": 24}, left=("held out", "size"))
 
 
 def _constant(found: Calibration, factor: str) -> str:

@@ -86,6 +86,11 @@ FITTED = Ranges(
     optimizers=OPTIMIZERS, batches=(256, 8192), alike=True,
 )  # fmt: skip
 """Ranges of the steps that a profile is fitted to."""
+TRAINING = Ranges(
+    tables=(1, 4, 12, 26), dims=(32, 64, 128, 256), poolings=(1, 8, 20, 50), alphas=(0.0, 0.9, 1.2),
+    optimizers=OPTIMIZERS, batches=(8193, 65536), alike=False,
+)  # fmt: skip
+"""The same at training size, for a GPU: in small steps its dispatch hides its work."""
 
 
 def draw_steps(

@@ -107,12 +107,13 @@ def test_what_cannot_move_stays() -> None:
     _, cut, whole, _ = document["tables"]
     cut["constraints"]["pin"] = {"column_width": 32, "ranks": [0, 0]}
     whole["constraints"]["sharding_types"] = ["row_wise"]
-    old = plan(Model.from_dict(document), cluster(2), formulation="cpsat", time_limit=30)
+    place = cluster(2).model_copy(update={"profile": "torchrec-default"})
+    old = plan(Model.from_dict(document), place, formulation="cpsat", time_limit=30)
     del cut["constraints"]["pin"]
     whole["constraints"]["sharding_types"] = ["row_wise", "table_wise"]
     now = Model.from_dict(document)
     free, held = (
-        plan(now, cluster(2), before=old, executable=runtime, formulation="cpsat", time_limit=30)
+        plan(now, place, before=old, executable=runtime, formulation="cpsat", time_limit=30)
         for runtime in (None, "torchrec")
     )
     assert held.table("t1").ranks == ((0, 0),) != free.table("t1").ranks

@@ -238,3 +238,28 @@ def test_a_gpu_with_dynamicemb_gets_that_librarys_curves() -> None:
         )
     assert profile.uvm_caching.over == "hit_ratio"
     assert profile.name == "gpu" and "calibrate" in profile.description
+
+
+def test_a_gpu_measures_steps_of_training_size() -> None:
+    """Beside small steps: of 8k to 64k samples, 1 to 50 ids and up to 26 tables; a CPU has none."""
+    sizes = {
+        device: [spec for spec in measurement_plan(FakeMachine(device=device), False).steps
+                 if spec.batch > 8192]
+        for device in ("cpu", "cuda")
+    }  # fmt: skip
+    assert sizes["cpu"] == [] and len(sizes["cuda"]) == 24
+    assert {len(spec.tables) for spec in sizes["cuda"]} == {1, 4, 12, 26}
+    assert {t.pooling for spec in sizes["cuda"] for t in spec.tables} == {1, 8, 20, 50}
+    assert all(spec.batch <= 65536 for spec in sizes["cuda"])
+
+
+def test_errors_of_held_out_steps_are_printed_by_size() -> None:
+    """One line a part and size, and a GPU's profile says whose optimizers it measured."""
+    found = calibrate(FakeMachine(device="cuda"), quick=True)
+    parts = {(row.part, row.size) for row in found.held_out}
+    assert {(p, s) for p in ("lookup", "dense") for s in ("small", "training size")} <= parts
+    text = drawn(Group(*draw(found)))
+    for row in found.held_out:
+        assert f"{row.median:.1%}" in text
+    assert "torch's sparse optimizers; FBGEMM's fused ones differ" in found.profile.description
+    assert [row.to_dict() for row in found.held_out] == found.to_dict()["held_out"]
