@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -49,16 +50,50 @@ def test_the_results_table_is_generated() -> None:
     from benchmarks import readme_table
 
     assert readme_table.main(["--check"]) == 0, "run: python benchmarks/readme_table.py"
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.count("| milp-planner |") >= 2
+    page = (ROOT / "docs" / "dp-vs-exact.md").read_text(encoding="utf-8")
+    assert page.count("| milp-planner |") >= 2
 
 
 def test_readme_names_the_commands_make_runs() -> None:
     """README also has the commands of `make demo` and `make test` as raw lines."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for line in ("make demo", "make test", "-m pip install .\n", "-m pip install -e '.[test]'",
+    for line in ("make demo", "make test", " pip install .\n", "-m pip install -e '.[test]'",
                  "-m pytest"):  # fmt: skip
         assert line in readme
+
+
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def _shape(line: str) -> str:
+    """A line with its spaces and frame reduced and every figure as N."""
+    return _FIGURE.sub("N", " ".join(line.strip(" │").split()))
+
+
+def test_the_first_commands_print_what_readme_shows(tmp_path: Path) -> None:
+    """README's first three commands run as they stand, in an empty folder, and print every line
+    shown below each, up to figures; the step time to the digit."""
+    block = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)[0]
+    first, *runs = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    assert first == "pip install .\n" and len(runs) == 3
+    for run in runs:
+        command, *shown = run.splitlines()
+        assert command.startswith("milp-planner ") and shown
+        done = subprocess.run(
+            [sys.executable, "-m", *command.replace("-", "_", 1).split()], cwd=tmp_path,
+            capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        printed = [_shape(line) for line in done.stdout.splitlines()]
+        for line in shown:
+            assert any(found.startswith(_shape(line)) for found in printed), line
+            if "step_time" in line:
+                assert line.split()[2] in done.stdout
+
+
+def test_readme_is_short() -> None:
+    """README fits 120 lines."""
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
 
 _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTILINE)

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from statistics import median, median_high
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -48,7 +48,7 @@ def cells(rows: list[Row]) -> list[str]:
         return ["", "", ""]
     plans = [row["objective"] for row in rows]
     known = [plan for plan in plans if plan is not None]
-    plan = "none" if len(known) < len(plans) else f"{median_high(known) / 1e9:.4g}"
+    plan = "none" if len(known) < len(plans) else f"{median(known) / 1e9:.4g}"
     return [
         plan,
         *(percent(median(share(r, b) for r in rows)) for b in ("bound", "certified_bound")),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,11 @@ def overview(document: dict[str, Any], rows: list[Row]) -> str:
     """Wins and losses, counted and by name."""
     fit = [row for row in rows if row["planners"]["auto"]["status"] != "infeasible"]
     limits = sorted({row["time_limit"] for row in rows})
-    busy = sorted(row["busy_cores"] for row in rows)
+    busy = statistics.median(row["busy_cores"] for row in rows)
     lines = [
         f"Measured {document['date']} on {document['cores']} cores, "
         f"{' or '.join(f'{limit:g} s' for limit in limits)} for every planner; a case kept "
-        f"{busy[len(busy) // 2]:g} cores busy in the median.",
+        f"{busy:g} cores busy in the median.",
         f"{len(rows)} cases, of which {len(rows) - len(fit)} cannot fit (proved).",
         "",
         "| planner | cases | dearer than `auto` | the same | cheaper | no plan | median excess |",
@@ -65,7 +66,7 @@ def overview(document: dict[str, Any], rows: list[Row]) -> str:
         *lines,
         f"- Plans of others that are cheaper than `auto`'s: {_listed(_cheaper(fit))}.",
         f"- Cases where a solver's bound is above `auto`'s: {_listed(_behind(fit))}.",
-        f"- Certified gap of `auto`: median {show_gap(gaps[len(gaps) // 2])}, "
+        f"- Certified gap of `auto`: median {show_gap(statistics.median(gaps))}, "
         f"worst {show_gap(gaps[-1])}; {closed} of {len(gaps)} closed.",
         f"- More than 1% open: {_listed(wide)}.",
     ])  # fmt: skip
@@ -78,8 +79,8 @@ def _listed(names: list[str]) -> str:
 def _counted(fit: list[Row], name: str) -> str:
     tried = [row["planners"][name] for row in fit if row["planners"].get(name)]
     tried = [found for found in tried if found.get("note") != TOO_LARGE]
-    excess = sorted(x for row in fit if (x := _excess(row, name)) is not None)
-    middle = show_gap(excess[len(excess) // 2]) if excess else "–"
+    excess = [x for row in fit if (x := _excess(row, name)) is not None]
+    middle = show_gap(statistics.median(excess)) if excess else "–"
     counts = [sum(x > 0 for x in excess), excess.count(0), sum(x < 0 for x in excess)]
     shown = [name, len(tried), *counts, len(tried) - len(excess), middle]
     return f"| {' | '.join(map(str, shown))} |"

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median, median_high, variance
+from statistics import fmean, median, variance
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -144,7 +144,7 @@ def rebuilt(first: Runs, again: Runs, after: Runs) -> str:
 
 def _three(rows: list[Row]) -> list[str]:
     plans = sorted(row["objective"] for row in rows)
-    return [f"{plan / 1e9:.4f}" for plan in (plans[0], median_high(plans), plans[-1])]
+    return [f"{plan / 1e9:.4f}" for plan in (plans[0], median(plans), plans[-1])]
 
 
 def _ends(rows: list[Row]) -> str:

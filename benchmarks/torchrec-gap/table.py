@@ -88,9 +88,9 @@ def near_final(row: dict[str, Any]) -> float | None:
 
 
 def middle(values: list[Any]) -> Any:
-    """The median of what is known, of two in the middle the larger; None where nothing is."""
+    """The median of what is known; None where nothing is."""
     known = [v for v in values if v is not None]
-    return statistics.median_high(known) if known else None
+    return statistics.median(known) if known else None
 
 
 def line(rows: list[dict[str, Any]], peers: list[str]) -> str:
