@@ -83,8 +83,9 @@ def demo_table() -> str:
         *(row(entry, _best_bound(entries, entry["cluster"])) for entry in entries),
         "",
         f"`{document['model']}`, measured {document['date']} on {document['machine']['cores']} "
-        f"cores, at most {document['time_limit']:g} s each ([benchmarks/demo](../benchmarks/demo)). "
-        "Best bound: the highest that any of the three proved on the cluster.",
+        f"cores, at most {document['time_limit']:g} s each "
+        "([benchmarks/demo](../benchmarks/demo)). Best bound: the highest that any of "
+        "the three proved on the cluster.",
     ]
     return "\n".join(lines)
 

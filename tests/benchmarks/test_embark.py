@@ -35,7 +35,7 @@ def test_losses_are_named_and_counted() -> None:
     ]
     said = page.overview({"date": "2026-01-01", "cores": 2}, rows)
     assert "cheaper than `auto`'s: a_1x8 (CP-SAT, 10%)." in said
-    assert "| CP-SAT | 2 | 0 | 1 | 1 | 0 | 0 |" in said
+    assert "| CP-SAT | 2 | 0 | 1 | 1 | 0 | -5% |" in said
     assert "| HiGHS | 2 | 1 | 0 | 0 | 1 | 10% |" in said
     assert "More than 1% open: b_1x8 5%." in said and "1 of 2 closed" in said
 
