@@ -882,7 +882,7 @@ class Proof:
 
 # The outcome
 VALUE, NUMBER = (range(1 - 2**63, 2**63), type(None)), (range(2**63), float)
-GOALS = {"host_memory", "even_memory", "shards", "total", "moves", "moved_bytes"}
+GOALS = {"host_memory", "even_memory", "shards", "total", "moves", "moved_bytes", "stashed"}
 GOAL = {"goal": GOALS, "scope": str, "value": VALUE[0], "bound": VALUE, "met": bool}
 STANDS = {"option": str, "ranks": [[SIGNED]]}
 OUTCOME = shaped({

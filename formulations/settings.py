@@ -67,6 +67,8 @@ EVEN_MEMORY, MOVES = "even_memory", "moves"
 GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
 #: A goal that a caller may pursue with a price on moves; its value counts bytes.
 MOVED_BYTES = "moved_bytes"
+#: A goal of a caller's own: the largest stashed bytes of a rank.
+STASHED = "stashed"
 #: The fill up to which ranks count as even, if the caller does not name ``even_memory``: nobody
 #: cuts a table to even out ranks that are less than half full.
 EVEN_ENOUGH = 0.5

@@ -13,7 +13,7 @@ from formulations.instance.strict_json import Reader, shown
 from formulations.result.certificate import certificate_from_dict, certificate_to_dict
 from formulations.result.outcome import BoundSource, GoalReached, Outcome, Status, StoppedBy
 from formulations.result.placement import Placement
-from formulations.settings import GOALS, MOVED_BYTES, TracePoint
+from formulations.settings import GOALS, MOVED_BYTES, STASHED, TracePoint
 
 _KEYS = {
     "status", "stopped_by", "objective", "objective_kind", "bound", "bound_source",
@@ -180,7 +180,7 @@ def _goal(top: Reader, index: int, value: Any) -> GoalReached:
         value, f"{top.what}: goals[{index}]", {"goal", "scope", "value", "bound", "met"}
     )
     return GoalReached(
-        reader.choice("goal", [*GOALS, MOVED_BYTES]), reader.get("scope", str),
+        reader.choice("goal", [*GOALS, MOVED_BYTES, STASHED]), reader.get("scope", str),
         reader.get("value", int),
         _optional(reader, "bound"), reader.get("met", bool),
     )  # fmt: skip

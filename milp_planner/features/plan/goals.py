@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from formulations.goals.problem import PARTS
 from formulations.result.outcome import GoalReached
-from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVED_BYTES, MOVES, SHARDS
+from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVED_BYTES, MOVES, SHARDS, STASHED
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap
 
 
@@ -57,7 +57,11 @@ def _reached(goal: GoalReached, value: int, unit: str) -> str:
         return f"fullest {goal.scope} {amount}"
     if goal.goal in (SHARDS, MOVES):
         return f"{amount} {'shards' if goal.goal == SHARDS else 'tables moved'}"
-    named = {HOST_MEMORY: "memory beyond ranks", MOVED_BYTES: "moves"}
+    named = {
+        HOST_MEMORY: "memory beyond ranks",
+        MOVED_BYTES: "moves",
+        STASHED: "largest stash of a rank",
+    }
     return f"{named.get(goal.goal, goal.goal)} {amount}"
 
 
@@ -66,6 +70,6 @@ def _amount(goal: str, value: int, unit: str) -> str:
         return f"{100 * value / PARTS:.1f}%"
     if goal in (SHARDS, MOVES):
         return f"{value:,}"
-    if goal == MOVED_BYTES:
+    if goal in (MOVED_BYTES, STASHED):
         return show_bytes(value)
     return show_amount(value, unit) if goal == HOST_MEMORY else show_cost(value, unit)

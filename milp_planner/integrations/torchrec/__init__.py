@@ -25,6 +25,7 @@ from milp_planner.integrations.torchrec.reference import (
     load_inputs,
     measured_pooling,
 )
+from milp_planner.integrations.torchrec.stash import Stash
 from milp_planner.integrations.torchrec.two_d import TwoDShardingPlanner
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MilpShardingPlanner",
     "NoPlan",
     "Problem",
+    "Stash",
     "TorchRecInputs",
     "TwoDShardingPlanner",
     "compile_problem",

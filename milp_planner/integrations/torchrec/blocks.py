@@ -19,6 +19,7 @@ from formulations import Block, Scope, Shard, Where
 from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import choice
 from milp_planner.integrations.torchrec.rating import Phased, whole_bytes
+from milp_planner.integrations.torchrec.stash import STASH, UNLIMITED, stashed_bytes
 
 Together = Sequence[Sequence[str]]
 
@@ -94,11 +95,13 @@ class Places:
         return self.groups == self.machines
 
 
-def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -> Places:
+def places(
+    topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False, with_stash: bool = False
+) -> Places:
     """Read machines and capacities from a Topology (after reservations), device by device.
 
     DDR counts by ``rank``, which is TorchRec's own rule, or by ``machine``, which pools the DDR of
-    a host's ranks; SSD is read only if some shard uses it.
+    a host's ranks; SSD is read only if some shard uses it. Stashed weights have no limit.
     """
     group, host = topology.intra_group_size, topology.local_world_size
     world = topology.world_size
@@ -114,6 +117,8 @@ def places(topology: Topology, ddr: DdrScope = "rank", with_ssd: bool = False) -
             resources.append((tier, Scope.MACHINE, pooled))
         else:
             resources.append((tier, Scope.RANK, per_rank))
+    if with_stash:
+        resources.append((STASH, Scope.RANK, [UNLIMITED] * world))
     overbooked = [any(free[tier][rank] < 0 for tier in tiers) for rank in range(world)]
     if any(overbooked):
         resources.append((USABLE, Scope.RANK, [0 if bad else 2**40 for bad in overbooked]))
@@ -233,7 +238,8 @@ def _entry(
     if shard.storage is None or shard.perf is None:
         raise _refuse(option, "a shard without estimates", "options from an enumerator")
     known = {name for name, _, _ in where.resources}
-    use = {k: v for k, v in whole_bytes(shard.storage).items() if k in known}
+    amounts = whole_bytes(shard.storage) | {STASH: stashed_bytes(option, shard)}
+    use = {k: v for k, v in amounts.items() if k in known}
     if not where.usable:
         use[USABLE] = 1
     try:

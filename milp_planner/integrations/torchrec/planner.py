@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, get_args
+from typing import Protocol, get_args
 
 import torch.distributed as dist
 from torch import nn
@@ -30,7 +31,7 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from formulations import Outcome, Placement, Settings, solve
+from formulations import Outcome, Placement, Settings
 from formulations.result.check import check
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
@@ -50,7 +51,9 @@ from milp_planner.integrations.torchrec.rating import (
     summary,
     torchrec_rating,
 )
+from milp_planner.integrations.torchrec.received import received
 from milp_planner.integrations.torchrec.replicas import Replicas
+from milp_planner.integrations.torchrec.stash import AS_IS, Stash, solve_balanced
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +114,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     by_request : RequestCache, optional
         A plan stored under TorchRec's request, which :class:`MilpPlannerProvider` looks up; tried
         first.
+    stash : Stash, optional
+        How tables with ``stash_weights`` count (TorchRec 1.9), and whether to balance them after
+        the objective, see :mod:`milp_planner.integrations.torchrec.stash`.
     replicas : Replicas, optional
         Other sharding groups that use the same plan, see
         :mod:`milp_planner.integrations.torchrec.two_d`; ``topology`` is that of one group.
@@ -148,6 +154,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         cache: PlanCache | str | Path | None = None,
         by_request: RequestCache | None = None,
         replicas: Replicas | None = None,
+        stash: Stash = AS_IS,
     ) -> None:
         _refuse_parts(proposer, partitioner, performance_model)
         super().__init__(
@@ -173,7 +180,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         self._together = together
         self._key_value: StoreBytes = one_of(key_value, get_args(StoreBytes), "key_value")
         self._cache, self._by_request = to_cache(cache), by_request
-        self._replicas = replicas
+        self._replicas, self._stash = replicas, stash
         self.problem: Problem | None = None
         self.outcome: Outcome | None = None
         self.rating: float | None = None
@@ -243,6 +250,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             space = lift(space, self._lift, self._topology, self._enumerator, self._constraints)
         if self._key_value == "runtime":
             space = as_the_runtime(space, sharders)
+        space = self._stash.counted(space)
         sync = None
         if self._replicas is not None:
             space, sync = self._replicas.averaged(space), self._replicas.sync
@@ -296,10 +304,10 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     def _solved(self, problem: Problem) -> list[ShardingOption]:
         question = self._question(problem)
         known = None if self._by_request is None else self._by_request.get(question)
-        self.outcome = known or answered(
-            self._cache, question,
-            lambda: solve(problem.instance, self._formulation, self._settings),
-        )  # fmt: skip
+        solve_it = partial(
+            solve_balanced, problem.instance, self._formulation, self._settings, self._stash
+        )
+        self.outcome = known or answered(self._cache, question, solve_it)
         if self.outcome.placement is None:
             limit = min(20.0, self._settings.time_limit or 20.0)
             brief = replace(self._settings, time_limit=limit, hint=None, certificate=False)
@@ -309,6 +317,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
 
     def _question(self, problem: Problem) -> Question:
         inputs = {"torchrec": metadata.version("torchrec")}
+        if self._stash.balance:
+            inputs["stash"] = repr(self._stash)
         return Question(problem.instance, self._formulation, self._settings, inputs)
 
     def _loaded(self, problem: Problem) -> list[ShardingOption] | None:
@@ -385,13 +395,3 @@ def _refuse_parts(proposer: object, partitioner: object, performance_model: obje
             "MilpShardingPlanner minimises its objective and accepts no performance model but "
             f"NoopPerfModel, found {type(performance_model).__name__}"
         )
-
-
-def received(group: dist.ProcessGroup, sent: Any) -> Any:
-    """What rank 0 of a group sent: a plan, or an error, which is raised on the other ranks."""
-    box = [sent]
-    if dist.get_world_size(group) > 1:
-        dist.broadcast_object_list(box, src=dist.get_global_rank(group, 0), group=group)
-    if sent is None and isinstance(box[0], PlannerError):
-        raise box[0]
-    return box[0]

@@ -26,6 +26,7 @@ from milp_planner.integrations.torchrec.blocks import (
 )
 from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.rating import RatingName, phased, with_sync
+from milp_planner.integrations.torchrec.stash import is_stashed
 from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
 
 
@@ -129,7 +130,7 @@ def compile_problem(
     (towers) share a machine: their options are copied once per machine and tied by a fusion group
     whose level is the machine. They are copied the same way if machine-bound shards span a pod of
     hosts while DDR is pooled by host. dynamicemb tables that the runtime fuses also share one ratio
-    by fusion groups.
+    by fusion groups. If tables are stashed, their weights count in a resource ``stash``.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def compile_problem(
         for option in search_space
         for shard in option.shards
     )
-    where = places(topology, ddr, with_ssd)
+    where = places(topology, ddr, with_ssd, any(map(is_stashed, search_space)))
     rating = phased(objective, search_space)
     if sync is not None:
         rating = with_sync(rating, sync)

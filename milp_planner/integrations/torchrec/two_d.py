@@ -21,7 +21,8 @@ from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.several import Try, best_of
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
-from milp_planner.integrations.torchrec.planner import MilpShardingPlanner, received
+from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
+from milp_planner.integrations.torchrec.received import received
 from milp_planner.integrations.torchrec.replicas import Replicas
 from milp_planner.plans.divisions import groups_of, words_of
 from milp_planner.pricing.exchange import links_of

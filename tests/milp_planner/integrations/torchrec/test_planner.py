@@ -299,7 +299,7 @@ def test_the_same_question_is_answered_once(
     first = planner_for(case, cache=tmp_path)
     expected = first.plan(case.module, case.sharders)
     unsolved = Mock(side_effect=AssertionError("solved again"))
-    monkeypatch.setattr("milp_planner.integrations.torchrec.planner.solve", unsolved)
+    monkeypatch.setattr("milp_planner.integrations.torchrec.stash.solve", unsolved)
     again = planner_for(case, cache=tmp_path)
     assert str(again.plan(case.module, case.sharders)) == str(expected)
     assert again.outcome is not None and again.outcome.status == Status.OPTIMAL

@@ -35,10 +35,10 @@ class InMemory:
 
 def solving(monkeypatch: pytest.MonkeyPatch) -> Mock:
     """Counts solves from here on."""
-    from milp_planner.integrations.torchrec import planner
+    from milp_planner.integrations.torchrec import stash
 
-    counted = Mock(side_effect=planner.solve)
-    monkeypatch.setattr(planner, "solve", counted)
+    counted = Mock(side_effect=stash.solve)
+    monkeypatch.setattr(stash, "solve", counted)
     return counted
 
 
