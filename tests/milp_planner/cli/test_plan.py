@@ -44,7 +44,7 @@ def test_a_gap_is_a_percentage(cli: Cli) -> None:
     assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
     for wrong in ("0.5", "100%", "-1%", "x%", "5%%"):
         bad = cli("plan", "model.yaml", "cluster.yaml", "--gap", wrong)
-        assert bad.code == 2 and "a percentage below 100%, such as 0.5%" in bad.err
+        assert bad.code == 2 and "a percentage below 100%, with its sign, such as 0.5%" in bad.err
 
 
 def test_the_second_answer_comes_from_the_cache(
