@@ -107,10 +107,11 @@ def rank_loads(
     rows : int
         Size of the table; needed by ``continuous`` and by ``tail``.
     tail : float
-        Share that is distributed evenly over all rows.
+        Share of all other lookups, taken to be even over the rows.
     index_type : str, optional
-        Type in which dynamicemb looks the ids up, because its hash_roundrobin sends int32 keys to
-        other ranks (:func:`cuda_routing.rules.owners`); default: the type of ``ids``.
+        Type of the keys at run time; default: the type of ``ids``. dynamicemb's hash_roundrobin
+        sends an int32 key to another rank than the same int64 key
+        (:func:`cuda_routing.rules.owners`).
 
     Returns
     -------

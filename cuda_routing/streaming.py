@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +31,12 @@ class StreamBalance:
     after_dedup : dict of Rule to Balance
         Balance if each batch requests each distinct key once.
     sent_share : float
-        Distinct keys over lookups, averaged over batches of ``batch`` lookups.
+        Keys sent over lookups, both summed over all batches of at most ``batch`` lookups; a batch
+        sends each of its distinct keys once.
     batch : int
     hottest : list of (key, lookups)
-        The most frequent keys in descending order, with exact counts; a key with more than 1/4097
-        of the lookups cannot be missing.
+        The ``most`` most frequent keys in descending order, with exact counts. A more frequent key
+        is missing only if it has at most 1/4097 of the lookups.
     """
 
     lookups: int
@@ -61,7 +62,8 @@ def stream_balance(
     Parameters
     ----------
     stream : iterable of integer arrays
-        Iterated up to three times (size of the table, loads, exact counts of the hottest keys).
+        Not an iterator: it is iterated up to three times (size of the table, loads, exact counts
+        of the hottest keys).
     ranks : int
     rules : sequence of rules, optional
         Default: all; continuous is left out if there are negative keys and no rows are given.
@@ -75,7 +77,7 @@ def stream_balance(
     Raises
     ------
     RoutingError
-        The stream is empty, or continuous was asked for and has no table size.
+        The stream is empty or an iterator, or continuous was asked for and has no table size.
 
     References
     ----------
@@ -84,6 +86,8 @@ def stream_balance(
     """
     if batch < 1:
         raise RoutingError(f"batch must be at least 1, got {batch}")
+    if isinstance(stream, Iterator):
+        raise RoutingError("stream is an iterator, which can be read only once; pass a list")
     wanted = [Rule.parse(rule) for rule in (rules if rules is not None else list(Rule))]
     rows = _rows(stream, wanted, rows, asked=rules is not None)
     if rows == 0:

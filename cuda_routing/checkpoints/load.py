@@ -31,7 +31,8 @@ class CheckpointInfo:
         Rows saved by each rank.
     row_bytes : dict of kind to int or None
     checked : bool
-        Whether manifests confirm sizes and contents.
+        Whether every rank has a manifest: the sizes agree with it, and :func:`load_shard` compares
+        what it reads with its checksums.
     """
 
     table: str

@@ -46,8 +46,9 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     Options (``settings.options``): ``proposers``, a list from ``grid``, ``depth``, ``total``,
     ``uniform`` (default: the first three); ``sort_by``, the order in which tables are placed,
     ``storage`` (default, as TorchRec's) or ``perf``; ``partitioner``, ``greedy`` (default) or
-    ``memory_balanced``; ``threshold``, how many worse proposals in a row end a greedy proposer
-    (default: none do). ``work_limit`` counts proposals placed.
+    ``memory_balanced``; ``threshold``, the number of worse proposals in a row after which a greedy
+    proposer stops (default: it never stops for that). ``work_limit`` counts the proposals that are
+    placed.
 
     Fusion groups are ignored while planning, as TorchRec ignores them; see
     :func:`formulations.baselines.partition.proposals.outcome_of` for what is returned then.

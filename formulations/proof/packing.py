@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from formulations.instance import Instance
 from formulations.proof.rows import Measures
 
-#: Limits, all below what a checker accepts: combinations of options, combinations whose sum fits,
-#: and steps for one measure. When the steps run out, later cases get half as many, but never fewer
-#: than the last number.
+#: Limits, each below what a checker accepts: how many combinations of options are formed, how many
+#: of those whose sum fits are packed, and how many steps one measure gets. When a measure runs out
+#: of them, those after it get half as many, but never fewer than ``_LEAST``.
 _COMBINATIONS, _LIGHT, _STEPS, _LEAST = 2**14, 1_000, 300_000, 3_000
 #: Packing is tried only with at most ``_FEW`` options left, at most ``_ITEMS`` shards that choose a
 #: rank (each is one level of recursion), and ranks at least ``_FULL`` full on average.

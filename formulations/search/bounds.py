@@ -56,8 +56,9 @@ class Bounds:
         return self._below(amount, POOLED, self._tell)
 
     def start_apart(self, amount: float) -> bool:
-        """On small instances with several machines: choose options and machines, for all workers;
-        not far above the bound or, without a solution, twice as far."""
+        """On small instances with several machines: choose options and machines, from which all
+        workers start. The choice may cost a share more than the bound; each failed try doubles
+        that share."""
         context, clock, chosen = self._context, self._context.clock, self._parameters
         end = clock.now() + amount
         roomy = with_room(context.instance, chosen.surcharges[0], chosen.slack)
@@ -106,7 +107,8 @@ class Bounds:
         return not self._started and self._dearer < 1.0
 
     def start_is_urgent(self) -> bool:
-        """Whether such a choice goes first: early, once there is a bound."""
+        """Whether to choose options and machines before anything else: early in the search, once
+        there is a bound."""
         early = self._context.clock.now() < self._urgent and self._context.bound is not None
         return early and self.no_start
 

@@ -62,13 +62,13 @@ class Parameters:
     #: First target of a pass, as a share of the way from the best plan to the bound. A target that
     #: was met doubles that share, one that was missed halves it.
     step: float = 0.3
-    #: A plan lowers the target by this share: little enough to be met at the same temperature. A
-    #: sweep of targets ends at such a gap, and below it the program with separate machines is asked
-    #: for its optimum.
+    #: A plan lowers the target by this share, so little that the states need not be heated to meet
+    #: it. A sweep of targets ends when its plan is this close to the bound, and from then on the
+    #: program with separate machines is solved to its optimum.
     shrink: float = 3e-4
     #: Replicas restart after this number of turns in a row without a plan if the best plan is far
-    #: above the bound: on which level they end is chance. The program with separate machines goes
-    #: first until it was silent this often.
+    #: above the bound, because which plan they end at is chance. The program with separate machines
+    #: goes first until this number of its turns had no result.
     patience: int = 4
     #: On small instances the exact model has a side to itself for this share of the time, and until
     #: the end if the plan is then not far above the bound.

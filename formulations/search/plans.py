@@ -221,13 +221,13 @@ class Plans:
         return True
 
     def _cool(self, annealer: Annealer, moves: int, heat: float, over: Callable[[], bool]) -> None:
-        """Anneal from a temperature down."""
+        """Anneal, beginning at a temperature and cooling."""
         begin, heats = self._context.clock.now(), (heat, heat * self._parameters.cooling)
         shrink = self._parameters.shrink
         self._spent(annealer.run(moves, heats, over, self._mix(), shrink, self._enough()), begin)
 
     def _enough(self) -> int:
-        """What no plan costs less than."""
+        """The objective at which the search may stop: no plan is below the bound."""
         return -(2**62) if self._context.bound is None else self._context.bound
 
     def _spent(self, made: int, begin: float) -> None:

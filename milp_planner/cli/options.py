@@ -252,10 +252,11 @@ GoalsOption = Annotated[
     str | None,
     option(
         "--goals NAMES",
-        "Goals to pursue after the objective, in order, optionally preceded by how much of the"
-        " objective they may cost, as in step_time:0.1%,moves,even_memory:80% (ranks filled up to"
-        " 80% are even enough). Default: host_memory, even_memory:50%, shards, total, moves; these"
-        " cost next to nothing, and only if that frees much memory on a nearly full rank.",
+        "What to improve after the objective, most important first: host_memory, even_memory,"
+        " shards, total, moves. Example: moves,even_memory:80% (fuller ranks are made more even"
+        " until none is above 80%). To give up to 0.1% of the objective for them, begin with"
+        " step_time:0.1%. Default: host_memory,even_memory:50%,shards,total,moves, with a small"
+        " loss of the objective only where that frees much memory on a nearly full rank.",
     ),
 ]
 ReserveOption = Annotated[

@@ -65,3 +65,9 @@ def test_nothing_to_count() -> None:
         stream_balance([np.zeros(0, np.int64)], 2)
     with pytest.raises(RoutingError, match="batch"):
         stream_balance([np.array([1])], 2, batch=0)
+
+
+def test_an_iterator_is_refused() -> None:
+    """A stream that can be read only once is refused instead of counted as empty."""
+    with pytest.raises(RoutingError, match="iterator, which can be read only once"):
+        stream_balance(iter([np.array([1, 2])]), 2)

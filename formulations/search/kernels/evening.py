@@ -38,8 +38,8 @@ def _at(a, assignment, place, load, wide):
 
 @kernel
 def _relieves(a, w, table, load, wide, most):
-    """Move a shard of a table from the place of a load to one that stays less full; returns whether
-    it did."""
+    """Move one shard of a table away from the rank or machine of a load, to a place that is less
+    full even with that shard; returns whether a shard was moved."""
     first, end, at = assignments_of(a, table)
     for assignment in range(first, end):
         here, block = a[at + assignment], block_of(a, assignment)
