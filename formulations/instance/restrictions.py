@@ -11,7 +11,7 @@ def restrictions(instance: Instance) -> tuple[str, ...]:
     A phrase begins with the key in the instance file and names everything that it applies to.
     Without a limit on moves, ``current`` restricts nothing.
     """
-    there = f"may move, of the {_count(len(instance.current), 'table')} of the plan in current"
+    there = f"may move, of {_count(len(instance.current), 'table')} in current"
     found = []
     if instance.max_moved_tables is not None:
         limit = _count(instance.max_moved_tables, "table")

@@ -31,8 +31,8 @@ def test_every_restriction_is_named() -> None:
         current=(Current(0, 1, ((1,),)),), max_moved_tables=0, max_moved_bytes=1500,
     )  # fmt: skip
     assert restrictions(asked) == (
-        "max_moved_tables: at most 0 tables may move, of the 1 table of the plan in current",
-        "max_moved_bytes: at most 1,500 bytes may move, of the 1 table of the plan in current",
+        "max_moved_tables: at most 0 tables may move, of 1 table in current",
+        "max_moved_bytes: at most 1,500 bytes may move, of 1 table in current",
         "pins: 2: a slow on ranks [[1]], b slow",
         "forbidden: 2: a fast, b fast",
     )

@@ -83,7 +83,7 @@ def _restricted(planned: Path) -> None:
 def test_a_restricted_question_is_named_on_the_first_lines(cli: Cli, planned: Path) -> None:
     """A re-plan may restrict moves, so nothing is refuted; but every reader names the
     restriction."""
-    demand = "max_moved_tables: at most 0 tables may move, of the 3 tables of the plan in current"
+    demand = "max_moved_tables: at most 0 tables may move, of 3 tables in current"
     assert "!  restricted" not in cli("verify", planned).out
     assert cli("verify", planned, "--json").json["restrictions"] == []
     _restricted(planned)
