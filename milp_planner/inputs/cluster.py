@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -83,6 +83,9 @@ class Reservations(Spec):
     hbm_percent: Percent | None = None
     """Percentage of every rank's HBM to reserve, headroom included; by default 15 if the model does
     not give its memory outside the embeddings, else the headroom alone."""
+    percent_covers: Literal["outside", "buffers"] = "outside"
+    """What hbm_percent is meant for: memory outside the embeddings, so that their buffers count
+    beside it, or also ``buffers``, which then count only where they exceed it."""
     outside_embeddings: Bytes | None = None
     """HBM in use outside the embeddings and their exchange at the fullest moment of a step, as
     measured on this cluster; replaces the model's value."""
@@ -105,6 +108,12 @@ class Reservations(Spec):
     """Percentage of every machine's DDR to reserve, headroom included."""
     ddr_bytes: Bytes = 0
     """Further DDR to reserve per machine."""
+
+    @model_validator(mode="after")
+    def _covered(self) -> Reservations:
+        if self.percent_covers == "buffers" and self.hbm_percent is None:
+            raise problem_at("buffers needs hbm_percent, the percentage", "percent_covers")
+        return self
 
 
 _SUGAR = {"ranks_per_machine": "ranks", "hbm": "hbm", "ddr": "ddr", "ssd": "ssd"}
@@ -232,8 +241,21 @@ class Cluster(Spec):
         ----------
         TorchRec 1.8.0, ``HeuristicalStorageReservation`` (15%, 6×, 20×).
         """
+        return self._left(model, self.outside_percent(model))
+
+    def room_for_rows(self, model: Model) -> tuple[int, ...] | None:
+        """The same without the exchange: bytes for weights and state alone, beside hbm_percent.
+
+        None unless the percentage covers buffers.
+        """
+        held = self.reservations
+        if held.percent_covers != "buffers" or held.hbm_percent is None:
+            return None
+        return self._left(model, max(held.hbm_percent, held.min_headroom))
+
+    def _left(self, model: Model, percent: Fraction) -> tuple[int, ...]:
         fixed = sum(self.fixed_hbm(model).values())
-        free = 1 - self.withheld_percent(model) / 100
+        free = 1 - min(Fraction(100), percent + self.reservations.fragmentation) / 100
         return tuple(
             max(0, int(rank.hbm_bytes * free - fixed - rank.reserved_bytes)) for rank in self.ranks
         )
@@ -248,9 +270,11 @@ class Cluster(Spec):
         """Percentage of HBM that is reserved, at least the headroom.
 
         It is the given one, or else TorchRec's 15 if the model does not give its memory outside the
-        embeddings.
+        embeddings. One that covers buffers is not reserved beside them (:meth:`room_for_rows`).
         """
         held = self.reservations
+        if held.percent_covers == "buffers":
+            return held.min_headroom
         assumed = Fraction(0 if self.says_outside(model) else 15)
         percent = assumed if held.hbm_percent is None else held.hbm_percent
         return max(percent, held.min_headroom)

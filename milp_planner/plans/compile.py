@@ -27,6 +27,7 @@ from milp_planner.pricing.ledger import (
     alive,
     alive_outside_exchange,
     binding,
+    stored,
 )
 from milp_planner.pricing.options import Choice, Options
 from milp_planner.pricing.outside import capacities
@@ -63,6 +64,9 @@ def compile_instance(
     With ``buffers: largest_collective`` each collective has one too, such as
     ``hbm@forward_send:NAME``. It counts all tables, but the buffers of this collective only.
     Together these mean exactly that the tables and the largest collective's buffers fit.
+
+    If the percentage reserved covers buffers, ``hbm@rows`` limits rows and state beside it, and the
+    moments count without it.
 
     The Instance is not validated again: its arrays satisfy the format's rules by construction,
     which tests assert with :func:`formulations.instance.validate.validate`.
@@ -160,9 +164,18 @@ def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
         Resource(_shortest(name, [*names]), Scope.RANK, np.array(each, dtype=np.int64))
         for name, each in names.items()
     ]
-    further = [*_drives(options), *_stash(options)]
+    further = [*_rows(options), *_drives(options), *_stash(options)]
     columns = [*(use[name] for name in names), entries.ddr, *(used for _, used in further)]
     return (*found, ddr, *(each for each, _ in further)), np.stack(columns, axis=1)
+
+
+def _rows(options: Options) -> list[tuple[Resource, IntArray]]:
+    """HBM for rows and state beside a percentage that covers buffers."""
+    room = options.cluster.room_for_rows(options.model)
+    if room is None:
+        return []
+    resource = Resource("hbm@rows", Scope.RANK, np.array(room, dtype=np.int64))
+    return [(resource, options.entries.ledger @ stored())]
 
 
 def _stash(options: Options) -> list[tuple[Resource, IntArray]]:

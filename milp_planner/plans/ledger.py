@@ -18,10 +18,12 @@ from milp_planner.pricing.ledger import (
     CHECKPOINT,
     MOMENTS,
     RANK_ENTRIES,
+    ROWS,
     SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
     alive_outside_exchange,
+    stored,
 )
 from milp_planner.pricing.outside import (
     OUTSIDE,
@@ -32,8 +34,6 @@ from milp_planner.pricing.outside import (
     outside_ddr,
 )
 
-ROWS = ("weights", "stashed", "state", "metadata", "cache_index")
-"""Entries of shards that do not change during a step."""
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
 """Meaning of every entry."""
@@ -149,6 +149,8 @@ def is_charged(plan: Plan, held: Held) -> bool:
     rows, instance = _rows(plan), plan.instance
     at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
     kept = [held.ledger @ alive_outside_exchange(moment) for moment in MOMENTS]
+    if plan.cluster.room_for_rows(plan.model) is not None:
+        at, kept = [*at, held.ledger @ stored()], [*kept, held.ledger @ stored()]
     for index, resource in enumerate(instance.resources):
         if resource.name in ("ssd_step", "stash"):
             continue  # traffic of a step, not stored bytes

@@ -93,6 +93,8 @@ RANK_ENTRIES = (
 RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
 
 
+ROWS = ("weights", "stashed", "state", "metadata", "cache_index")
+"""Entries of shards that do not change during a step."""
 ROWS_OF_A_MOMENT = ("stashed", "gathered_weights", "padded_weights")
 """Entries that come and go but belong to no exchange."""
 
@@ -109,6 +111,11 @@ def alive_outside_exchange(moment: str) -> IntArray:
         ],
         dtype=np.int64,
     )
+
+
+def stored() -> IntArray:
+    """Which shard entries are rows with their state: 0 or 1 each, int64 array [entries]."""
+    return np.isin(SHARD_NAMES, ROWS).astype(np.int64)
 
 
 def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:
