@@ -62,17 +62,17 @@ def test_readme_names_the_commands_make_runs() -> None:
         assert line in readme
 
 
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_FIGURE = re.compile(r"\d+(?:[.,-]\d+)*")
 
 
 def _shape(line: str) -> str:
-    """A line with its spaces and frame reduced and every figure as N."""
+    """A line with its spaces and frame reduced, and N for every figure or list of ranks."""
     return _FIGURE.sub("N", " ".join(line.strip(" │").split()))
 
 
 def test_the_first_commands_print_what_readme_shows(tmp_path: Path) -> None:
     """README's first three commands run as they stand, in an empty folder, and print every line
-    shown below each, up to figures; the step time to the digit."""
+    shown below each, up to figures and which of the equal ranks; the step time to the digit."""
     block = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)[0]
     first, *runs = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     assert first == "pip install .\n" and len(runs) == 3
