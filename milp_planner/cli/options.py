@@ -255,7 +255,7 @@ GoalsOption = Annotated[
         "What to improve after the objective, most important first: host_memory, even_memory,"
         " shards, total, moves. Example: moves,even_memory:80% (fuller ranks are made more even"
         " until none is above 80%). To give up to 0.1% of the objective for them, begin with"
-        " step_time:0.1%. Default: host_memory,even_memory:50%,shards,total,moves, with a small"
+        " step_time:0.1%. Default: host_memory, even_memory:50%, shards, total, moves, with a small"
         " loss of the objective only where that frees much memory on a nearly full rank.",
     ),
 ]
