@@ -272,9 +272,30 @@ def _l1_ratio(table: Table, entry: dict[str, Any], sizes: list[list[int]]) -> Fr
     return max(Fraction(math.floor(held * 100), 100), Fraction(1, 100))
 
 
+UNPRICED = {
+    "fused_triton": "a Triton kernel",
+    "unfused_tpu": "a kernel of TPUs",
+    "quant": "a kernel of quantised modules",
+    "quant_uvm": "a kernel of quantised modules",
+    "quant_uvm_caching": "a kernel of quantised modules",
+    "customized_kernel": "another library's kernel",
+    "dram_ssd_virtual_table": "a store in host memory and on SSD",
+}
+"""TorchRec 1.9.2's kernels whose time and bytes are not modelled."""
+
+
+def _refuse_unpriced(kernel: object, where: str) -> None:
+    if isinstance(kernel, str) and kernel.lower() in UNPRICED:
+        raise BadInput(
+            f"{where}: compute_kernel: found {kernel!r}, {UNPRICED[kernel.lower()]}, which is not "
+            f"priced; allowed: {', '.join(MODE_OF_KERNEL)}"
+        )
+
+
 def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
     where = f"table {table.name!r}"
     kind = one_of(entry.get("sharding_type"), SHARDING_TYPES, f"{where}: sharding_type")
+    _refuse_unpriced(entry.get("compute_kernel"), where)
     mode = one_of(entry.get("compute_kernel"), MODE_OF_KERNEL, f"{where}: compute_kernel")
     ranks = entry.get("ranks")
     if not isinstance(ranks, list) or not all(type(r) is int and r >= 0 for r in ranks):

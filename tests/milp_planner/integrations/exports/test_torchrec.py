@@ -70,6 +70,9 @@ def _changed(table: str = "b", drop: str | None = None, **changes: Any) -> str:
     ("text", "sentence"),
     [
         (_changed(sharding_type="columnwise"), "did you mean column_wise"),
+        (_changed(compute_kernel="fused_triton"), "a Triton kernel, which is not priced; allowed"),
+        (_changed(compute_kernel="FUSED_TRITON"), "a Triton kernel, which is not priced; allowed"),
+        (_changed(compute_kernel="unfused_tpu"), "a kernel of TPUs, which is not priced; allowed"),
         (_changed(compute_kernel="fused_uvmm"), "did you mean fused_uvm"),
         (_changed(ranks=[0, -1]), "whole numbers from 0"),
         (_changed(ranks=[0]), "one shard for each of its 1 ranks"),

@@ -246,3 +246,14 @@ def test_a_plan_with_other_tables_is_refused() -> None:
     plan[1].compute_kernel = "fused_uvm"
     with pytest.raises(BadInput, match="not among the options"):
         problem.placement_of(plan)
+
+
+@pytest.mark.parametrize("kernel", ["fused_triton", "unfused_tpu"])
+def test_newer_kernels_are_taken_as_estimated(kernel: str) -> None:
+    """The drop-in needs no price of its own: a kernel that TorchRec's enumerator offers is an
+    option under its name."""
+    option = bare_option("a", [5])
+    option.compute_kernel = kernel
+    problem = compile_problem([option], topology(2))
+    assert problem.instance.option_names == (f"table_wise/{kernel}",)
+    assert problem.instance.shard_use[0].tolist() == [5, 0]
