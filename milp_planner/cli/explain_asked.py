@@ -67,12 +67,12 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
 
 def parse_over(text: str) -> tuple[str, ...]:
     """Parse kinds of budgets, separated by commas or given separately."""
-    from milp_planner.features.explain.frontier import MACHINES
+    from milp_planner.features.explain.frontier import MACHINES, STASH
     from milp_planner.inputs.problems import choice
 
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names or [text]:
-        if name not in (known := ("hbm", "ddr", MACHINES)):
+        if name not in (known := ("hbm", "ddr", MACHINES, STASH)):
             raise BadInput(f"--over {name!r}: {choice(name, known)}")
     return tuple(dict.fromkeys(names))
 
@@ -220,7 +220,8 @@ OverOption = Annotated[
     str,
     option(
         "--over KINDS",
-        "frontier: hbm (of every rank), ddr (of every machine), machines; several with commas.",
+        "frontier: hbm (of every rank), ddr (of every machine), machines, stash (of every rank); "
+        "several with commas.",
     ),
 ]
 BudgetsOption = Annotated[

@@ -1,6 +1,7 @@
 """The frontier: the objective over a budget, each point between its plan and a certified bound.
 
-The budget is the HBM of every rank, the DDR of every machine, or the number of machines. The points
+The budget is the HBM or the stash of every rank, the DDR of every machine, or the number of
+machines. The points
 of a memory budget help each other: a plan for less memory also fits more, and multipliers prove a
 bound at every capacity (docs/proof.md), so a certificate found at one point is used at all.
 """
@@ -33,7 +34,7 @@ from milp_planner.inputs.cluster import ranks_needed
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 
-MACHINES = "machines"
+MACHINES, STASH = "machines", "stash"
 #: Defaults: the number of budgets; their range as shares of the plan's use at its fullest place;
 #: without a plan, their upper end as a multiple of the present memory.
 POINTS, LEAST, MOST, FAR = 12, Fraction(1, 3), Fraction(5, 4), 4
@@ -98,7 +99,8 @@ def frontier(
     plan : Plan
         Where the search starts; its own budget is always a point.
     over : str
-        ``hbm`` (of every rank), ``ddr`` (of every machine), or ``machines``.
+        ``hbm`` (of every rank), ``ddr`` (of every machine), ``machines``, or ``stash``: the most
+        bytes that a rank copies to host memory in a step.
     budgets : sequence of int, or int
         Bytes of the smallest place, or numbers of machines; an int is the number of points, spread
         around the present budget.
@@ -111,7 +113,7 @@ def frontier(
     BadInput
         For an unknown kind, or machines that are not alike.
     """
-    known = [name for name in ("hbm", "ddr") if name in tiers_of(plan.instance)]
+    known = [name for name in ("hbm", "ddr", STASH) if name in tiers_of(plan.instance)]
     if over not in (*known, MACHINES):
         raise BadInput(f"frontier over {over!r}: {choice(over, (*known, MACHINES))}")
     limited = budget.no_longer_than(search_seconds(plan.outcome)).certifying(enough)
@@ -141,7 +143,7 @@ def _point(
 def _over_memory(
     plan: Plan, tier: str, budgets: Sequence[int] | int, budget: Budget, enough: float
 ) -> FrontierInfo:
-    here = _device(plan.cluster, tier)
+    here = _device(plan, tier)
     asked = _sizes(plan, tier, budgets) if isinstance(budgets, int) else budgets
     extra = {size: _usable(plan, tier, size) - _usable(plan, tier, here) for size in asked}
     extra[here] = 0
@@ -156,8 +158,11 @@ def _over_memory(
     return _info(plan, tier, first_of(plan.instance, tier).scope.value, here, points)
 
 
-def _device(cluster: Cluster, tier: str) -> int:
-    """Memory of the smallest place, reservations included."""
+def _device(plan: Plan, tier: str) -> int:
+    """Memory of the smallest place, reservations included; bytes that can be stashed."""
+    cluster = plan.cluster
+    if tier == STASH:
+        return int(first_of(plan.instance, tier).capacity.min())
     if tier == "ddr":
         return min(machine.ddr_bytes for machine in cluster.machines)
     return min(rank.hbm_bytes for rank in cluster.ranks)
@@ -165,7 +170,9 @@ def _device(cluster: Cluster, tier: str) -> int:
 
 def _usable(plan: Plan, tier: str, size: int) -> int:
     """What reservations leave of ``size`` bytes at the smallest place."""
-    cluster = with_memory(plan.cluster, tier, size - _device(plan.cluster, tier))
+    if tier == STASH:
+        return size
+    cluster = with_memory(plan.cluster, tier, size - _device(plan, tier))
     return min(cluster.usable_ddr(plan.model) if tier == "ddr" else cluster.usable_hbm(plan.model))
 
 
@@ -180,7 +187,7 @@ def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
 
 def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
     """``count`` sizes in whole MiB: the present one, and others evenly around the plan's need."""
-    here, placement = _device(plan.cluster, tier), plan.outcome.placement
+    here, placement = _device(plan, tier), plan.outcome.placement
     if placement is None:
         return [here, *(here + here * (FAR - 1) * i // max(1, count - 1) for i in range(1, count))]
     now = int(first_of(plan.instance, tier).capacity.min())
@@ -194,8 +201,8 @@ def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
 
 def _size_for(plan: Plan, tier: str, extra: int) -> int:
     """Device memory that leaves tables ``extra`` more bytes, in whole MiB, at least one."""
-    usable = max(0, _usable(plan, tier, _device(plan.cluster, tier)) + extra)
-    size = memory_for(tier, usable, plan.model, plan.cluster)
+    usable = max(0, _usable(plan, tier, _device(plan, tier)) + extra)
+    size = usable if tier == STASH else memory_for(tier, usable, plan.model, plan.cluster)
     return max(1, -(-(size or 0) // 2**20)) * 2**20
 
 

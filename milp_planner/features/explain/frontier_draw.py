@@ -12,7 +12,7 @@ from rich.text import Text
 from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, chart, padded
 from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, draw_grid, sentence
 from milp_planner.drawing.units import show_amount, show_cost, show_gap
-from milp_planner.features.explain.frontier import MACHINES, FrontierInfo, Point
+from milp_planner.features.explain.frontier import MACHINES, STASH, FrontierInfo, Point
 
 #: Characters of the longest bar on the terminal.
 BAR = 30
@@ -88,7 +88,9 @@ def notes(info: FrontierInfo, legend: str) -> list[str]:
     """What the figures mean, and how they were obtained."""
     solved = [p.seconds for p in info.points if p.seconds is not None]
     sentences = [f"*: the plan's own budget; {legend}"]
-    if info.monotone:
+    if info.over == STASH:
+        sentences.append("STASH: the most bytes that a rank copies to host memory in a step")
+    elif info.monotone:
         sentences.append(
             f"{info.over.upper()} with reservations, and what they leave for tables; the other "
             "memories stay as they are"

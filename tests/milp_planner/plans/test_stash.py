@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from formulations import Instance, Settings, solve
+from formulations.capacity.budget import Budget
 from formulations.result.verify import verify
 from milp_planner import plan
+from milp_planner.errors import BadInput
+from milp_planner.features.explain.frontier import frontier
+from milp_planner.features.explain.memory import with_more
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations.exports import torchrec
 from milp_planner.plans.compile import compile_instance
@@ -105,3 +109,31 @@ def test_export_and_back(stashed: Plan) -> None:
     plain = plan(*inputs(400, None), time_limit=10)
     assert "stash_weights" not in json.loads(torchrec.write(plain))
     assert torchrec.read(torchrec.write(plain), plain.model)["t0"].stash is None
+
+
+def test_the_curve_of_stash_against_time() -> None:
+    """Every point of the frontier over the largest stashed bytes of a rank is the optimum that
+    brute force finds at that limit, certified and verified."""
+    made = plan(*inputs(180, 20.0), time_limit=10)
+    budget = Budget(Settings(time_limit=60))
+    found = frontier(made, "stash", [0, 40 * 2**20, 80 * 2**20], budget, enough=0.0)
+    here = int(20 * 2**35 / 1000)
+    assert [point.budget for point in found.points] == sorted([0, 40 * 2**20, 80 * 2**20, here])
+    for point in found.points:
+        limited = with_more(made.instance, "stash", point.budget - here)
+        assert point.usable == point.budget
+        assert point.objective == point.certified == brute_force(limited).objective
+        assert point.verified
+    objectives = [point.objective for point in found.points]
+    assert objectives[0] != objectives[-1]
+    plain = plan(*inputs(400, None), time_limit=10)
+    with pytest.raises(BadInput, match="frontier over 'stash'"):
+        frontier(plain, "stash", 3, budget)
+
+
+def test_the_points_of_the_curve_surround_the_plan() -> None:
+    """Without a list they are whole MiB around what the plan stashes, its own limit among them."""
+    made = plan(*inputs(180, 20.0), time_limit=10)
+    found = frontier(made, "stash", 4, Budget(Settings(time_limit=30)))
+    assert found.here in [point.budget for point in found.points]
+    assert len(found.points) == 4 and found.scope == "rank"
