@@ -264,7 +264,7 @@ class Program:
         patterns = None
         while patterns is None:
             each = max(1, int(np.ceil(heavy / scale)))
-            whole = np.rint(weight / each).astype(np.int64)
+            whole = np.maximum(0, np.rint(weight / each)).astype(np.int64)  # a solver may leave -ε
             whole[self._outside()] = 0
             priced, patterns = self._judged(whole.tolist(), each, int(_SPARE * scale), price)
             heavy *= 2 * _SPARE

@@ -187,3 +187,20 @@ def test_auto_certifies_by_boxes() -> None:
     """A whole solve by ``auto`` is certified optimal, at brute force's cost."""
     outcome = solve(two_phases(), "auto", Settings(time_limit=10.0))
     assert outcome.objective == brute_force(two_phases()).objective == outcome.certified_bound
+
+
+def test_a_weight_just_below_nothing_is_nothing() -> None:
+    """A solver may leave a weight below 0 by its tolerance, which rounds to −1 at a large scale;
+    a certificate has no such weights."""
+    instance = columns(Random(3))
+    best = brute_force(instance)
+    upper = 2 * (best.objective or 1)
+    keep = instance.allowed
+    peaks = peaks_to_limit(instance, keep, upper)
+    assert peaks is not None
+    boxes = Boxes(peaks, keep, upper)
+    boxes.run(iter([False, True, True]).__next__)
+    program = boxes._program(keep)
+    kinds = program._kinds
+    priced, _ = program._price(np.full(kinds, -1.0), np.zeros(len(instance.resources)), 1)
+    assert (priced.weight >= 0).all()
