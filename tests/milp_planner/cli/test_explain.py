@@ -66,7 +66,7 @@ def test_an_unknown_formulation_is_refused_before_it_begins(cli: Cli, planned: P
 
 def test_replan_writes_the_plan_and_moves_reads_it(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """On a smaller cluster, the two allowed moves are named; moves then agrees with the curve."""
-    (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 500MiB"))
+    (tmp_path / "less.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 260MiB"))
     done = cli(
         "explain", planned, "--ask", "replan", "--cluster", "less.yaml", "--limits", "0,2",
         "-o", "new.json", "--json", *FAST,
