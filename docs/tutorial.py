@@ -31,7 +31,7 @@ model = Model.from_dict(
 cluster = Cluster.from_dict(
     {
         "name": "two-ranks",
-        "profile": "h100",
+        "profile": "b200",
         "machines": 1,
         "ranks_per_machine": 2,
         "hbm": "32GiB",

@@ -105,6 +105,8 @@ class Sweep(Spec):
     hbm_percent: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage of every rank's HBM to reserve; as this and the following, a field of the
     cluster's reservations."""
+    percent_covers: Annotated[tuple[Literal["outside", "buffers"], ...], _List] = ()
+    """What that percentage is meant for; buffers needs one."""
     min_headroom: Annotated[tuple[Percent, ...], _List] = ()
     """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
     fragmentation: Annotated[tuple[Percent, ...], _List] = ()

@@ -60,4 +60,4 @@ def test_the_page_shows_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(str(FOLDER))
     page = importlib.import_module("page")
     assert page.main(["--check"]) == 0
-    assert page.PAGE.read_text().count("<!-- end -->") == len(page.blocks())
+    assert page.PAGE.read_text().count(": page.py -->") == len(page.blocks())

@@ -63,7 +63,14 @@ def test_every_field_of_the_reservations_is_an_axis() -> None:
     assert set(Reservations.model_fields) <= set(AXES)
 
 
-@pytest.mark.parametrize("axis", list(Reservations.model_fields))
+def test_what_the_percentage_covers_is_an_axis() -> None:
+    """Together with the percentage, which it is about."""
+    [value] = Sweep.from_dict({"percent_covers": "buffers"}).to_dict()["percent_covers"]
+    varied = vary_cluster(find_cluster("8xh100"), {"hbm_percent": 20, "percent_covers": value})
+    assert varied.reservations.percent_covers == "buffers"
+
+
+@pytest.mark.parametrize("axis", sorted(set(Reservations.model_fields) - {"percent_covers"}))
 def test_axes_of_the_reservations(axis: str) -> None:
     """A suite can use each, which changes only its own field of the reservations."""
     cluster = find_cluster("8xh100")

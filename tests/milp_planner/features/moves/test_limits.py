@@ -54,7 +54,11 @@ def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
     """Limit 0 gives today's plan; with every table free, the given plan or a better one results."""
     today = tmp_path / "today.csv"
     names = [table.name for table in MODEL.tables]
-    lines = [f"{name},HBM_ONLY,,row_wise,all" for name in names]
+    whole = {table.name for table in MODEL.tables if table.kind == "torchrec"}
+    lines = [
+        f"{name},HBM_ONLY,," + ("table_wise,0" if name in whole else "row_wise,all")
+        for name in names
+    ]
     today.write_text("\n".join(["table,mode,ratio,sharding_type,ranks", *lines]) + "\n")
     info, best = replan(production, [0, 1, len(names)], quick(), today=today)
     first, *_, last = info.steps
