@@ -76,6 +76,8 @@ class Clock:
     trace : list of TracePoint
     certified : int or None
         The best bound that a checked certificate proved so far.
+    notes : list of str
+        Sentences for the outcome's note.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -87,6 +89,7 @@ class Clock:
         self.counts = settings.work_limit is not None
         self.trace: list[TracePoint] = []
         self.certified: int | None = None
+        self.notes: list[str] = []
 
     def seconds(self) -> float:
         """Wall time in seconds since the start: for reports only, never for decisions."""
@@ -187,6 +190,12 @@ class Clock:
                 return
             self.certified = bound
         self._report(News(round(self.now(), 4), None, None, "certificate", bound))
+
+    def tell(self, sentence: str) -> None:
+        """Add a sentence to the outcome's note, once."""
+        with self._lock:
+            if sentence not in self.notes:
+                self.notes.append(sentence)
 
     def _report(self, point: News) -> None:
         if self._settings.on_progress is not None:

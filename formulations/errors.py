@@ -22,10 +22,15 @@ class InternalError(RuntimeError):
     """An exact model returned an answer the check rejects: a bug of ours, never the user's."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what}. This is a bug in milp-planner: please report it with the instance file "
-            "(`milp-planner plan … --json` or the INSTANCE.json you solved)."
-        )
+        super().__init__(our_bug(what))
+
+
+def our_bug(what: str) -> str:
+    """A sentence that tells a bug of ours, and what to send with the report."""
+    return (
+        f"{what}. This is a bug in milp-planner: please report it with the instance file "
+        "(`milp-planner plan … --json` or the INSTANCE.json you solved)."
+    )
 
 
 def meant(name: str, known: Iterable[str]) -> str:

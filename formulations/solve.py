@@ -77,18 +77,19 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         seconds=clock.seconds(),
         trace=tuple(clock.trace),
         settings=settings.describe(),
-        note=_with_compiling(outcome),
+        note=_note(outcome, clock),
         detail={**outcome.detail, **detail},
     )
 
 
-def _with_compiling(outcome: Outcome) -> str:
-    """The note, and how much of the time went into compiling, which happens once per machine."""
-    seconds = outcome.detail.get("compiling")
-    if seconds is None:
-        return outcome.note
-    told = f"{seconds:.0f} s of the time went into compiling the search, once on this machine"
-    return f"{outcome.note}; {told}" if outcome.note else told
+def _note(outcome: Outcome, clock: Clock) -> str:
+    """The note, how much of the time went into compiling, which happens once per machine, and what
+    the clock was told on the way."""
+    seconds, told = outcome.detail.get("compiling"), [outcome.note]
+    if seconds is not None:
+        told.append(f"{seconds:.0f} s of the time went into compiling the search, once on this "
+                    "machine")  # fmt: skip
+    return "; ".join(filter(None, (*told, *clock.notes)))
 
 
 def _of(instance: Instance, settings: Settings) -> Settings:
@@ -169,7 +170,7 @@ def _proved(
     near = near_enough(outcome, settings.gap_asked)
     if not settings.certificate or near or clock.interrupted():
         return outcome
-    return raised(instance, outcome, max(LEAST_SECONDS, clock.remaining()))
+    return raised(instance, outcome, max(LEAST_SECONDS, clock.remaining()), clock.tell)
 
 
 def _continued(
@@ -199,11 +200,11 @@ def _with_proof(
     if not settings.certificate or closed or clock.interrupted():
         return outcome
     if settings.time_limit is None or settings.work_limit is not None:
-        return certify(instance, outcome)
+        return certify(instance, outcome, tell=clock.tell)
     left = clock.remaining()
     if outcome.certified_bound is not None and left <= LEAST_SECONDS:
         return outcome  # no time is left to prove more
-    return certify(instance, outcome, left)
+    return certify(instance, outcome, left, clock.tell)
 
 
 def _record(outcome: Outcome, clock: Clock) -> None:
@@ -241,7 +242,7 @@ def _again(
         return cleared
     from formulations.result.certify import certify
 
-    certified = certify(instance, cleared, 0.0)
+    certified = certify(instance, cleared, 0.0, clock.tell)
     return cleared if contradiction(instance, certified, other, clock) else certified
 
 

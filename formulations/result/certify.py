@@ -36,7 +36,12 @@ def kept_to_prove(instance: Instance, settings: Settings) -> float:
     return kept + (check if check <= kept else 0.0)
 
 
-def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) -> Outcome:
+Tell = Callable[[str], None]
+
+
+def certify(
+    instance: Instance, outcome: Outcome, seconds: float | None = None, tell: Tell | None = None
+) -> Outcome:
     """Attach the best certificate found in time.
 
     A feasible outcome gets a bound, which also becomes ``bound`` if that is missing or lower; an
@@ -48,6 +53,8 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     outcome : Outcome
     seconds : float, optional
         For finding and checking the certificate.
+    tell : callable, optional
+        As in :func:`formulations.result.verify.accepted`.
 
     Returns
     -------
@@ -59,7 +66,7 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
         left, check = max(2 * LEAST_SECONDS, seconds), seconds_to_check(instance)
         # if the checker would take longer than that, only the judge can accept a certificate
         finding = max(LEAST_SECONDS, FINDING * (seconds - (check if check < seconds else 0.0)))
-    accepts = partial(accepted, seconds=left)
+    accepts = partial(accepted, seconds=left, tell=tell)
     if outcome.status == Status.INFEASIBLE:
         proof = prove_infeasible(instance, finding)
         if proof is None or not accepts(instance, proof):
@@ -69,7 +76,9 @@ def certify(instance: Instance, outcome: Outcome, seconds: float | None = None) 
     return outcome if found is None else with_certificate(instance, outcome, found, accepts)
 
 
-def raised(instance: Instance, outcome: Outcome, seconds: float) -> Outcome:
+def raised(
+    instance: Instance, outcome: Outcome, seconds: float, tell: Tell | None = None
+) -> Outcome:
     """The outcome's own certificate with the plan's cost as its target, if it closes for that too.
 
     A certificate is made for the best plan at that time. The same multipliers may also prove that a
@@ -79,7 +88,8 @@ def raised(instance: Instance, outcome: Outcome, seconds: float) -> Outcome:
     if certificate is None or objective is None or certificate.target in (None, objective):
         return outcome
     higher = replace(certificate, target=objective)
-    return with_certificate(instance, outcome, higher, partial(accepted, seconds=seconds))
+    accepts = partial(accepted, seconds=seconds, tell=tell)
+    return with_certificate(instance, outcome, higher, accepts)
 
 
 def with_certificate(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
 from formulations import checker
 from formulations.collector import uncollected
-from formulations.errors import InstanceError
+from formulations.errors import InstanceError, our_bug
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
 from formulations.instance.restrictions import restrictions
@@ -221,7 +221,12 @@ def seconds_to_check(instance: Instance) -> float:
     return instance.num_options * (CHECKING + READING)
 
 
-def accepted(instance: Instance, certificate: Certificate, seconds: float = inf) -> bool:
+def accepted(
+    instance: Instance,
+    certificate: Certificate,
+    seconds: float = inf,
+    tell: Callable[[str], None] | None = None,
+) -> bool:
     """Whether a solve may claim what a certificate says: the judge
     (:mod:`formulations.proof.judge`) accepts it or, where the judge cannot read it, the checker.
 
@@ -231,11 +236,21 @@ def accepted(instance: Instance, certificate: Certificate, seconds: float = inf)
     certificate : Certificate
     seconds : float
         A certificate that the checker cannot check in this time is not accepted.
+    tell : callable, optional
+        Called with a sentence if the certificate is malformed, which is a bug of ours; it is not
+        accepted then.
     """
     closed = judge.closes(instance, certificate)
-    if closed is None:
-        return seconds_to_check(instance) <= seconds and certifies(instance, certificate)
-    return closed
+    if closed is not None:
+        return closed
+    if seconds_to_check(instance) > seconds:
+        return False
+    try:
+        return certifies(instance, certificate)
+    except InstanceError as error:
+        if tell is not None:
+            tell(our_bug(f"a certificate was malformed and is left out ({error})"))
+        return False
 
 
 def _closes(case: checker.Case) -> bool:

@@ -94,7 +94,7 @@ class Context:
         with self._checking:
             if id(certificate) not in self._checked:
                 left = inf if self.clock.counts else max(GRACE, self.clock.remaining())
-                good = accepted(instance, certificate, left)
+                good = accepted(instance, certificate, left, self.clock.tell)
                 self._checked[id(certificate)] = certificate, good
                 if good:
                     self.clock.certify(certificate.target)

@@ -78,3 +78,23 @@ def test_an_outcome_tells_the_seconds_that_compiling_took(monkeypatch: pytest.Mo
     outcome = solve(tight(), "auto", asked)
     assert outcome.detail["compiling"] == 12.4
     assert "12 s of the time went into compiling" in outcome.note
+
+
+@pytest.mark.parametrize("formulation", ["auto", "cpsat"])
+def test_a_malformed_certificate_loses_no_plan(
+    monkeypatch: pytest.MonkeyPatch, formulation: str
+) -> None:
+    """What the checker cannot read is left out; the note calls it a bug and says what to send."""
+
+    def malformed(instance: Instance, upper: int | None, seconds: float | None) -> Certificate:
+        rows = [{"row": "cost", "times": -1}]
+        return Certificate("bound", upper, (rows,), ({"use": [0]},))
+
+    monkeypatch.setattr("formulations.search.prover.prove", malformed)
+    monkeypatch.setattr("formulations.result.certify.prove", malformed)
+    monkeypatch.setattr("formulations.search.conductor.symmetric_lp", lambda *a, **b: None)
+    outcome = solve(tight(), formulation, Settings(time_limit=10, workers=1))
+    assert outcome.status == Status.OPTIMAL and outcome.placement is not None
+    assert outcome.certificate is None
+    assert outcome.note.count("a certificate was malformed and is left out") == 1
+    assert "This is a bug in milp-planner: please report it with" in outcome.note

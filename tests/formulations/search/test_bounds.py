@@ -156,7 +156,7 @@ def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """The second side has it checked before the end; who writes the outcome knows the answer."""
     asked = list[Certificate]()
 
-    def noted(instance: Instance, certificate: Certificate, seconds: float) -> bool:
+    def noted(instance: Instance, certificate: Certificate, *rest: object) -> bool:
         asked.append(certificate)
         return certifies(instance, certificate)
 

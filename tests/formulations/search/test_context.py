@@ -8,6 +8,7 @@ import pytest
 
 from formulations.clock import Clock
 from formulations.presolve import usable
+from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource
 from formulations.search.context import Context, Either
 from formulations.settings import Settings
@@ -105,3 +106,12 @@ def test_either_flag_counts() -> None:
     answer[0] = False
     event.set()
     assert either.is_set()
+
+
+def test_a_malformed_certificate_is_left_out_and_told() -> None:
+    """A negative multiplier is a bug of whoever made it: it ends nothing, and the note tells it."""
+    context = opened()
+    malformed = Certificate("bound", 6, ([{"row": "cost", "times": -1}],), ({"use": [0]},))
+    assert not context.accepts(context.instance, malformed)
+    assert context.clock.certified is None
+    assert len(context.clock.notes) == 1 and "malformed" in context.clock.notes[0]
