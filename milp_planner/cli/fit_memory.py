@@ -106,20 +106,21 @@ def _bytes(size: str) -> int:
 
 def draw(fit: Fit) -> list[RenderableType]:
     """Draw measured and predicted peaks, and the lines to paste."""
-    from rich.table import Table
-
+    from milp_planner.drawing.grid import Cell, Grid
     from milp_planner.drawing.units import show_bytes
 
-    table = Table("plan", box=None, pad_edge=False)
-    for head in ("rank", "measured", "predicted", "error", "embeddings", "outside"):
-        table.add_column(head, justify="right")
-    for rank in fit.ranks:
-        amounts = (rank.embeddings, rank.outside)
-        table.add_row(
-            rank.plan, str(rank.rank), show_bytes(rank.measured), show_bytes(rank.predicted),
+    rows = [
+        (
+            rank.plan,
+            str(rank.rank),
+            *map(Cell.amount, (rank.measured, rank.predicted)),
             f"{rank.predicted / rank.measured - 1:+.1%}" if rank.measured else "",
-            *map(show_bytes, amounts),
-        )  # fmt: skip
+            *map(Cell.amount, (rank.embeddings, rank.outside)),
+        )
+        for rank in fit.ranks
+    ]
+    head = ("plan", "#rank", "#measured", "#predicted", "#error", "#embeddings", "#outside")
+    table = Grid.plain(head, rows, {"plan": 20})
     least, spread = show_bytes(fit.least), show_bytes(fit.spread)
     most = show_bytes(fit.least + fit.spread)
     left = f"outside the embeddings: {least} to {most}, {spread} apart; in the model's file:"
@@ -128,21 +129,18 @@ def draw(fit: Fit) -> list[RenderableType]:
 
 def draw_evidence(evidence: Evidence) -> list[RenderableType]:
     """Draw the hypotheses, what refutes each and by how much, and the lines to paste."""
-    from rich.table import Table
-
+    from milp_planner.drawing.grid import Grid
     from milp_planner.drawing.units import show_bytes
 
-    table = Table("hypothesis", pad_edge=False, box=None)
-    table.add_column("outside", no_wrap=True)
-    table.add_column("explains", justify="right")
-    table.add_column("refuted by (misses it by)")
+    rows = []
     for verdict in evidence.verdicts:
         facts = verdict.judgements
         missed = (f"{f.fact} ({show_bytes(f.missed_by)})" for f in facts if f.missed_by)
-        table.add_row(
-            verdict.hypothesis, _from_to(verdict),
-            f"{len(facts) - len(verdict.refuted_by)} of {len(facts)}", "; ".join(missed) or "none",
-        )  # fmt: skip
+        right = len(facts) - len(verdict.refuted_by)
+        refuted = "; ".join(missed) or "none"
+        rows.append((verdict.hypothesis, _from_to(verdict), f"{right} of {len(facts)}", refuted))
+    last = "refuted by (misses it by)"
+    table = Grid.plain(("hypothesis", "outside", "#explains", last), rows, {last: 25}, (last,))
     chosen = evidence.chosen
     why = "no fact refutes it" if not chosen.refuted_by else "no hypothesis explains all facts"
     left = (

@@ -135,9 +135,9 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     """The verdict, then tables and ranks, or why there is no plan."""
     from rich.text import Text
 
+    from milp_planner.features.explain.slowest import draw_slowest, slowest_of
     from milp_planner.features.plan.divisions import divisions_of, draw_divisions
     from milp_planner.features.plan.held import draw_held, held_info
-    from milp_planner.features.plan.ranks import draw_slowest, slowest_of
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.integrations.replay.plan_for import told
     from milp_planner.plans.display import hit_warnings, width_warnings

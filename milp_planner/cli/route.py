@@ -110,34 +110,30 @@ def draw(info: RouteInfo) -> list[RenderableType]:
 
 
 def _rules(info: RouteInfo) -> RenderableType:
-    from milp_planner.drawing.page import fitting_grid
-    from milp_planner.drawing.units import show_bytes
+    from milp_planner.drawing.grid import Cell, Grid
 
     rows = [
-        [
-            rule.dist_type, f"{found.max_over_mean:.3f}", f"{found.gini:.3f}",
+        (
+            rule.dist_type,
+            f"{found.max_over_mean:.3f}",
+            f"{found.gini:.3f}",
             f"{found.hottest_rank} ({found.loads.max():.1%})",
-            show_bytes(info.hot_rank_bytes(rule)), f"{info.after_dedup[rule].max_over_mean:.3f}",
-        ]
+            Cell.amount(info.hot_rank_bytes(rule)),
+            f"{info.after_dedup[rule].max_over_mean:.3f}",
+        )
         for rule, found in info.balances.items()
-    ]  # fmt: skip
-    headers = (
-        "dist_type",
-        "max/mean",
-        "Gini",
-        "busiest rank",
-        "its bytes a step",
-        "max/mean, dedup",
-    )
-    return fitting_grid(headers, rows, {}, left=("dist_type",))
+    ]
+    head = ("dist_type", "#max/mean", "#Gini", "#busiest rank", "#its bytes a step",
+            "#max/mean, dedup")  # fmt: skip
+    return Grid.plain(head, rows)
 
 
 def _hot_keys(info: RouteInfo) -> list[RenderableType]:
-    from milp_planner.drawing.page import fitting_grid
+    from milp_planner.drawing.grid import Grid
 
     rows = [
         [str(hot.key), f"{hot.share:.2%}", *(str(hot.owner[rule]) for rule in info.balances)]
         for hot in info.hottest
     ]
-    headers = ("hottest keys", "share", *(rule.dist_type for rule in info.balances))
-    return ["their rank under each dist_type", fitting_grid(headers, rows, {}, left=headers[:1])]
+    head = ("hottest keys", "#share", *(f"#{rule.dist_type}" for rule in info.balances))
+    return ["their rank under each dist_type", Grid.plain(head, rows)]

@@ -136,33 +136,23 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
 
 
 def _table(tables: list[TableInfo]) -> RenderableType:
-    from milp_planner.drawing.page import fitting_grid
+    from milp_planner.drawing.grid import Grid
 
-    headers = (
-        "table",
-        "mode",
-        "hit ratio",
-        "source",
-        "hot rank (peak)",
-        "HBM rows a rank",
-        "sample",
-    )
+    head = ("table", "mode", "#hit ratio", "#source", "#hot rank (peak)", "#HBM rows a rank",
+            "#sample")  # fmt: skip
     rows = []
     for row in tables:
         tiered = row.hit is not None
-        held = f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else ""
-        rows.append(
-            [
-                row.name,
-                f"{row.mode} {row.cache_ratio}" if tiered else row.mode,
-                f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else "",
-                row.hit_source if tiered else "",
-                f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})",
-                held,
-                "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
-            ]
-        )
-    return fitting_grid(headers, rows, {"table": 12}, left=headers[:2])
+        rows.append((
+            row.name,
+            f"{row.mode} {row.cache_ratio}" if tiered else row.mode,
+            f"{row.predicted_hit:.3f} → {row.hit:.3f}" if tiered else "",
+            row.hit_source if tiered else "",
+            f"{row.predicted_hot:.2f} → {row.hot:.2f} ({row.hot_peak:.2f})",
+            f"{row.predicted_slots:,.0f} → {row.held:,.0f}" if row.mode != "HOST_ONLY" else "",
+            "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
+        ))  # fmt: skip
+    return Grid.plain(head, rows, {"table": 12})
 
 
 def _memory(info: MemoryInfo) -> str:

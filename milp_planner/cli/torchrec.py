@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from torchrec.distributed.planner.types import HardwareConfig
 
-    from milp_planner.drawing.page import FittingGrid
+    from milp_planner.drawing.grid import Grid
     from milp_planner.integrations.torchrec.service import DryRun, SkuRow
 
 
@@ -209,8 +209,8 @@ def _drawn(found: DryRun, objective: RatingChoice) -> Iterator[RenderableType]:
     yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
-def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> FittingGrid:
-    from milp_planner.drawing.page import fitting_grid
+def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Grid:
+    from milp_planner.drawing.grid import Grid
     from milp_planner.drawing.units import UNKNOWN, show_bytes
 
     lines = []
@@ -226,10 +226,9 @@ def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> FittingGrid:
             ]
         hbm = show_bytes(row.hbm_bytes) if row.fits else UNKNOWN
         lines.append([row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity)])
-    headers = (
-        "SKU", "fits", f"{objective.value} ms", "bound ms", "gap", "rank", "HBM of tables", "of",
-    )  # fmt: skip
-    return fitting_grid(headers, lines, {"SKU": 12}, left=headers[:2])
+    head = ("SKU", "fits", f"#{objective.value} ms", "#bound ms", "#gap", "#rank",
+            "#HBM of tables", "#of")  # fmt: skip
+    return Grid.plain(head, lines, {"SKU": 12})
 
 
 def _verdict(row: SkuRow) -> str:

@@ -74,21 +74,25 @@ def run(
 
 def draw(info: WindowsInfo) -> Iterator[RenderableType]:
     """Draw the plans, and what to run when."""
-    from rich.table import Table
-
+    from milp_planner.drawing.grid import Grid
     from milp_planner.drawing.units import show_bytes
 
-    table = Table("plan", box=None, pad_edge=False)
-    for head in ("ms a step", "windows that fit", "dies in window", "samples a rank", "at most"):
-        table.add_column(head, justify="right")
+    rows = []
     for each in info.plans:
         dies = "none" if each.dies is None else f"{each.dies} (rank {each.rank}, "
         dies += "" if each.needs is None else f"{show_bytes(each.needs)})"
-        table.add_row(
-            each.plan, "" if each.milliseconds is None else f"{each.milliseconds:.2f}",
-            f"{sum(each.fits)} of {info.windows}", dies, f"{each.batch:,}", _most(each),
-        )  # fmt: skip
-    yield table
+        rows.append((
+            each.plan,
+            "" if each.milliseconds is None else f"{each.milliseconds:.2f}",
+            f"{sum(each.fits)} of {info.windows}",
+            dies,
+            f"{each.batch:,}",
+            _most(each),
+        ))  # fmt: skip
+    yield Grid.plain(
+        ("plan", "#ms a step", "#windows that fit", "#dies in window", "#samples a rank",
+         "#at most"), rows, {"plan": 20},
+    )  # fmt: skip
     yield from _advice(info)
 
 

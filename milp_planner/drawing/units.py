@@ -56,14 +56,6 @@ def show_cost(value: int | None, unit: str, digits: int = 4) -> str:
     return show_time(value, digits=digits) if unit == "ps" else f"{value:,}"
 
 
-def show_column(values: Sequence[int], unit: str) -> tuple[list[str], str]:
-    """Costs in one unit with equal decimals, and that unit (empty: plain integers)."""
-    if unit != "ps":
-        return [f"{value:,}" for value in values], ""
-    name, size = time_unit(values)
-    return [f"{v / size:,.3f}" if size > 1 else str(v) for v in values], name
-
-
 def show_gap(gap: float | None) -> str:
     """A relative gap as percent; 0 and 100% only when it is exactly that."""
     if gap is None:

@@ -12,6 +12,7 @@ import numpy as np
 from formulations.instance import Scope
 from formulations.instance.restrictions import restrictions
 from formulations.result.outcome import standing
+from milp_planner.drawing.grid import Grid
 from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
 from milp_planner.pricing.hit_ratios import Source, hit_ratios, policy_of
@@ -51,13 +52,8 @@ def as_text(plan: Plan) -> str:
 
 def as_html(plan: Plan) -> str:
     """The headline and a table of the first tables, escaped."""
-    head = "".join(f"<th>{name}</th>" for name in HEADERS)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in _rows(plan, ROWS)
-    )
     rest = "".join(f"<p>{escape(line.strip())}</p>" for line in _rest(plan, ROWS))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else ""
+    table = Grid.plain(HEADERS, _rows(plan, ROWS)).html()
     return f"<p><b>{escape(headline(plan))}</b></p>{table}{rest}"
 
 

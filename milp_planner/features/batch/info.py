@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, draw_grid
-from milp_planner.drawing.units import show_axis, show_gap, show_seconds
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.units import show_axis, show_seconds
 from milp_planner.features.batch.curves import (
     Profile,
     Record,
@@ -142,46 +141,40 @@ SHOWN = 5
 
 def draw_batch(info: BatchInfo) -> RenderableType:
     """One row per formulation and objective, then failures, contradictions and assertions."""
-    table = draw_grid(summary_grid(info), {"formulation": 20})
     failures = (
         Text(f"failed: {row.instance}, {row.series}: {row.note}", style="red")
         for row in info.rows
         if row.status == "failed"
     )
     wrong = (Text(f"contradiction: {each}", style="bold red") for each in info.contradictions)
-    return Group(Text(info.name, style="bold"), table, *failures, *wrong, *_assertions(info))
+    return headed(info.name, summary_grid(info), *failures, *wrong, *_assertions(info))
 
 
 def summary_grid(info: BatchInfo) -> Grid:
     """One row per formulation and objective."""
     statuses = list(info.counts)
-    return Grid.of(
-        "summary-rows", "formulations", "One row per formulation and objective",
-        ("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
-         "#certified gap", "#gap", "#best", "#worst", "#solving"),
-        [
-            [
-                row.series, row.objective_kind,
-                *(Cell(str(row.counts[s]) if row.counts[s] else "", row.counts[s])
-                  for s in statuses),
-                Cell(show_gap(row.certified_gap), row.certified_gap),
-                Cell(show_gap(row.gap), row.gap),
-                Cell(str(row.equal), row.equal), Cell(show_gap(row.worst), row.worst),
-                Cell(show_seconds(row.seconds), row.seconds),
-            ]
-            for row in info.summary
-        ],
-    )  # fmt: skip
+    head = ("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
+            "#certified gap", "#gap", "#best", "#worst", "#solving")  # fmt: skip
+    rows = [
+        (
+            row.series,
+            row.objective_kind,
+            *(Cell(str(row.counts[s] or ""), row.counts[s]) for s in statuses),
+            *map(Cell.gap, (row.certified_gap, row.gap)),
+            Cell.count(row.equal),
+            Cell.gap(row.worst),
+            Cell(show_seconds(row.seconds), row.seconds),
+        )
+        for row in info.summary
+    ]
+    caption, least = "One row per formulation and objective", {"formulation": 20}
+    return Grid.of("summary-rows", "formulations", caption, head, rows, least)
 
 
 def draw_rows(found: Sequence[dict[str, Any]]) -> RenderableType:
     """The rows of a query, with readable memory sizes, and fractions to six digits."""
-    table = Table(box=None, pad_edge=False)
-    for name in found[0] if found else ():
-        table.add_column(name)
-    for row in found:
-        table.add_row(*(_shown(name, value) for name, value in row.items()))
-    return table
+    rows = ([_shown(name, value) for name, value in row.items()] for row in found)
+    return Grid.plain(list(found[0]) if found else (), rows)
 
 
 def _shown(name: str, value: object) -> str:

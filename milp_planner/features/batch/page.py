@@ -14,7 +14,8 @@ from milp_planner.drawing.charts import (
     Scale,
     chart,
 )
-from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, fill
+from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
 from milp_planner.features.batch.curves import Profile, Row
 from milp_planner.features.batch.info import BatchInfo, summary_grid

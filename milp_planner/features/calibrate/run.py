@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import RenderableType
 
-from milp_planner.drawing.page import fitting_grid
+from milp_planner.drawing.grid import Grid
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.held_out import HeldOut
 from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, Probe, Sample, measure
@@ -106,8 +106,8 @@ def draw_held_out(rows: Sequence[HeldOut]) -> RenderableType:
     shown = [
         (row.part, row.size, str(row.steps), f"{row.median:.1%}", f"{row.high:.1%}") for row in rows
     ]
-    names = ("held out", "size", "steps", "median error", "90th percentile")
-    return fitting_grid(names, shown, {"held out": 24}, left=("held out", "size"))
+    head = ("held out", "size", "#steps", "#median error", "#90th percentile")
+    return Grid.plain(head, shown, {"held out": 24})
 
 
 def _constant(found: Calibration, factor: str) -> str:
@@ -132,7 +132,7 @@ def draw_curves(profile: Profile, lost: tuple[str, ...] = ()) -> RenderableType:
         (*row[:-1], "not measured") if row[0].partition(" ")[0] in lost else row for row in rows
     ]
     name = profile.name
-    return fitting_grid((name, "x", "x_eff", "GB/s", "±"), rows, {name: 20}, left=(name,))
+    return Grid.plain((name, "#x", "#x_eff", "#GB/s", "#±"), rows, {name: 20})
 
 
 def _reached(profile: Profile, x_eff: float, name: str) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ from formulations.instance import Objective, strict_json
 from formulations.regular_file import first_bytes
 from formulations.result.outcome import gap_between, standing, without_share
 from formulations.settings import TracePoint
-from milp_planner.drawing.page import Cell, Grid, draw_grid
+from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
 from milp_planner.features.compare.call import Comparison, Entry
@@ -28,8 +28,6 @@ FORMAT = "milp-planner-comparison/1"
 SHARED = "auto, cpsat and scale start from the plans that they made for the objectives above."
 #: Statuses that claim a proof; :attr:`ComparisonRow.word` says whose.
 PROOFS = ("optimal", "infeasible")
-#: Columns that wrap on a narrow terminal, with their minimum widths.
-_LEAST = {"formulation": 12, "status": 10}
 _HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 
@@ -260,9 +258,8 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
     for asked in info.bounds:
         noted = [row for row in info.rows if row.asked == asked and row.note]
         notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
-        title = Text(f"minimising {asked}: {MEANING[asked]}", style="bold")
-        table = draw_grid(comparison_grid(info, asked), _LEAST, list(_LEAST))
-        parts += [title, table, *notes, Text(info.origin(asked)), Text("")]
+        title = f"minimising {asked}: {MEANING[asked]}"
+        parts += [headed(title, comparison_grid(info, asked), *notes, info.origin(asked)), Text("")]
     if len(info.bounds) > 1:
         parts += [Text(SHARED, style="dim"), Text("")]
     return Group(*parts[:-1])
@@ -271,21 +268,20 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
     """The rows of one objective, one per formulation."""
     kinds = ("total", "busiest_rank", "step_time")
-    values: list[list[str | Cell]] = []
+    rows = []
     for row in (row for row in info.rows if row.asked == asked):
-        costs = [row.objectives.get(kind) for kind in kinds]
-        certified, seconds = info.certified_gap(row), row.seconds
-        values.append([
-            row.label, Cell(row.word, over=row.status == "breaks"),
-            Cell({True: "yes", False: "no", None: UNKNOWN}[row.feasible],
-                 over=row.feasible is False),
-            *(Cell(show_cost(cost, info.time_unit), cost) for cost in costs),
-            Cell(show_gap(certified), certified), Cell(show_gap(row.gap), row.gap),
-            Cell(UNKNOWN if seconds is None else show_seconds(seconds), seconds),
-        ])  # fmt: skip
+        fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
+        rows.append((
+            row.label,
+            Cell(row.word, over=row.status == "breaks"),
+            Cell(fits, over=row.feasible is False),
+            *(Cell.cost(row.objectives.get(kind), info.time_unit) for kind in kinds),
+            *map(Cell.gap, (info.certified_gap(row), row.gap)),
+            Cell(UNKNOWN if row.seconds is None else show_seconds(row.seconds), row.seconds),
+        ))  # fmt: skip
+    head = ("formulation", "status", "fits", *(f"#{kind}" for kind in kinds), "#certified gap",
+            "#gap", "#time")  # fmt: skip
+    name, least = f"formulations, minimising {asked}", {"formulation": 12, "status": 10}
     return Grid.of(
-        f"{asked}-rows", f"formulations, minimising {asked}", "One row per formulation",
-        ("formulation", "status", "fits", *(f"#{kind}" for kind in kinds),
-         "#certified gap", "#gap", "#time"),
-        values,
-    )  # fmt: skip
+        f"{asked}-rows", name, "One row per formulation", head, rows, least, tuple(least)
+    )

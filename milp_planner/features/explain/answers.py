@@ -15,6 +15,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain.frontier import ENOUGH, POINTS, FrontierInfo, frontier
 from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
+from milp_planner.features.explain.slowest import SlowestInfo, slowest_of
 from milp_planner.features.explain.smallest import (
     LeastInfo,
     MachinesInfo,
@@ -25,7 +26,6 @@ from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.moves.limits import ReplanInfo, replan
 from milp_planner.features.moves.today import MovesInfo, moves
 from milp_planner.features.plan.held import HeldInfo, held_info
-from milp_planner.features.plan.ranks import SlowestInfo, slowest_of
 from milp_planner.features.plan.shortage import (
     ShortageInfo,
     memory_leaving,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, draw_grid, fitting_grid
+from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
 from milp_planner.features.explain.frontier_draw import draw_frontier
+from milp_planner.features.explain.slowest import draw_slowest
 from milp_planner.features.moves.limits import change_text, draw_replan
 from milp_planner.features.moves.today import draw_moves
 from milp_planner.features.plan.held import draw_held
-from milp_planner.features.plan.ranks import draw_slowest
 from milp_planner.features.plan.shortage import draw_shortage, file_line
 
 if TYPE_CHECKING:
@@ -64,10 +64,8 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
         rows.append([table.table, table.option, now, "chosen"])
         for other in table.alternatives:
             rows.append(["", f"  {other.option}", cost_text(info, other), reason(info, other)])
-    headers = ("table", "option", info.objective_kind, "")
-    grid = fitting_grid(
-        headers, rows, {"option": 30, "table": 12, "": 24}, ("table", "option", ""), folded=("",)
-    )
+    head = ("table", "option", f"#{info.objective_kind}", "")
+    grid = Grid.plain(head, rows, {"option": 30, "table": 12, "": 24}, folded=("",))
     notes, hidden = [], len(info.tables) - len(shown)
     if info.left:
         asked = f"the {len(info.tables)} costliest of {len(info.tables) + info.left} tables"
@@ -78,11 +76,9 @@ def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     known = info.objective if info.best is None else info.best
     if (best := min(costs, default=known)) < known:
         notes.append(f"a better plan turned up: {show_cost(best, info.time_unit)}")
-    title = Text(
-        "why: every table's option, the best alternatives, and what they would cost", style="bold"
-    )
+    title = "why: every table's option, the best alternatives, and what they would cost"
     about = Text("… short: what is missing if every other table stays where it is", style="dim")
-    return Group(title, grid, *map(Text, notes), about)
+    return headed(title, grid, *notes, about)
 
 
 def cost_text(info: WhyInfo, other: Alternative) -> str:
@@ -125,11 +121,9 @@ def reason(info: WhyInfo, other: Alternative) -> str:
 
 def draw_staircase(info: StaircaseInfo) -> RenderableType:
     """One row per capacity, then notes on the figures."""
-    title = Text(f"what more {info.tier} {place_text(info.scope)} buys", style="bold")
-    return Group(
-        title, draw_grid(staircase_grid(info)),
-        *(Text(text, style="dim") for text in staircase_notes(info)),
-    )  # fmt: skip
+    title = f"what more {info.tier} {place_text(info.scope)} buys"
+    about = (Text(text, style="dim") for text in staircase_notes(info))
+    return headed(title, staircase_grid(info), *about)
 
 
 def place_text(scope: str) -> str:
@@ -153,18 +147,20 @@ def staircase_grid(info: StaircaseInfo) -> Grid:
     unit = info.time_unit
     return Grid.of(
         f"stairs-{info.tier}",
-        f"{info.tier} staircase", f"{info.tier.upper()} of each {info.scope}",
-        ("#more", "#capacity", "#device", f"#{info.objective_kind}", "#change", "#gap",
-         "status", "#certified ≥"),
+        f"{info.tier} staircase",
+        f"{info.tier.upper()} of each {info.scope}",
+        ("#more", "#capacity", "#device", f"#{info.objective_kind}", "#change", "#gap", "status",
+         "#certified ≥"),
         [
-            [
+            (
                 Cell(("+" if s.extra > 0 else "") + show_amount(s.extra, unit), s.extra),
-                Cell(show_amount(s.smallest, unit), s.smallest),
-                Cell(show_amount(s.device, unit), s.device),
-                Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-                Cell(show_gap(s.gap), s.gap), s.status,
-                Cell(show_cost(s.certified, unit), s.certified),
-            ]
+                *(Cell.amount(value, unit) for value in (s.smallest, s.device)),
+                Cell.cost(s.objective, unit),
+                change_text(s.objective, info.now),
+                Cell.gap(s.gap),
+                s.status,
+                Cell.cost(s.certified, unit),
+            )
             for s in info.steps
         ],
     )  # fmt: skip
@@ -213,24 +209,23 @@ def least_text(info: LeastInfo) -> str:
 
 def draw_machines(info: MachinesInfo) -> RenderableType:
     """The sentence, then the numbers tried."""
-    return Group(Text(machines_text(info), style="bold"), draw_grid(machines_grid(info)))
+    return headed(machines_text(info), machines_grid(info))
 
 
 def machines_grid(info: MachinesInfo) -> Grid:
     """One row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
-    return Grid.of(
-        "machines", "machines", "Numbers of machines tried",
-        ("#machines", f"#{info.objective_kind}", "#bound", "status", "target"),
-        [
-            [
-                Cell(str(t.machines), t.machines),
-                Cell(show_cost(t.objective, info.time_unit), t.objective),
-                Cell(show_cost(t.bound, info.time_unit), t.bound), t.status, word[t.reaches],
-            ]
-            for t in info.tries
-        ],
-    )  # fmt: skip
+    head = ("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
+    rows = [
+        (
+            Cell.count(t.machines),
+            *(Cell.cost(value, info.time_unit) for value in (t.objective, t.bound)),
+            t.status,
+            word[t.reaches],
+        )
+        for t in info.tries
+    ]
+    return Grid.of("machines", "machines", "Numbers of machines tried", head, rows)
 
 
 def machines_text(info: MachinesInfo) -> str:
@@ -248,26 +243,28 @@ WORDS = {"unfit": "no longer fits"}
 
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
     """One row per parameter, then the draws that change all at once."""
-    title = Text("sensitivity: prices within their spread, solved again", style="bold")
     grid = sensitivity_grid(info)
-    table = [draw_grid(grid, {"lower": 16, "higher": 16})] if grid.rows else []
-    notes = [Text(text, style="dim") for text in remarks(info)]
-    return Group(title, *table, Text(draws_text(info)), *notes)
+    notes = (Text(text, style="dim") for text in remarks(info))
+    title = "sensitivity: prices within their spread, solved again"
+    return headed(title, *([grid] if grid.rows else []), draws_text(info), *notes)
 
 
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
     """One row per parameter that affects some price."""
-    return Grid.of(
-        "sensitivity-rows", "parameters", "One parameter at a time",
-        ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to"),
-        [
-            [
-                one.parameter.name, Cell(spread_text(one), one.parameter.spread),
-                end_text(one.lower), end_text(one.higher), first_change_text(one), worst_text(one),
-            ]
-            for one in info.singles if one.lower or one.higher
-        ],
-    )  # fmt: skip
+    head = ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to")
+    rows = [
+        (
+            one.parameter.name,
+            Cell(spread_text(one), one.parameter.spread),
+            *map(end_text, (one.lower, one.higher)),
+            first_change_text(one),
+            worst_text(one),
+        )
+        for one in info.singles
+        if one.lower or one.higher
+    ]
+    name, least = "sensitivity-rows", {"lower": 16, "higher": 16}
+    return Grid.of(name, "parameters", "One parameter at a time", head, rows, least)
 
 
 def spread_text(one: Single) -> str:

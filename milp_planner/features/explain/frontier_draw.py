@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, chart, padded
-from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, draw_grid, sentence
-from milp_planner.drawing.units import show_amount, show_cost, show_gap
+from milp_planner.drawing.grid import Cell, Grid, csv_text, headed
+from milp_planner.drawing.page import Key, Part, Section, sentence
+from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.frontier import MACHINES, STASH, FrontierInfo, Point
 
 #: Characters of the longest bar on the terminal.
 BAR = 30
-#: Columns of the CSV file: bytes, picoseconds, seconds.
-COLUMNS = (
-    "over", "budget", "usable", "status", "objective", "certified_bound", "certified_gap",
-    "seconds", "verified",
-)  # fmt: skip
 
 
 def title_of(info: FrontierInfo) -> str:
@@ -31,11 +25,9 @@ def title_of(info: FrontierInfo) -> str:
 
 def draw_frontier(info: FrontierInfo) -> RenderableType:
     """One row per budget with a bar: solid up to the certified bound, light up to the plan."""
-    grid = frontier_grid(info, bars(info))
-    return Group(
-        Text(f"frontier: {title_of(info)}", style="bold"), draw_grid(grid),
-        *(Text(text, style="dim") for text in notes(info, "bar: certified █, then the plan ░")),
-    )  # fmt: skip
+    about = notes(info, "bar: certified █, then the plan ░")
+    said = (Text(text, style="dim") for text in about)
+    return headed(f"frontier: {title_of(info)}", frontier_grid(info, bars(info)), *said)
 
 
 def bars(info: FrontierInfo) -> list[str]:
@@ -61,16 +53,12 @@ def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
     rows: list[list[str | Cell]] = []
     for index, p in enumerate(info.points):
         mark = "*" if p.budget == info.here else ""
-        shown = _budget(info, p.budget) + mark
-        cells: list[str | Cell] = [Cell(shown, p.budget)]
-        if memory:
-            cells.append(Cell(show_amount(p.usable, unit), p.usable))
-        cells += [
-            Cell(show_cost(p.objective, unit), p.objective),
-            Cell(show_cost(p.certified, unit), p.certified),
-            Cell(show_gap(p.gap), p.gap), _answer(p), *bar[index : index + 1],
-        ]  # fmt: skip
-        rows.append(cells)
+        rows.append([
+            Cell(_budget(info, p.budget) + mark, p.budget),
+            *([Cell.amount(p.usable, unit)] if memory else []),
+            *(Cell.cost(value, unit) for value in (p.objective, p.certified)),
+            Cell.gap(p.gap), _answer(p), *bar[index : index + 1],
+        ])  # fmt: skip
     return Grid.of(f"frontier-{info.over}", "budgets", title_of(info), head, rows)
 
 
@@ -178,17 +166,11 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
 
 
 def to_csv(infos: Sequence[FrontierInfo]) -> str:
-    """One line per point; unknown values are empty."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for info in infos:
-        for p in info.points:
-            writer.writerow(
-                "" if value is None else value
-                for value in (
-                    info.over, p.budget, p.usable, p.status, p.objective, p.certified, p.gap,
-                    p.seconds, str(p.verified).lower(),
-                )
-            )  # fmt: skip
-    return text.getvalue()
+    """One line per point, in bytes, picoseconds and seconds; unknown values are empty."""
+    columns = ("over", "budget", "usable", "status", "objective", "certified_bound",
+               "certified_gap", "seconds", "verified")  # fmt: skip
+    return csv_text(columns, (
+        (info.over, p.budget, p.usable, p.status, p.objective, p.certified, p.gap, p.seconds,
+         str(p.verified).lower())
+        for info in infos for p in info.points
+    ))  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from milp_planner.drawing.page import Cell, Grid, Key, Part, Section, sentence
-from milp_planner.drawing.units import show_amount, show_cost
+from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.page import Key, Part, Section, sentence
+from milp_planner.drawing.units import show_cost
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
@@ -84,8 +85,8 @@ def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
 def _replan_section(info: ReplanInfo) -> Section:
     """The trade-off between moving and running."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    return Section("replan", "Re-planning", f"The plan in production: {now}.",
-                   parts=(Part(table=replan_grid(info)),))  # fmt: skip
+    parts = (Part(table=replan_grid(info)),)
+    return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=parts)
 
 
 def _moves_section(info: MovesInfo) -> Section:
@@ -108,11 +109,12 @@ def _why_section(info: WhyInfo) -> Section:
         for other in table.alternatives
     ]
     grid = Grid.of(
-        "why-rows", "alternatives",
+        "why-rows",
+        "alternatives",
         f"The plan: {info.objective_kind} {show_cost(info.objective, info.time_unit)}",
         ("table", "chosen", "alternative", info.objective_kind, "why not"),
         every[:MOST_ALTERNATIVES],
-    )  # fmt: skip
+    )
     text = "The best alternatives of each table, and what a plan with each of them costs."
     if len(every) > MOST_ALTERNATIVES:
         text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
@@ -125,19 +127,18 @@ def smallest_section(
     """The least memory of each tier, and the fewest machines."""
     if not least and machines is None:
         return None
-    grid = Grid.of(
-        "least", "least memory", "Least memory of each tier, with the other tiers unchanged",
-        ("memory", "#least that does", "#proved too small", "#objective there", "answer"),
-        [
-            [
-                f"{i.tier.upper()} of each {i.scope}",
-                Cell(show_amount(i.least, i.time_unit), i.least),
-                Cell(show_amount(i.too_small, i.time_unit), i.too_small),
-                Cell(show_cost(i.objective, i.time_unit), i.objective), least_text(i),
-            ]
-            for i in least or ()
-        ],
-    )  # fmt: skip
+    rows = [
+        (
+            f"{i.tier.upper()} of each {i.scope}",
+            *(Cell.amount(value, i.time_unit) for value in (i.least, i.too_small)),
+            Cell.cost(i.objective, i.time_unit),
+            least_text(i),
+        )
+        for i in least or ()
+    ]
+    head = ("memory", "#least that does", "#proved too small", "#objective there", "answer")
+    caption = "Least memory of each tier, with the other tiers unchanged"
+    grid = Grid.of("least", "least memory", caption, head, rows)
     parts, text = [Part(table=grid)] if grid.rows else [], ""
     if machines is not None:
         text = sentence(machines_text(machines))

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from formulations import Instance, Placement
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Answer, Curve
 from formulations.result.check import check, moved_bytes, moved_tables, value_of
 from formulations.result.outcome import BoundSource, StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, draw_grid
-from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost, show_gap
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.today import carried, moves_of
 from milp_planner.files import Facts
@@ -205,33 +204,34 @@ def _moved(instance: Instance, placement: Placement | None) -> tuple[list[int] |
 def draw_replan(info: ReplanInfo) -> RenderableType:
     """The terminal's table: one row per limit."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
-    title = Text(f"re-plan: the plan in production: {now}", style="bold")
-    new = [Text(f"new tables, free to place: {', '.join(info.new_tables[:12])}")]
+    new = [f"new tables, free to place: {', '.join(info.new_tables[:12])}"]
     named = []
     for before, step in pairwise((None, *info.steps)):
         if step is not None and step.moved and (before is None or before.moved != step.moved):
             limit = show_amount(step.limit, info.time_unit) if info.by == "bytes" else step.limit
-            named.append(Text(f"moved within limit {limit}: {listed(step.moved, MOST_NAMED)}"))
-    return Group(title, draw_grid(replan_grid(info)), *named, *(new if info.new_tables else []))
+            named.append(f"moved within limit {limit}: {listed(step.moved, MOST_NAMED)}")
+    title = f"re-plan: the plan in production: {now}"
+    return headed(title, replan_grid(info), *named, *(new if info.new_tables else []))
 
 
 def replan_grid(info: ReplanInfo) -> Grid:
     """One row per limit."""
     unit = info.time_unit
-    return Grid.of(
-        "replan-steps", "limits", "The best plan within each limit",
-        ("#may move", "#tables", "#bytes", f"#{info.objective_kind}", "#change", "#gap", "status"),
-        [
-            [
-                Cell(show_amount(s.limit, unit) if info.by == "bytes" else str(s.limit), s.limit),
-                Cell(UNKNOWN if s.moved_tables is None else str(s.moved_tables), s.moved_tables),
-                Cell(show_amount(s.moved_bytes, unit), s.moved_bytes),
-                Cell(show_cost(s.objective, unit), s.objective), change_text(s.objective, info.now),
-                Cell(show_gap(s.gap), s.gap), s.status,
-            ]
-            for s in info.steps
-        ],
-    )  # fmt: skip
+    head = ("#may move", "#tables", "#bytes", f"#{info.objective_kind}", "#change", "#gap",
+            "status")  # fmt: skip
+    rows = [
+        (
+            Cell.amount(s.limit, unit) if info.by == "bytes" else Cell.count(s.limit),
+            Cell.count(s.moved_tables),
+            Cell.amount(s.moved_bytes, unit),
+            Cell.cost(s.objective, unit),
+            change_text(s.objective, info.now),
+            Cell.gap(s.gap),
+            s.status,
+        )
+        for s in info.steps
+    ]
+    return Grid.of("replan-steps", "limits", "The best plan within each limit", head, rows)
 
 
 def change_text(value: int | None, now: int | None) -> str:

@@ -10,13 +10,13 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from formulations import Instance, Placement, Where
 from formulations.result.check import check, moved_tables, position_entries
 from formulations.result.outcome import StoppedBy, found
-from milp_planner.drawing.page import Cell, Grid, draw_grid
+from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import (
     UNKNOWN,
     listed,
@@ -59,10 +59,6 @@ def carried(plan: Plan, instance: Instance) -> Placement | None:
 FIRST = (1, 5, 20, 100)
 #: Most moves that a terminal lists; the rest are only counted.
 MOST = 20
-#: Columns that shrink on a narrow terminal, with their minimum widths.
-LEAST = {
-    "ranks before": 12, "ranks after": 11, "before": 18, "after": 18, "table": 12, "tables": 20,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -227,19 +223,18 @@ def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
 
 def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
     """A summary after the first moves, then the moves themselves."""
-    parts: list[RenderableType] = [Text(moves_text(info), style="bold")]
+    parts: list[RenderableType] = []
     if info.way is not None and info.way.moves:
-        parts += [draw_grid(told_grid(info)), *_first(moves_grid(info), everything)]
+        parts += [told_grid(info), *_first(moves_grid(info), everything)]
     if info.tables:
         parts += _first(tables_grid(info), everything)
-    return Group(*parts, *map(Text, notes(info)))
+    return headed(moves_text(info), *parts, *notes(info))
 
 
 def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
     """The first ``MOST`` rows (or all), and how many more there are."""
     hidden = 0 if everything else max(0, len(grid.rows) - MOST)
-    shown = replace(grid, rows=grid.rows[: len(grid.rows) - hidden])
-    yield draw_grid(shown, LEAST)
+    yield grid.first(len(grid.rows) - hidden)
     if hidden:
         yield Text(f"… and {hidden} more (--all shows them)")
 
@@ -254,30 +249,29 @@ def told_grid(info: MovesInfo) -> Grid:
 def moves_grid(info: MovesInfo) -> Grid:
     """Every move."""
     assert info.way is not None
-    return Grid.of(
-        "moves-all", "moves",
-        "In an order that exceeds no capacity while a table is held at both ends",
-        ("#move", "tables", "#bytes", "#then"),
-        [
-            [Cell(str(number), number), ", ".join(move.tables),
-             Cell(show_amount(move.bytes, info.time_unit), move.bytes),
-             Cell(show_cost(move.objective, info.time_unit), move.objective)]
-            for number, move in enumerate(info.way.moves, start=1)
-        ],
-    )  # fmt: skip
+    rows = [
+        (
+            Cell.count(number),
+            ", ".join(move.tables),
+            Cell.amount(move.bytes, info.time_unit),
+            Cell.cost(move.objective, info.time_unit),
+        )
+        for number, move in enumerate(info.way.moves, start=1)
+    ]
+    caption = "In an order that exceeds no capacity while a table is held at both ends"
+    head = ("#move", "tables", "#bytes", "#then")
+    return Grid.of("moves-all", "moves", caption, head, rows, {"tables": 20})
 
 
 def tables_grid(info: MovesInfo) -> Grid:
     """Every table that moves: its old and new option and ranks."""
-    return Grid.of(
-        "moves-tables", "tables", "Where each is before and after",
-        ("table", "before", "ranks before", "after", "ranks after"),
-        [
-            [t.table, t.before, show_ranks(t.ranks_before, -1),
-             t.after, show_ranks(t.ranks_after, -1)]
-            for t in info.tables
-        ],
-    )  # fmt: skip
+    rows = [
+        (t.table, t.before, show_ranks(t.ranks_before, -1), t.after, show_ranks(t.ranks_after, -1))
+        for t in info.tables
+    ]
+    least = {"ranks before": 12, "ranks after": 11, "before": 18, "after": 18, "table": 12}
+    head = ("table", "before", "ranks before", "after", "ranks after")
+    return Grid.of("moves-tables", "tables", "Where each is before and after", head, rows, least)
 
 
 def moves_text(info: MovesInfo) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from formulations import Instance, Outcome, Placement
 from formulations.result.check import compute_loads, moved_bytes
 from formulations.result.outcome import gap_between
-from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
-from milp_planner.drawing.units import show_bytes, show_cost, show_gap
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.page import Part, Section, sentence
+from milp_planner.drawing.units import show_gap
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster
 from milp_planner.plans.divisions import best_cost, least_elsewhere, words_of
@@ -130,25 +130,22 @@ def _answer(row: DivisionRow, best: int | None) -> str:
 
 def divisions_grid(info: DivisionsInfo) -> Grid:
     """One row per division."""
-    head = (
-        "division", f"#{info.objective_kind}", "#sync", "#rows and state", "#certified ≥",
-        "#gap", "",
-    )  # fmt: skip
-
-    def cells(row: DivisionRow) -> list[str | Cell]:
-        times = [
-            Cell("" if value is None else show_cost(value, info.time_unit), value)
-            for value in (row.objective, row.sync)
-        ]
-        return [
-            row.words, *times,
-            Cell("" if row.stored is None else show_bytes(row.stored), row.stored),
-            Cell(show_cost(row.certified, info.time_unit), row.certified),
-            Cell("" if row.gap is None else show_gap(row.gap), row.gap),
+    head = ("division", f"#{info.objective_kind}", "#sync", "#rows and state", "#certified ≥",
+            "#gap", "")  # fmt: skip
+    rows = [
+        (
+            row.words,
+            *(
+                "" if value is None else Cell.cost(value, info.time_unit)
+                for value in (row.objective, row.sync)
+            ),
+            "" if row.stored is None else Cell.amount(row.stored),
+            Cell.cost(row.certified, info.time_unit),
+            "" if row.gap is None else Cell.gap(row.gap),
             _answer(row, info.best),
-        ]  # fmt: skip
-
-    rows = [cells(row) for row in info.rows]
+        )
+        for row in info.rows
+    ]
     return Grid.of("divisions", "divisions", "Sharding groups", head, rows)
 
 
@@ -170,8 +167,7 @@ def notes(info: DivisionsInfo) -> Iterator[str]:
 
 def draw_divisions(info: DivisionsInfo) -> RenderableType:
     """The table on a terminal."""
-    title = Text("divisions into sharding groups", style="bold")
-    return Group(title, draw_grid(divisions_grid(info)), *map(Text, notes(info)))
+    return headed("divisions into sharding groups", divisions_grid(info), *notes(info))
 
 
 def divisions_section(info: DivisionsInfo | None) -> Section | None:

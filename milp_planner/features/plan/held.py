@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Grid, draw_grid
+from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import listed, show_bytes, show_share
 from milp_planner.files import Facts
 from milp_planner.plans.growth import NAMED, GrowthInfo, growth_of
@@ -58,27 +58,23 @@ def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceByte
     """One row per entry: the fullest place, its share of the memory, the mean of all places."""
     place = fullest(places)
 
-    def row(name: str, amount: int, mean: float, what: str) -> list[str | Cell]:
-        share = show_share(amount, place.whole)
-        return [
-            name.replace("_", " "), Cell(show_bytes(amount), amount),
-            Cell(share, amount / max(1, place.whole)), Cell(show_bytes(round(mean)), mean), what,
-        ]  # fmt: skip
+    def row(name: str, each: Callable[[PlaceBytes], int], what: str) -> tuple[str | Cell, ...]:
+        amount, mean = each(place), sum(map(each, places)) / len(places)
+        share = Cell(show_share(amount, place.whole), amount / max(1, place.whole))
+        average = Cell(show_bytes(round(mean)), mean)
+        return (name.replace("_", " "), Cell.amount(amount), share, average, what)
 
-    def mean(values: list[int]) -> float:
-        return sum(values) / len(places)
-
-    named = [name for name in info.meaning if any(name in each.entries for each in places)]
     rows = [
-        row(name, place.entries.get(name, 0), mean([p.entries.get(name, 0) for p in places]),
-            info.meaning[name])
-        for name in named
-    ]  # fmt: skip
-    rows.append(row("headroom", place.headroom, mean([p.headroom for p in places]), KEPT))
-    rows.append(row("free", place.room, mean([p.room for p in places]), "beyond the headroom"))
+        row(name, lambda at, name=name: at.entries.get(name, 0), what)  # type: ignore[misc]
+        for name, what in info.meaning.items()
+        if any(name in each.entries for each in places)
+    ]
+    rows.append(row("headroom", lambda at: at.headroom, KEPT))
+    rows.append(row("free", lambda at: at.room, "beyond the headroom"))
     head = ("entry", f"#{scope} {place.place}", "#share", f"#mean {scope}", "what it is")
     caption = title_of(memory, scope, places)
-    return Grid.of(f"ledger-{memory.lower()}", f"{memory} entry", caption, head, rows).filled()
+    name, least = f"ledger-{memory.lower()}", {"what it is": 20}
+    return Grid.of(name, f"{memory} entry", caption, head, rows, least).filled()
 
 
 #: Added if the model does not state how memory outside the embeddings grows with the batch.
@@ -128,8 +124,5 @@ def _buffers(info: LedgerInfo) -> Iterator[str]:
 
 def draw_held(info: HeldInfo) -> RenderableType:
     """The ledger of the fullest rank and machine, the assumptions, and the room to grow."""
-    parts: list[RenderableType] = []
-    for name, scope, places in info.memories:
-        grid = held_grid(info.ledger, name, scope, places)
-        parts += [Text(grid.caption, style="bold"), draw_grid(grid, {"what it is": 20})]
-    return Group(*parts, *map(Text, notes(info)))
+    grids = [held_grid(info.ledger, *each) for each in info.memories]
+    return Group(*(headed(grid.caption, grid) for grid in grids), *map(Text, notes(info)))

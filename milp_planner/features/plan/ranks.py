@@ -1,32 +1,21 @@
-"""The load of every rank and machine, how even it is, and which ranks are slowest."""
+"""The load of every rank and machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.text import Text
 
 from formulations import Instance, Placement
-from formulations.instance import IntArray, Resource, Scope
+from formulations.instance import Resource, Scope
 from formulations.result.check import Loads, compute_loads
-from milp_planner.drawing.page import fitting_grid
-from milp_planner.drawing.units import (
-    memory_name,
-    show_amount,
-    show_bytes,
-    show_ranks,
-    show_share,
-    show_time,
-    time_unit,
-)
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.units import memory_name, show_ranks, show_share, time_unit
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
-from milp_planner.plans.placement import Plan
-from milp_planner.pricing import price
 
 #: Above this many ranks, rows stand for machines.
 FOLD_ABOVE = 64
@@ -211,76 +200,84 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
         return Group(*_machines(info))  # nothing is on ranks
     if info.folded and not everything:
         return _folded(info)
-    usage = by_memory(info.rows[0].usage)
-    heads = ["rank", "mach", *_usage_heads(usage)]
-    heads += [phase.replace("_", "\n", 1) for phase in (*info.phases, "sum")]
-    rows: list[Sequence[str | Text]] = [_rank_cells(info, row) for row in info.rows]
+    grid = rank_grid(info)
     slowest = [_time(info, v) for v in (*info.barriers, _most(info))]
-    last = ["max", *[""] * (1 + 3 * len(usage)), *slowest]
-    rows.append([Text(text, style="bold") for text in last])
-    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
-    title = Text(f"per rank{unit} (bold: the slowest of a phase)", style="bold")
-    return Group(title, fitting_grid(heads, rows, {}), *_machines(info))
+    empty = [""] * (len(grid.columns) - len(slowest) - 1)
+    last = tuple(Cell(text, strong=True) for text in ("max", *empty, *slowest))
+    title = f"per rank{_in_unit(info)} (bold: the slowest of a phase)"
+    return headed(title, replace(grid, rows=(*grid.rows, last)), *_machines(info))
+
+
+def rank_grid(info: RanksInfo) -> Grid:
+    """One row per rank: its memory, and its time in every phase."""
+    usage = by_memory(info.rows[0].usage)
+    phases = (f"#{phase.replace('_', chr(10), 1)}" for phase in (*info.phases, "sum"))
+    head = ("#rank", "#mach", *_usage_heads(usage), *phases)
+    rows = (_rank_cells(info, row) for row in info.rows)
+    return Grid.of("ranks", "ranks", f"Every rank: memory and time{_in_unit(info)}", head, rows)
 
 
 def _folded(info: RanksInfo) -> RenderableType:
     """One row per machine with its fullest and slowest rank; the least busy are only counted."""
     shown = sorted(info.machines, key=lambda m: (-m.cost, m.machine))[:MOST_MACHINES]
     first = info.machines[0]
-    heads = ["mach", "ranks", *_usage_heads(by_memory(first.usage))]
-    heads += [*_usage_heads(by_memory(first.fullest), "fullest "), "slowest sum"]
-    rows: list[list[str | Text]] = [
-        [str(row.machine), show_ranks(row.ranks, -1), *_usage_cells(info, row.usage),
-         *_usage_cells(info, row.fullest), _time(info, row.cost)]
+    heads = ["#mach", "#ranks", *_usage_heads(by_memory(first.usage))]
+    heads += [*_usage_heads(by_memory(first.fullest), "fullest "), "#slowest sum"]
+    rows = [
+        (*_machine_cells(info, row), *_usage_cells(info, row.fullest), _time(info, row.cost))
         for row in sorted(shown, key=lambda m: m.machine)
-    ]  # fmt: skip
-    table = fitting_grid(heads, rows, {})
+    ]
     hidden = len(info.machines) - len(shown)
-    note = [Text(f"… and {hidden} less busy machines (--all shows every rank)")] if hidden else []
+    note = [f"… and {hidden} less busy machines (--all shows every rank)"] if hidden else []
     pairs = zip(info.phases, info.barriers, strict=True)
     slowest = " · ".join(f"{name} {_time(info, value)}" for name, value in pairs)
-    unit = f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
-    title = f"per machine{unit} ({len(info.rows)} ranks folded; --all shows them)"
-    phases = Text(f"slowest rank of each phase: {slowest}")
-    return Group(Text(title, style="bold"), table, *note, phases)
+    title = f"per machine{_in_unit(info)} ({len(info.rows)} ranks folded; --all shows them)"
+    return headed(title, Grid.plain(heads, rows), *note, f"slowest rank of each phase: {slowest}")
 
 
 def _machines(info: RanksInfo) -> list[RenderableType]:
     if not info.machines[0].usage:
         return []
-    heads = ["mach", "ranks", *_usage_heads(by_memory(info.machines[0].usage))]
-    rows: list[list[str | Text]] = [
-        [str(row.machine), show_ranks(row.ranks, -1), *_usage_cells(info, row.usage)]
-        for row in info.machines
-    ]
-    return [Text("per machine", style="bold"), fitting_grid(heads, rows, {})]
+    heads = ("#mach", "#ranks", *_usage_heads(by_memory(info.machines[0].usage)))
+    rows = (_machine_cells(info, row) for row in info.machines)
+    return [headed("per machine", Grid.plain(heads, rows))]
 
 
 def _usage_heads(memories: Iterable[str], prefix: str = "") -> list[str]:
     """Three headings per memory."""
-    return [head for name in memories for head in (f"{prefix}{name}", "of", "%")]
+    return [head for name in memories for head in (f"#{prefix}{name}", "#of", "#%")]
 
 
-def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> list[Text]:
-    cells = []
+def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> Iterator[Cell]:
     for use in by_memory(usage).values():
-        style = "bold red" if use.over else ""
-        shown = [show_amount(v, info.time_unit) for v in (use.used, use.capacity)]
-        share = show_share(use.used, use.capacity)
-        cells += [Text(text, style=style) for text in (*shown, share.rstrip("%"))]
-    return cells
+        share, unit = show_share(use.used, use.capacity), info.time_unit
+        yield replace(Cell.amount(use.used, unit), over=use.over)
+        yield replace(Cell.amount(use.capacity, unit), over=use.over)
+        yield Cell(share.rstrip("%"), use.used / max(1, use.capacity), over=use.over)
 
 
-def _rank_cells(info: RanksInfo, row: RankRow) -> list[Text]:
-    cells = [Text(str(row.rank)), Text(str(row.machine)), *_usage_cells(info, row.usage)]
-    for value, critical in zip(row.phases, row.critical, strict=True):
-        cells.append(Text(_time(info, value), style="bold" if critical else ""))
-    style = "bold" if row.cost == _most(info) else ""
-    return [*cells, Text(_time(info, row.cost), style=style)]
+def _machine_cells(info: RanksInfo, row: MachineRow) -> tuple[str | Cell, ...]:
+    ranks = show_ranks(row.ranks, -1)
+    return (str(row.machine), ranks, *_usage_cells(info, row.usage))
+
+
+def _rank_cells(info: RanksInfo, row: RankRow) -> tuple[Cell, ...]:
+    critical = (*row.critical, row.cost == _most(info))
+    times = zip((*row.phases, row.cost), critical, strict=True)
+    return (
+        Cell.count(row.rank),
+        Cell.count(row.machine),
+        *_usage_cells(info, row.usage),
+        *(Cell(_time(info, value), value, strong=strong) for value, strong in times),
+    )
 
 
 def _most(info: RanksInfo) -> int:
     return max(row.cost for row in info.rows)
+
+
+def _in_unit(info: RanksInfo) -> str:
+    return f", times in {_unit(info)[0]}" if info.time_unit == "ps" else ""
 
 
 def _unit(info: RanksInfo) -> tuple[str, int]:
@@ -292,167 +289,3 @@ def _time(info: RanksInfo, value: int) -> str:
         return f"{value:,}"
     size = _unit(info)[1]
     return f"{value / size:.4g}" if size > 1 else str(value)
-
-
-#: Numbers of ranks to show, and of tables to name for each.
-RANKS, TABLES = 5, 4
-
-
-@dataclass(frozen=True)
-class SlowRow:
-    """One of the slowest ranks."""
-
-    rank: int
-    time: int
-    """Its time over all phases, in picoseconds."""
-    incoming: int | None
-    outgoing: int | None
-    """Bytes of ids received and embeddings sent per step, embeddings in the tables' own element
-    type; None if this version does not offer the plan's options."""
-    tables: tuple[tuple[str, int], ...]
-    """The tables that take most of its time, with their times."""
-
-
-@dataclass(frozen=True)
-class Imbalance:
-    """How far the shares p of k ranks deviate from 1/k, in the measures of TorchRec's statistics:
-    from 0 (all alike) to 1."""
-
-    variation: float
-    """max |p − 1/k|"""
-    distance: float
-    """Σ |p − 1/k|, the only measure that may reach 2."""
-    chi: float
-    """Σ (p − 1/k)² · k, divided by its maximum, k − 1."""
-    kl: float
-    """Σ p · ln(k·p), divided by its maximum, ln k."""
-
-
-def imbalance_of(values: IntArray) -> Imbalance:
-    """The imbalance of one value per rank, int64 array [ranks]."""
-    ranks, total = len(values), int(values.sum())
-    if ranks < 2 or not total:
-        return Imbalance(0.0, 0.0, 0.0, 0.0)
-    share = values / total
-    off, some = np.abs(share - 1 / ranks), share[share > 0]
-    return Imbalance(
-        variation=float(off.max()),
-        distance=float(off.sum()),
-        chi=float((off**2).sum() * ranks / (ranks - 1)),
-        kl=float((some * np.log(ranks * some)).sum() / np.log(ranks)),
-    )
-
-
-@dataclass(frozen=True)
-class Evenness:
-    """How evenly one quantity is spread over all ranks."""
-
-    what: str
-    """``time``, a memory, ``in`` or ``out``."""
-    mean: float
-    most: int
-    rank: int
-    """The largest value, and its rank."""
-    imbalance: Imbalance
-
-    @property
-    def above(self) -> float:
-        """Excess of the largest value over the mean, as a share of the mean."""
-        return self.most / self.mean - 1 if self.mean else 0.0
-
-
-@dataclass(frozen=True)
-class SlowestInfo(Facts):
-    """The slowest ranks, in descending order of time, and how even all ranks are."""
-
-    rows: tuple[SlowRow, ...]
-    evenness: tuple[Evenness, ...]
-
-
-def slowest_of(plan: Plan) -> SlowestInfo:
-    """The slowest ranks of a plan that has tables."""
-    instance, placement = plan.instance, plan.outcome.placement
-    assert placement is not None
-    loads = compute_loads(instance, placement)
-    time, traffic = loads.cost.sum(axis=1), _traffic(plan, placement)
-    slowest = np.argsort(-time, kind="stable")[:RANKS].tolist()
-    shares = _shares(instance, placement)
-    rows = tuple(
-        SlowRow(
-            rank=rank,
-            time=int(time[rank]),
-            incoming=None if traffic is None else int(traffic[rank, 0]),
-            outgoing=None if traffic is None else int(traffic[rank, 1]),
-            tables=_largest(instance, shares[:, rank]),
-        )
-        for rank in slowest
-    )
-    found = {"time": time}
-    for resource, use in zip(instance.resources, loads.use, strict=True):
-        if resource.scope == Scope.RANK:
-            found.setdefault(memory_name(resource.name), use)
-    if traffic is not None:
-        found |= {"in": traffic[:, 0], "out": traffic[:, 1]}
-    return SlowestInfo(rows, tuple(
-        Evenness(
-            what, float(values.mean()), int(values.max()), int(values.argmax()),
-            imbalance_of(values),
-        )
-        for what, values in found.items()
-    ))  # fmt: skip
-
-
-def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
-    """Bytes into and out of every rank, int64 array [ranks, 2]."""
-    options = price(plan.model, plan.cluster, plan.profile)
-    if tuple(options.names) != plan.instance.option_names:
-        return None
-    columns = np.stack([options.entries.incoming, options.entries.outgoing], axis=1)
-    counted = replace(plan.instance, phases=("in", "out"), shard_cost=columns)
-    return compute_loads(counted, placement).cost
-
-
-def _shares(instance: Instance, placement: Placement) -> IntArray:
-    """Time of every table on every rank, int64 array [tables, ranks]."""
-    return np.stack([
-        compute_loads(instance, placement, [table]).cost.sum(axis=1)
-        for table in range(instance.num_tables)
-    ])  # fmt: skip
-
-
-def _largest(instance: Instance, times: IntArray) -> tuple[tuple[str, int], ...]:
-    order = np.argsort(-times, kind="stable")[:TABLES].tolist()
-    return tuple((instance.table_names[t], int(times[t])) for t in order if times[t])
-
-
-def draw_slowest(info: SlowestInfo) -> RenderableType:
-    """One row per rank with its costliest tables, then how even all ranks are."""
-    rows = [
-        [
-            str(row.rank), show_time(row.time), show_bytes(row.incoming), show_bytes(row.outgoing),
-            ", ".join(f"{name} {show_time(time)}" for name, time in row.tables),
-        ]
-        for row in info.rows
-    ]  # fmt: skip
-    headers = ("rank", "time", "in", "out", "most of it")
-    grid = fitting_grid(headers, rows, {"most of it": 40}, ("most of it",), folded=("most of it",))
-    measures = ("variation", "distance", "chi", "kl")
-    even = [
-        [
-            each.what, _show(each, each.mean), _show(each, each.most), str(each.rank),
-            f"{each.above:.1%}", *(f"{getattr(each.imbalance, m):.3f}" for m in measures),
-        ]
-        for each in info.evenness
-    ]  # fmt: skip
-    columns = ("", "mean", "most", "rank", "above", "variation", "distance", "chi²", "KL")
-    title = "how even the ranks are; the last four as TorchRec prints them, 0 where all are alike"
-    return Group(
-        Text("the slowest ranks", style="bold"),
-        grid,
-        Text(title, style="bold"),
-        fitting_grid(columns, even, {}),
-    )
-
-
-def _show(each: Evenness, value: float) -> str:
-    return show_time(round(value)) if each.what == "time" else show_bytes(round(value))

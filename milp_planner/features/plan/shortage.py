@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from formulations import Instance, Outcome, Settings, Status
 from formulations.diagnose import diagnose
 from formulations.instance import MAX_VALUE
-from milp_planner.drawing.page import Cell, Grid, Part, Section, draw_grid, sentence
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.page import Part, Section, sentence
 from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
@@ -147,16 +147,14 @@ _MOST_NAMES = 12
 
 def draw_shortage(info: ShortageInfo, unit: str = "ps") -> RenderableType:
     """Capacity, need and shortage of every tier; what to drop; what is in conflict."""
-    title = Text(_caption(info), style="bold")
-    table = draw_grid(shortage_grid(info, unit), {"tier": 18})
-    return Group(title, table, *(Text(line) for line in advice(info, unit)))
+    return headed(_caption(info), shortage_grid(info, unit), *advice(info, unit))
 
 
 def shortage_grid(info: ShortageInfo, unit: str) -> Grid:
     """One row per tier."""
     head = ("tier", "#there now", "#needed everywhere", "#short by", "answer")
     rows = [_cells(tier, unit) for tier in info.tiers]
-    return Grid.of("tiers", "memory", _caption(info).capitalize(), head, rows)
+    return Grid.of("tiers", "memory", _caption(info).capitalize(), head, rows, {"tier": 18})
 
 
 def _caption(info: ShortageInfo) -> str:
@@ -176,16 +174,14 @@ def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     yield from _conflict(info)
 
 
-def _cells(tier: TierShortage, unit: str) -> list[str | Cell]:
+def _cells(tier: TierShortage, unit: str) -> tuple[str | Cell, ...]:
     there = show_amount(tier.smallest, unit)
     if tier.largest != tier.smallest:
         there += f" to {show_amount(tier.largest, unit)}"
     name = tier.resource if tier.scope == "cluster" else f"{tier.resource} of each {tier.scope}"
     needed, short = (tier.needed, tier.short_by) if tier.helps else (None, None)
-    return [
-        name, Cell(there, tier.smallest), Cell(show_amount(needed, unit), needed),
-        Cell(show_amount(short, unit), short), _certainty(tier),
-    ]  # fmt: skip
+    amounts = Cell(there, tier.smallest), Cell.amount(needed, unit), Cell.amount(short, unit)
+    return (name, *amounts, _certainty(tier))
 
 
 def _certainty(tier: TierShortage) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from formulations import Instance, Placement
 from formulations.result.piles import piles
-from milp_planner.drawing.page import fitting_grid
-from milp_planner.drawing.units import memory_name, show_amount, show_cost, show_ranks
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.units import memory_name, show_ranks
 from milp_planner.files import Facts
 from milp_planner.pricing.options import MODES, TIERED
 
@@ -116,45 +115,37 @@ def draw_tables(info: TablesInfo, everything: bool = False) -> RenderableType:
     """Option, ranks, memory and time of every table (of the costliest if there are many)."""
     cut = len(info.rows) > MOST_TABLES and not everything
     rows = info.costliest(MOST_TABLES) if cut else info.rows
-    facets = [facets_of(row.option) for row in rows]
+    note = [f"… and {len(info.rows) - len(rows)} cheaper tables (--all shows them)"]
+    return headed("per table", table_grid(replace(info, rows=rows)), *(note if cut else []))
+
+
+def table_grid(info: TablesInfo) -> Grid:
+    """One row per table, with a column for each part of its option's name.
+
+    Ratio and routing are left out where no table has one; where some option's name has no parts, it
+    is one column.
+    """
+    facets = [facets_of(row.option) for row in info.rows]
     known = [f for f in facets if f is not None]
-    parts = _part_names(known) if len(known) == len(rows) else ("option",)
-    cells = [
-        [row.name, *_option(row, facet, parts), *_cells(info, row)]
-        for row, facet in zip(rows, facets, strict=True)
+    parts: tuple[str, ...] = ("option",)
+    if len(known) == len(facets):
+        some = ("sharding", "mode", "ratio", "routing")
+        parts = tuple(n for n in some if n in some[:2] or any(getattr(f, n) for f in known))
+    unit = info.time_unit
+    memories = [f"#{name}" for name in (per_memory(info.rows[0].used) if info.rows else ())]
+    head = ("table", *parts, "ranks", *memories, f"#{'time' if unit == 'ps' else unit}")
+    rows = [
+        (
+            row.name,
+            *(getattr(facet or row, part) for part in parts),
+            show_ranks([rank for block in row.ranks for rank in block], info.num_ranks),
+            *(Cell.amount(amount, unit) for amount in per_memory(row.used).values()),
+            Cell.cost(row.cost, unit),
+        )
+        for row, facet in zip(info.rows, facets, strict=True)
     ]
-    headers = [
-        "table",
-        *parts,
-        "ranks",
-        *(per_memory(rows[0].used) if rows else ()),
-        "time" if info.time_unit == "ps" else info.time_unit,
-    ]
-    folded = (*parts, "ranks")
-    grid = fitting_grid(headers, cells, _LEAST, left=("table", *folded), folded=folded)
-    note = [Text(f"… and {len(info.rows) - len(rows)} cheaper tables (--all shows them)")]
-    return Group(Text("per table", style="bold"), grid, *(note if cut else []))
-
-
-def _option(row: TableRow, facets: Facets | None, parts: tuple[str, ...]) -> list[str]:
-    if parts == ("option",) or facets is None:
-        return [row.option]
-    return [getattr(facets, part) for part in parts]
-
-
-def _part_names(known: list[Facets]) -> tuple[str, ...]:
-    """The columns for parts of option names; routing is left out where nothing is routed."""
-    parts = ("sharding", "mode", "ratio", "routing")
-    return tuple(n for n in parts if n in parts[:2] or any(getattr(f, n) for f in known))
-
-
-def _cells(info: TablesInfo, row: TableRow) -> list[str]:
-    ranks = [rank for block in row.ranks for rank in block]
-    return [
-        show_ranks(ranks, info.num_ranks),
-        *(show_amount(amount, info.time_unit) for amount in per_memory(row.used).values()),
-        show_cost(row.cost, info.time_unit),
-    ]
+    caption, folded = "Every table and where it is", (*parts, "ranks")
+    return Grid.of("tables-all", "tables", caption, head, rows, _LEAST, folded)
 
 
 @dataclass(frozen=True)

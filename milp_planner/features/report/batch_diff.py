@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import geometric_mean
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, draw_grid, fill
-from milp_planner.drawing.units import UNKNOWN, listed, show_cost, show_gap, show_seconds
+from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.page import Fact, Part, Section, fill
+from milp_planner.drawing.units import UNKNOWN, listed, show_seconds
 from milp_planner.features.batch.curves import Row
 from milp_planner.features.batch.info import BatchInfo
 from milp_planner.features.report.plan_diff import change_of
@@ -130,13 +131,7 @@ def draw_batch_diff(info: BatchDiff) -> RenderableType:
     parts: list[RenderableType] = [*sides, *(Text(line) for line in summary(info))]
     changed = info.changed
     if changed:
-        grid = scenario_grid(_largest_first(changed)[:MOST_SCENARIOS])
-        narrow = replace(
-            grid, columns=grid.columns[:BRIEF], rows=tuple(r[:BRIEF] for r in grid.rows)
-        )
-        parts.append(
-            draw_grid(narrow, {"scenario": 30, "status b": 12, "status a": 12}, ("scenario",))
-        )
+        parts.append(scenario_grid(_largest_first(changed)).first(MOST_SCENARIOS, BRIEF))
     if len(changed) > MOST_SCENARIOS:
         hidden = len(changed) - MOST_SCENARIOS
         parts.append(Text(f"… and {hidden:,} more scenarios (the page and --json have all)"))
@@ -167,23 +162,23 @@ def _largest_first(scenarios: Sequence[ScenarioChange]) -> list[ScenarioChange]:
 
 def scenario_grid(scenarios: Sequence[ScenarioChange]) -> Grid:
     """Results side by side."""
-    rows: list[list[str | Cell]] = [
-        [s.scenario,
-         Cell(_cost(s.before), s.before.objective), Cell(_cost(s.after), s.after.objective),
-         Cell(change_of(s.before.objective, s.after.objective), s.ratio),
-         s.before.standing, s.after.standing,
-         Cell(show_gap(s.before.certified_gap), s.before.certified_gap),
-         Cell(show_gap(s.after.certified_gap), s.after.certified_gap),
-         Cell(_seconds(s.before), s.before.seconds), Cell(_seconds(s.after), s.after.seconds)]
-        for s in scenarios
-    ]  # fmt: skip
+    rows = []
+    for s in scenarios:
+        both = (s.before, s.after)
+        rows.append((
+            s.scenario,
+            *(Cell.cost(each.objective, "ps") for each in both),
+            Cell(change_of(s.before.objective, s.after.objective), s.ratio),
+            *(each.standing for each in both),
+            *(Cell.gap(each.certified_gap) for each in both),
+            *(Cell(_seconds(each), each.seconds) for each in both),
+        ))  # fmt: skip
     head = ("scenario", "#objective a", "#objective b", "#change", "status a", "status b",
             "#certified gap a", "#certified gap b", "#time a", "#time b")  # fmt: skip
-    return Grid.of("changes", "changes", "Scenarios whose plan or proof differs", head, rows)
-
-
-def _cost(result: Result) -> str:
-    return show_cost(result.objective, "ps")
+    caption, least = "Scenarios whose plan or proof differs", {
+        "scenario": 30, "status b": 12, "status a": 12,
+    }  # fmt: skip
+    return Grid.of("changes", "changes", caption, head, rows, least, ("scenario",))
 
 
 def _seconds(result: Result) -> str:

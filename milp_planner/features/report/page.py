@@ -8,17 +8,15 @@ from typing import Any
 
 from formulations import Outcome
 from formulations.settings import TracePoint
-from milp_planner.drawing.page import Cell, Fact, Grid, Key, Part, Section, fill, sentence
+from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.page import Fact, Key, Part, Section, fill, sentence
 from milp_planner.drawing.units import (
     MOST_OF_A_RESTRICTION,
     UNKNOWN,
     memory_name,
     shorten,
-    show_amount,
-    show_column,
     show_cost,
     show_gap,
-    show_ranks,
     show_seconds,
     show_share,
 )
@@ -28,14 +26,14 @@ from milp_planner.features.explain.page_curves import draw_trace
 from milp_planner.features.plan.divisions import DivisionsInfo, divisions_of, divisions_section
 from milp_planner.features.plan.held import HeldInfo, held_grid, held_info, notes
 from milp_planner.features.plan.memory import MemoryInfo, folds, memory_of, memory_svg
-from milp_planner.features.plan.ranks import RanksInfo, by_memory, ranks_of
+from milp_planner.features.plan.ranks import RanksInfo, rank_grid, ranks_of
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, shortage_section
 from milp_planner.features.plan.tables import (
     ModesInfo,
     TablesInfo,
-    facets_of,
     modes_of,
     per_memory,
+    table_grid,
     tables_of,
 )
 from milp_planner.features.plan.verdict import (
@@ -255,30 +253,8 @@ def time_section(info: ReportInfo) -> Section | None:
         if ranks.barriers[i]
     )
     more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
-    parts = (Part("", drawing.render(), drawing.about), Part(table=_rank_grid(ranks)))
+    parts = (Part("", drawing.render(), drawing.about), Part(table=rank_grid(ranks).filled()))
     return Section("time", "Time", text, (*keys, *more), parts, info.uneven)
-
-
-def _rank_grid(info: RanksInfo) -> Grid:
-    busy = [p for p, slowest in enumerate(info.barriers) if slowest]
-    times = [value for row in info.rows for value in (*(row.phases[p] for p in busy), row.cost)]
-    texts, scale = show_column(times, info.time_unit)
-    shown = zip(texts, times, strict=True)
-    values = []
-    for row in info.rows:
-        machine = Cell(str(row.machine), row.machine) if len(info.machines) > 1 else Cell("")
-        cells = [Cell(str(row.rank), row.rank), machine]
-        for use in by_memory(row.usage).values():
-            share = show_share(use.used, use.capacity)
-            cells.append(Cell(show_amount(use.used, info.time_unit), use.used, use.over))
-            cells.append(Cell(share, use.used / max(1, use.capacity), use.over))
-        values.append([*cells, *(Cell(*next(shown)) for _ in (*busy, "sum"))])
-    names = [memory.upper() for memory in by_memory(info.rows[0].usage)]
-    memories = [column for name in names for column in (f"#{name}", f"#{name} share")]
-    of = f", {scale}" if scale else ""
-    phases = (f"#{info.phases[p]}{of}" for p in busy)
-    head = ("#rank", "#machine", *memories, *phases, f"#sum{of}")
-    return Grid.of("ranks", "ranks", "Every rank: memory and time", head, values).filled()
 
 
 def _goals_section(info: VerdictInfo) -> Section | None:
@@ -299,15 +275,21 @@ def _modes_section(info: ReportInfo) -> Section | None:
     unit = info.verdict.time_unit
     memories = (f"#{name.upper()}" for name in per_memory(info.modes.cells[0].used))
     grid = Grid.of(
-        "modes-cells", "modes", "Tables and bytes in every mode at every ratio",
+        "modes-cells",
+        "modes",
+        "Tables and bytes in every mode at every ratio",
         ("mode", "cache ratio", "#tables", *memories, "which"),
         [
-            [cell.mode, cell.ratio or UNKNOWN, Cell(str(len(cell.tables)), len(cell.tables)),
-             *(Cell(show_amount(held, unit), held) for held in per_memory(cell.used).values()),
-             ", ".join(cell.tables[:6]) + (" …" if len(cell.tables) > 6 else "")]
+            (
+                cell.mode,
+                cell.ratio or UNKNOWN,
+                Cell.count(len(cell.tables)),
+                *(Cell.amount(held, unit) for held in per_memory(cell.used).values()),
+                ", ".join(cell.tables[:6]) + (" …" if len(cell.tables) > 6 else ""),
+            )
             for cell in info.modes.cells
         ],
-    ).filled()  # fmt: skip
+    ).filled()
     return Section("modes", "Modes and cache ratios", parts=(Part(table=grid),))
 
 
@@ -316,31 +298,7 @@ def _tables_section(info: ReportInfo) -> Section | None:
     if info.tables is None:
         return None
     text = "Time is the largest sum of a table's shards on one rank."
-    return Section("tables", "Tables", text, parts=(Part(table=_table_grid(info.tables)),))
-
-
-def _table_grid(info: TablesInfo) -> Grid:
-    """All tables as a grid."""
-    memories = list(per_memory(info.rows[0].used)) if info.rows else []
-    times, name = show_column([row.cost for row in info.rows], info.time_unit)
-    head = ("table", "sharding", "mode", "ratio", "routing", "ranks",
-            *(f"#{m.upper()}" for m in memories), f"#time{', ' if name else ''}{name}")  # fmt: skip
-    values: list[list[str | Cell]] = []
-    for row, time in zip(info.rows, times, strict=True):
-        facets = facets_of(row.option)
-        what = (
-            (row.option, UNKNOWN, UNKNOWN, UNKNOWN)
-            if facets is None
-            else (facets.sharding, facets.mode, facets.ratio, facets.routing)
-        )
-        ranks = show_ranks([r for block in row.ranks for r in block], info.num_ranks)
-        held = per_memory(row.used).values()
-        values.append(
-            [row.name, *what, ranks,
-             *(Cell(show_amount(amount, info.time_unit), amount) for amount in held),
-             Cell(time, row.cost)]
-        )  # fmt: skip
-    return Grid.of("tables-all", "tables", "Every table and where it is", head, values).filled()
+    return Section("tables", "Tables", text, parts=(Part(table=table_grid(info.tables)),))
 
 
 def _trace_section(info: ReportInfo) -> Section | None:

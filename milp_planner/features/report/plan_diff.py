@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.result.check import moved_bytes
-from milp_planner.drawing.page import Cell, Fact, Grid, Part, Section, draw_grid, fill
+from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import (
     UNKNOWN,
     listed,
-    show_amount,
     show_bytes,
     show_cost,
     show_ranks,
@@ -234,23 +234,19 @@ def _joined(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def draw_plan_diff(info: PlanDiff) -> RenderableType:
     """The terminal's drawing."""
-    sides = [
+    parts: list[RenderableType] = [
         Text(f"{sign} {name}: {title}; {standing}")
         for sign, name, title, standing in zip(
             "ab", info.names, info.titles, info.standings, strict=True
         )
     ]
-    parts: list[RenderableType] = [*sides, draw_grid(figure_grid(info))]
+    parts.append(figure_grid(info))
     if info.inputs:
-        head = f"inputs: {len(info.inputs):,} fields differ"
-        parts += [Text(head, style="bold"), draw_grid(input_grid(info), {"a": 12, "b": 12})]
-    parts.append(Text(_summary(info), style="bold"))
-    if info.tables:
-        parts.append(draw_grid(table_grid(info, MOST_TABLES), {"table": 10, "a": 14, "b": 14}))
+        parts.append(headed(f"inputs: {len(info.inputs):,} fields differ", input_grid(info)))
+    shown = [table_grid(info, MOST_TABLES)] if info.tables else []
     hidden = len(info.tables) - MOST_TABLES
-    if hidden > 0:
-        parts.append(Text(f"… and {hidden:,} more tables (the page and --json have all)"))
-    return Group(*parts)
+    more = [f"… and {hidden:,} more tables (the page and --json have all)"] if hidden > 0 else []
+    return Group(*parts, headed(_summary(info), *shown, *more))
 
 
 def _summary(info: PlanDiff) -> str:
@@ -277,7 +273,8 @@ def input_grid(info: PlanDiff) -> Grid:
     left = len(info.inputs) - len(rows)
     if left > 0:
         rows.append([f"… and {left:,} more", "", ""])
-    return Grid.of("inputs", "inputs", "Fields that differ", ("field", "a", "b"), rows)
+    head, least = ("field", "a", "b"), {"a": 12, "b": 12}
+    return Grid.of("inputs", "inputs", "Fields that differ", head, rows, least)
 
 
 def _plain(value: Any) -> str:
@@ -287,16 +284,19 @@ def _plain(value: Any) -> str:
 def table_grid(info: PlanDiff, most: int | None = None) -> Grid:
     """The tables that differ, those with the most bytes first."""
     chosen = sorted(info.tables, key=lambda t: -t.bytes)[:most]
-    rows: list[list[str | Cell]] = [
-        [t.name, t.before, show_ranks(t.ranks_before, info.num_ranks[0]),
-         t.after, show_ranks(t.ranks_after, info.num_ranks[1]),
-         Cell(show_cost(t.cost_before, "ps"), t.cost_before),
-         Cell(show_cost(t.cost_after, "ps"), t.cost_after),
-         Cell(show_amount(t.bytes, "ps"), t.bytes)]
+    rows = [
+        (
+            t.name,
+            *(t.before, show_ranks(t.ranks_before, info.num_ranks[0])),
+            *(t.after, show_ranks(t.ranks_after, info.num_ranks[1])),
+            *(Cell.cost(value, "ps") for value in (t.cost_before, t.cost_after)),
+            Cell.amount(t.bytes),
+        )
         for t in chosen
-    ]  # fmt: skip
+    ]
     head = ("table", "a", "ranks a", "b", "ranks b", "#time a", "#time b", "#bytes")
-    return Grid.of("tables", "tables", "Tables with another option or other ranks", head, rows)
+    caption, least = "Tables with another option or other ranks", {"table": 10, "a": 14, "b": 14}
+    return Grid.of("tables", "tables", caption, head, rows, least)
 
 
 def render_plan_diff(info: PlanDiff) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.drawing.page import WIDTH, fitting_grid
+from milp_planner.drawing.grid import WIDTH, Grid
 from milp_planner.drawing.units import wrapped
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -16,7 +16,7 @@ _FIGURE = st.text(alphabet="0123456789", min_size=1, max_size=12)
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) -> None:
     """Within the width, every figure is whole, and short text is untouched."""
-    text = drawn(fitting_grid(["name", "option", "x", "y"], rows, {"name": 10, "option": 10}))
+    text = drawn(Grid.plain(["name", "option", "#x", "#y"], rows, {"name": 10, "option": 10}))
     assert max(len(line) for line in text.splitlines()) <= WIDTH
     for line, row in zip(text.splitlines()[1:], rows, strict=True):
         assert line.split()[-2:] == [row[2], row[3]]
@@ -27,10 +27,8 @@ def test_text_gives_way_figures_do_not(rows: list[tuple[str, str, str, str]]) ->
 @given(st.lists(st.tuples(_NAME, _NAME, _FIGURE, _FIGURE), min_size=1, max_size=4))
 def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> None:
     """Folded text continues below, complete, beside figures in one piece."""
-    grid = fitting_grid(
-        ["name", "option", "x", "y"], rows, {"option": 12, "name": 10}, folded=("name", "option"),
-        left=("name", "option"),
-    )  # fmt: skip
+    least = {"option": 12, "name": 10}
+    grid = Grid.plain(["name", "option", "#x", "#y"], rows, least, folded=("name", "option"))
     text = drawn(grid, 80)
     assert "…" not in text and max(len(line) for line in text.splitlines()) <= 80
     letters = sorted(text.replace("name", "").replace("option", "").replace("x", ""))
@@ -52,7 +50,7 @@ def test_words_stay_whole_where_they_can() -> None:
 def test_the_heading_breaks_first_and_the_gap_narrows_next() -> None:
     """Text that then fits is left as it is."""
     rows = [["a" * 30, "b" * 40, "1"]]
-    grid = fitting_grid(["name", "what", "certified gap"], rows, {"name": 4}, left=("name", "what"))
+    grid = Grid.plain(["name", "what", "#certified gap"], rows, {"name": 4})
     assert "certified gap" in drawn(grid, 90)
     whole = ["a" * 30 + "  " + "b" * 40, "a" * 30 + " " + "b" * 40]
     assert drawn(grid, 83).splitlines()[2].startswith(whole[0])

@@ -9,7 +9,7 @@ import pytest
 
 from formulations.result.outcome import StoppedBy, found
 from milp_planner import Cluster, Model, plan
-from milp_planner.features.plan.ranks import Imbalance, imbalance_of, slowest_of
+from milp_planner.features.explain.slowest import Imbalance, imbalance_of, slowest_of
 from milp_planner.plans.placement import decode
 from milp_planner.today.matching import compile_today
 
