@@ -9,7 +9,7 @@ import numpy as np
 import milp_planner
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.ledger import held_of, shards_at
-from milp_planner.pricing.ledger import (
+from milp_planner.pricing.entries import (
     BACKWARD_RECEIVE,
     BACKWARD_SEND,
     DENSE,

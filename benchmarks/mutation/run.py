@@ -44,7 +44,7 @@ ROOMS = {
          "tests/formulations/test_fusion.py"],
     ),
     "pricing": (
-        ["milp_planner/pricing/storage.py", "milp_planner/pricing/ledger.py"],
+        ["milp_planner/pricing/storage.py", "milp_planner/pricing/entries.py"],
         ["tests/milp_planner/plans/test_ledger.py", "tests/milp_planner/plans/test_moments.py",
          *(f"tests/milp_planner/pricing/test_{part}.py"
            for part in ("dynamicemb_storage", "ledger", "shard_bytes", "storage"))],

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.publications.planner import Setting, Sharding, auto, round_robin
 from formulations import solve
 from formulations.result.check import compute_loads
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console, options
+from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
 from milp_planner.cli.failures import finish
 from milp_planner.cli.fit_memory import draw, measured
 from milp_planner.cli.options import argument, option
-from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable
 
@@ -64,7 +64,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     today's plan does not fit.
     """
     import milp_planner
-    from milp_planner.features.audit.facts import audit_of, draw_audit
+    from milp_planner.features.audit.call import audit_of
+    from milp_planner.features.audit.facts import draw_audit
     from milp_planner.features.explain.answers import Answers
     from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from milp_planner.cli import console, options
+from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish
 from milp_planner.cli.options import option, positive
-from milp_planner.cli.work import Work
 from milp_planner.files import check_writable, write_json
 
 
@@ -44,8 +44,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     most 1,024 on an axis: --set dp.variant=first (prefix a setting with its formulation). The bins
     are listed below the table. `milp-planner report` draws the file that -o writes.
     """
-    from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare
-    from milp_planner.features.compare.facts import comparison_of, draw_comparison
+    from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare, comparison_of
+    from milp_planner.features.compare.facts import draw_comparison
 
     names = DEFAULT if formulations == "all" else options.parse_formulations(formulations)
     limits = options.make_settings(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli import console, options
+from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import (
     AlternativesOption,
     AskOption,
@@ -38,7 +39,6 @@ from milp_planner.cli.explain_asked import (
 )
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument
-from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
@@ -202,8 +202,8 @@ def _keep(better: Plan, target: Path) -> None:
 
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from formulations.instance.restrictions import restrictions
+    from milp_planner.features.explain.answers import draw_answers
     from milp_planner.features.explain.call import answers_to_dict
-    from milp_planner.features.explain.draw import draw_answers
     from milp_planner.features.plan.verdict import restricted
     from milp_planner.plans.display import hit_warnings
     from milp_planner.plans.hot_ranks import hot_warnings

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from milp_planner.cli import failures
-from milp_planner.cli.work import let_go
+from milp_planner.cli.console import let_go
 from milp_planner.errors import BadInput
 from milp_planner.version import __version__
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console, options
+from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, option
-from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_absent, check_writable, write_json
 
@@ -142,8 +142,7 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.integrations.replay.plan_for import told
     from milp_planner.plans.display import hit_warnings, width_warnings
     from milp_planner.plans.hot_ranks import hot_warnings
-    from milp_planner.plans.moved import moved_of, moved_told
-    from milp_planner.plans.moving import moving_told
+    from milp_planner.plans.moving import moved_of, moved_told, moving_told
 
     held = held_info(plan)
     ledger = None if held is None else held.ledger

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from milp_planner.cli import console, options
+from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import ExtraOption
 from milp_planner.cli.failures import finish
 from milp_planner.cli.options import argument, option
-from milp_planner.cli.work import Work
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 

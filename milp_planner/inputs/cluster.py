@@ -235,7 +235,7 @@ class Cluster(Spec):
 
         hbm · (100 − percent − fragmentation)/100 less everything in :meth:`fixed_hbm` and this
         rank's own reservation, rounded down, never below 0; a CPU-only rank has 0. The exchange is
-        not included: see :func:`milp_planner.pricing.ledger.capacities`.
+        not included: see :func:`milp_planner.pricing.entries.capacities`.
 
         References
         ----------

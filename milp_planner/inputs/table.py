@@ -16,8 +16,17 @@ from pydantic import (
 )
 
 from milp_planner.errors import CONTROLS
-from milp_planner.inputs.access import Access, Frequency, Histogram, Sample, TopIds, Unknown, Zipf
-from milp_planner.inputs.frequency import bins_of_curve, read_curve
+from milp_planner.inputs.access import (
+    Access,
+    Frequency,
+    Histogram,
+    Sample,
+    TopIds,
+    Unknown,
+    Zipf,
+    bins_of_curve,
+    read_curve,
+)
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many

@@ -20,7 +20,7 @@ from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import choice as nearest
 from milp_planner.inputs.sharding_group import group_of
 from milp_planner.pricing import price
-from milp_planner.pricing.ledger import (
+from milp_planner.pricing.entries import (
     MOMENTS,
     SHARD_ENTRIES,
     SHARD_NAMES,
@@ -59,7 +59,7 @@ def compile_instance(
     and, with the workload's ``ssd_step_ms``, ``ssd_step`` (of a machine; bytes read and written in
     a step); with its ``stash_window_ms``, ``stash`` (of a rank; bytes copied each way in a step).
     If any of several moments of a step may be the fullest, each has an HBM resource
-    ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.ledger`).
+    ``hbm@MOMENT``, which counts what is alive then (:mod:`milp_planner.pricing.entries`).
 
     With ``buffers: largest_collective`` each collective has one too, such as
     ``hbm@forward_send:NAME``. It counts all tables, but the buffers of this collective only.

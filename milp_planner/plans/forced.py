@@ -10,7 +10,7 @@ import numpy as np
 
 from milp_planner.drawing.units import listed, show_bytes, show_ranks
 from milp_planner.files import Facts
-from milp_planner.pricing.ledger import MOMENTS, ROWS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import MOMENTS, ROWS, SHARD_ENTRIES, SHARD_NAMES, alive
 from milp_planner.pricing.options import Options
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.price import fits_somewhere, select

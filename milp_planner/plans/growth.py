@@ -19,9 +19,9 @@ from milp_planner.plans.ledger import (
     ranks_of_rows,
 )
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.held import Held
-from milp_planner.pricing.ledger import MOMENTS
+from milp_planner.pricing.entries import MOMENTS
 from milp_planner.pricing.options import WHOLE_ROWS
+from milp_planner.pricing.shards import Held
 
 MOST_TIMES = 64
 """Batches larger than this multiple of the workload's are not considered."""

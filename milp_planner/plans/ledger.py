@@ -13,8 +13,7 @@ from formulations.result.check import compute_loads, position_entries
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.held import FOLLOW_ROWS, Held, held_by
-from milp_planner.pricing.ledger import (
+from milp_planner.pricing.entries import (
     CHECKPOINT,
     MOMENTS,
     RANK_ENTRIES,
@@ -33,6 +32,7 @@ from milp_planner.pricing.outside import (
     outside,
     outside_ddr,
 )
+from milp_planner.pricing.shards import FOLLOW_ROWS, Held, held_by
 
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
@@ -283,7 +283,7 @@ def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = 
     ----------
     plan : Plan
     columns : int64 array [entries, columns]
-        Rows as in :class:`milp_planner.pricing.held.Held`.
+        Rows as in :class:`milp_planner.pricing.shards.Held`.
     tables : sequence of int, optional
         Only these tables.
 

@@ -21,11 +21,10 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.spec import fingerprint_of
-from milp_planner.plans.division_file import divisions_from_dict, divisions_to_dict
+from milp_planner.plans.divisions import divisions_from_dict, divisions_to_dict
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.live import RUNTIMES
-from milp_planner.plans.moved import moved_of
-from milp_planner.plans.moving import moving_from_dict, moving_to_dict
+from milp_planner.plans.moving import moved_of, moving_from_dict, moving_to_dict
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__

@@ -8,8 +8,8 @@ import numpy as np
 
 from milp_planner.inputs.model import Workload
 from milp_planner.pricing import storage
+from milp_planner.pricing.entries import batches_in_flight, prefetch_bytes, send_share
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
-from milp_planner.pricing.ledger import batches_in_flight, prefetch_bytes, send_share
 from milp_planner.pricing.runtimes.registry import by_runtime
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Places, ceil_div
 

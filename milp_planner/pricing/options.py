@@ -21,8 +21,8 @@ import numpy as np
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
+from milp_planner.pricing.entries import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.ledger import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import IntArray
 
@@ -143,7 +143,7 @@ class Entries:
     columns: IntArray
     """Of each shard; int64 array [entries]."""
     ledger: IntArray
-    """Bytes of HBM by entry, see :data:`milp_planner.pricing.ledger.SHARD_ENTRIES`; int64 array
+    """Bytes of HBM by entry, see :data:`milp_planner.pricing.entries.SHARD_ENTRIES`; int64 array
     [entries, len(SHARD_ENTRIES)]."""
     ddr: IntArray
     ssd: IntArray

@@ -10,8 +10,8 @@ import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
+from milp_planner.pricing.entries import DENSE, MOMENTS, RANK_ENTRIES, RANK_NAMES
 from milp_planner.pricing.job import table_columns, traffic_of
-from milp_planner.pricing.ledger import DENSE, MOMENTS, RANK_ENTRIES, RANK_NAMES
 from milp_planner.pricing.units import IntArray
 
 

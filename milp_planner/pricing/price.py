@@ -14,11 +14,11 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.sharding_group import group_of, unsynced
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.buffers import exchanged_by
+from milp_planner.pricing.entries import UPDATE
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
 from milp_planner.pricing.law import shard_seconds
-from milp_planner.pricing.ledger import UPDATE
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.measured_links import measured_links
 from milp_planner.pricing.options import (

@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.frontier import with_memory
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.access import curve_names
 from milp_planner.inputs.files import build, read_json
-from milp_planner.inputs.frequency import curve_names
 from milp_planner.inputs.grown import with_growth
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.repeated import count_tables

@@ -23,7 +23,7 @@ from formulations.result.outcome import certified_gap, gap_between, standing
 from formulations.settings import News as Progress
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput, FallsShort
-from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.explain.page import draw_trace
 from milp_planner.features.plan.cache import PlanCache
 from milp_planner.features.plan.call import plan
 from milp_planner.features.report.page import (

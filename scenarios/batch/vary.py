@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import Reservations
 from milp_planner.inputs.grown import parse_growth, with_growth

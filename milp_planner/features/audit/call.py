@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
-from formulations.result.outcome import Status, found, gap_between
+from formulations.result.outcome import Status, found, gap_between, standing
 from milp_planner.drawing.page import Shown
+from milp_planner.features.audit import facts
 from milp_planner.features.moves.today import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.features.plan.limits import limited
+from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.today.matching import compile_today
@@ -39,9 +41,7 @@ class Audit(Shown):
 
     def drawing(self) -> RenderableType:
         """Whether it fits, its distance from the bound, and the tables to blame."""
-        from milp_planner.features.audit.facts import audit_of, draw_audit
-
-        return draw_audit(audit_of(self), "audit")
+        return facts.draw_audit(audit_of(self), "audit")
 
     @property
     def instance(self) -> Instance:
@@ -155,3 +155,46 @@ def _as_run(instance: Instance, placement: Placement) -> Verdict | None:
         return None
     run = respread(instance, placement)
     return None if run is None else check(instance, run)
+
+
+def audit_of(audit: Audit) -> facts.AuditInfo:
+    """Collect the figures of an audit."""
+    instance, best = audit.instance, audit.best
+    source = best.bound_source
+    loads = audit.verdict.loads
+    assert loads is not None  # the audit refuses plans that are not well formed
+    run = audit.as_run
+    by_table = facts.Contributions(instance, audit.placement)
+    return facts.AuditInfo(
+        fits=audit.verdict.feasible,
+        violations=audit.verdict.violations,
+        objective_kind=instance.objective.value,
+        objective=audit.objective,
+        objectives=audit.verdict.objectives,
+        bound=best.bound,
+        bound_method=None if source is None else source.method,
+        certified_bound=best.certified_bound,
+        best=best.objective,
+        best_status=best.status.value,
+        best_standing=standing(best),
+        certified_distance=gap_between(audit.objective, best.certified_bound),
+        distance=audit.distance,
+        saving=audit.saving,
+        as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
+        overfull=tuple(facts.overfull(instance, loads, by_table)),
+        slow=tuple(facts.slow(instance, loads, by_table, best.objective)),
+        gains=tuple(_gains(audit)),
+        way=None if audit.way is None else audit.way[0],
+        time_unit=instance.time_unit,
+    )
+
+
+def _gains(audit: Audit) -> list[facts.Gain]:
+    """Tables by the best plan's saving on them; none if it saves nothing in all."""
+    if audit.best.placement is None or audit.saving is None or audit.saving <= 0:
+        return []
+    now = tables_of(audit.instance, audit.placement).rows
+    best = tables_of(audit.instance, audit.best.placement).rows
+    pairs = [(a, b) for a, b in zip(now, best, strict=True) if a.cost > b.cost]
+    pairs.sort(key=lambda pair: pair[1].cost - pair[0].cost)
+    return [facts.Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in pairs[: facts.MOST]]

@@ -15,11 +15,9 @@ from rich.text import Text
 from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
-from formulations.result.outcome import gap_between, standing
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap, show_share
-from milp_planner.features.audit.call import Audit
 from milp_planner.features.moves.today import MovesInfo, moves_rows, stuck_text
-from milp_planner.features.plan.tables import piles, tables_of
+from milp_planner.features.plan.tables import piles
 from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts
 
@@ -106,39 +104,7 @@ class AuditInfo(Facts):
     time_unit: str
 
 
-def audit_of(audit: Audit) -> AuditInfo:
-    """Collect the figures of an audit."""
-    instance, best = audit.instance, audit.best
-    source = best.bound_source
-    loads = audit.verdict.loads
-    assert loads is not None  # the audit refuses plans that are not well formed
-    run = audit.as_run
-    by_table = _Contributions(instance, audit.placement)
-    return AuditInfo(
-        fits=audit.verdict.feasible,
-        violations=audit.verdict.violations,
-        objective_kind=instance.objective.value,
-        objective=audit.objective,
-        objectives=audit.verdict.objectives,
-        bound=best.bound,
-        bound_method=None if source is None else source.method,
-        certified_bound=best.certified_bound,
-        best=best.objective,
-        best_status=best.status.value,
-        best_standing=standing(best),
-        certified_distance=gap_between(audit.objective, best.certified_bound),
-        distance=audit.distance,
-        saving=audit.saving,
-        as_run=None if run is None else {"fits": run.feasible, "objectives": run.objectives},
-        overfull=tuple(_overfull(instance, loads, by_table)),
-        slow=tuple(_slow(instance, loads, by_table, best.objective)),
-        gains=tuple(_gains(audit)),
-        way=None if audit.way is None else audit.way[0],
-        time_unit=instance.time_unit,
-    )
-
-
-class _Contributions:
+class Contributions:
     """The load of every table on every rank; int64 arrays.
 
     ``cost`` [tables, ranks, phases]; ``use`` [tables, ranks, resources]; ``off`` [tables,
@@ -159,18 +125,8 @@ class _Contributions:
         return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
 
 
-def _gains(audit: Audit) -> list[Gain]:
-    """Tables by the best plan's saving on them; none if it saves nothing in all."""
-    if audit.best.placement is None or audit.saving is None or audit.saving <= 0:
-        return []
-    now = tables_of(audit.instance, audit.placement).rows
-    best = tables_of(audit.instance, audit.best.placement).rows
-    pairs = [(a, b) for a, b in zip(now, best, strict=True) if a.cost > b.cost]
-    pairs.sort(key=lambda pair: pair[1].cost - pair[0].cost)
-    return [Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in pairs[:MOST]]
-
-
-def _overfull(instance: Instance, loads: Loads, tables: _Contributions) -> list[Overfull]:
+def overfull(instance: Instance, loads: Loads, tables: Contributions) -> list[Overfull]:
+    """The places over their capacity, the worst first."""
     found = []
     for index, (resource, use) in enumerate(zip(instance.resources, loads.use, strict=True)):
         for place in np.flatnonzero(use > resource.capacity).tolist():
@@ -189,8 +145,8 @@ def _ranks_of(instance: Instance, scope: Scope, place: int) -> list[int]:
     return list(instance.machines[place] if scope == Scope.MACHINE else range(instance.num_ranks))
 
 
-def _slow(
-    instance: Instance, loads: Loads, tables: _Contributions, best: int | None
+def slow(
+    instance: Instance, loads: Loads, tables: Contributions, best: int | None
 ) -> list[SlowRank]:
     """Ranks that set the objective, by the time they add; none under ``total``.
 
@@ -212,7 +168,7 @@ def _slow(
 
 
 def _slow_rank(
-    instance: Instance, rank: int, critical: NDArray[np.bool_], added: int, tables: _Contributions
+    instance: Instance, rank: int, critical: NDArray[np.bool_], added: int, tables: Contributions
 ) -> SlowRank:
     phases = np.flatnonzero(critical)
     if instance.objective.value == "busiest_rank":

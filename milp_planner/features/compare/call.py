@@ -11,9 +11,16 @@ from formulations.auto import chosen
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.interrupt import interruptible
 from formulations.result.check import check
-from formulations.result.outcome import gap_between
+from formulations.result.outcome import gap_between, standing
+from formulations.settings import TracePoint
 from milp_planner.drawing.page import Shown
 from milp_planner.features.batch.curves import LowerBound, best_bound
+from milp_planner.features.compare.facts import (
+    BoundInfo,
+    ComparisonInfo,
+    ComparisonRow,
+    draw_comparison,
+)
 from milp_planner.features.compare.shared import Shared, ended
 from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
@@ -63,8 +70,6 @@ class Comparison(Shown):
 
     def drawing(self) -> RenderableType:
         """One section per objective, with one row per formulation."""
-        from milp_planner.features.compare.facts import comparison_of, draw_comparison
-
         return draw_comparison(comparison_of(self))
 
     def gap(self, entry: Entry) -> float | None:
@@ -253,3 +258,54 @@ def _best_bound(
 def _certified(entries: Sequence[Entry], objective: str) -> int | None:
     known = (e.outcome.certified_bound for e in entries if e.asked == objective and e.outcome)
     return max((bound for bound in known if bound is not None), default=None)
+
+
+def comparison_of(comparison: Comparison) -> ComparisonInfo:
+    """Collect the figures of a comparison."""
+    first = next(iter(comparison.instances.values()))
+    return ComparisonInfo(
+        model=comparison.model,
+        cluster=comparison.cluster,
+        rows=tuple(_row(comparison, entry) for entry in comparison.entries),
+        bounds={
+            objective: None
+            if best is None
+            else BoundInfo(*best, certified=comparison.certified[objective])
+            for objective, best in comparison.bounds.items()
+        },
+        fingerprints={o: i.fingerprint for o, i in comparison.instances.items()},
+        time_unit=first.time_unit,
+    )
+
+
+def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
+    outcome = entry.outcome
+    return ComparisonRow(
+        label=entry.label,
+        asked=entry.asked,
+        status=_status(entry),
+        feasible=entry.feasible,
+        objectives=entry.objectives,
+        gap=comparison.gap(entry),
+        bound=None if outcome is None else outcome.bound,
+        seconds=entry.seconds,
+        note=entry.note,
+        trace=_trace(entry),
+        standing="" if outcome is None else standing(outcome),
+    )
+
+
+def _trace(entry: Entry) -> tuple[TracePoint, ...]:
+    """The trace, with the final plan and bound added."""
+    outcome = entry.outcome
+    if outcome is None:
+        return ()
+    end = TracePoint(round(outcome.seconds, 4), outcome.objective, outcome.bound, "end")
+    return (*outcome.trace, end)
+
+
+def _status(entry: Entry) -> str:
+    """The outcome's status, or ``breaks`` for a plan that the check rejects."""
+    if entry.feasible is False:
+        return "breaks"
+    return "not covered" if entry.outcome is None else entry.outcome.status.value

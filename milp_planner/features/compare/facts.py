@@ -14,12 +14,11 @@ from rich.text import Text
 
 from formulations.instance import Objective, strict_json
 from formulations.regular_file import first_bytes
-from formulations.result.outcome import gap_between, standing, without_share
+from formulations.result.outcome import gap_between, without_share
 from formulations.settings import TracePoint
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
-from milp_planner.features.compare.call import Comparison, Entry
 from milp_planner.features.plan.verdict import MEANING
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.plan_file import read_document
@@ -164,24 +163,6 @@ class ComparisonInfo:
         return {"format": FORMAT, **asdict(self)}
 
 
-def comparison_of(comparison: Comparison) -> ComparisonInfo:
-    """Collect the figures of a comparison."""
-    first = next(iter(comparison.instances.values()))
-    return ComparisonInfo(
-        model=comparison.model,
-        cluster=comparison.cluster,
-        rows=tuple(_row(comparison, entry) for entry in comparison.entries),
-        bounds={
-            objective: None
-            if best is None
-            else BoundInfo(*best, certified=comparison.certified[objective])
-            for objective, best in comparison.bounds.items()
-        },
-        fingerprints={o: i.fingerprint for o, i in comparison.instances.items()},
-        time_unit=first.time_unit,
-    )
-
-
 def is_comparison(path: Path) -> bool:
     """Whether a file has the format of a comparison; only its beginning is read."""
     try:
@@ -217,39 +198,6 @@ def _check(found: ComparisonInfo, path: str | Path) -> None:
             raise BadInput(f"{path}: rows.{index}.asked: {row.asked!r} has no bounds with it")
         if row.feasible and row.asked not in row.objectives:
             raise BadInput(f"{path}: rows.{index}.objectives: {row.asked} is missing")
-
-
-def _row(comparison: Comparison, entry: Entry) -> ComparisonRow:
-    outcome = entry.outcome
-    return ComparisonRow(
-        label=entry.label,
-        asked=entry.asked,
-        status=_status(entry),
-        feasible=entry.feasible,
-        objectives=entry.objectives,
-        gap=comparison.gap(entry),
-        bound=None if outcome is None else outcome.bound,
-        seconds=entry.seconds,
-        note=entry.note,
-        trace=_trace(entry),
-        standing="" if outcome is None else standing(outcome),
-    )
-
-
-def _trace(entry: Entry) -> tuple[TracePoint, ...]:
-    """The trace, with the final plan and bound added."""
-    outcome = entry.outcome
-    if outcome is None:
-        return ()
-    end = TracePoint(round(outcome.seconds, 4), outcome.objective, outcome.bound, "end")
-    return (*outcome.trace, end)
-
-
-def _status(entry: Entry) -> str:
-    """The outcome's status, or ``breaks`` for a plan that the check rejects."""
-    if entry.feasible is False:
-        return "breaks"
-    return "not covered" if entry.outcome is None else entry.outcome.status.value
 
 
 def draw_comparison(info: ComparisonInfo) -> RenderableType:

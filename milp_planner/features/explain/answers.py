@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from formulations.capacity.budget import Budget
 from formulations.result.check import check
@@ -12,10 +15,12 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
+from milp_planner.features.explain import draw
 from milp_planner.features.explain.frontier import ENOUGH, POINTS, FrontierInfo, frontier
+from milp_planner.features.explain.frontier_draw import draw_frontier
 from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
-from milp_planner.features.explain.slowest import SlowestInfo, slowest_of
+from milp_planner.features.explain.slowest import SlowestInfo, draw_slowest, slowest_of
 from milp_planner.features.explain.smallest import (
     LeastInfo,
     MachinesInfo,
@@ -23,11 +28,12 @@ from milp_planner.features.explain.smallest import (
     least_memory,
 )
 from milp_planner.features.explain.why import WhyInfo, why
-from milp_planner.features.moves.limits import ReplanInfo, replan
-from milp_planner.features.moves.today import MovesInfo, moves
-from milp_planner.features.plan.held import HeldInfo, held_info
+from milp_planner.features.moves.limits import ReplanInfo, draw_replan, replan
+from milp_planner.features.moves.today import MovesInfo, draw_moves, moves
+from milp_planner.features.plan.held import HeldInfo, draw_held, held_info
 from milp_planner.features.plan.shortage import (
     ShortageInfo,
+    draw_shortage,
     memory_leaving,
     shortage_of,
     with_diagnosis,
@@ -35,9 +41,6 @@ from milp_planner.features.plan.shortage import (
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.today.rows import TodaySource
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 QUESTIONS = (
     "why", "staircase", "frontier", "smallest", "replan", "moves", "sensitivity", "why-not",
@@ -106,8 +109,6 @@ class Answers(Shown):
 
     def drawing(self) -> RenderableType:
         """All answers, one after another."""
-        from milp_planner.features.explain.draw import draw_answers
-
         return draw_answers(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -284,3 +285,29 @@ def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:
             f"explain why-not: the plan is {plan.outcome.status.value}, not proved infeasible"
         )
     return shortage_of(with_diagnosis(plan.instance, plan.outcome, budget.settings).detail)
+
+
+def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
+    """All answers, one after another."""
+    drawn: dict[str, Callable[[Any], RenderableType]] = {
+        "held": draw_held,
+        "slowest": draw_slowest,
+        "why": lambda info: draw.draw_why(info, everything),
+        "staircase": draw.draw_staircase,
+        "frontier": draw_frontier,
+        "smallest": draw.draw_least,
+        "machines": draw.draw_machines,
+        "replan": draw_replan,
+        "moves": lambda info: draw_moves(info, everything),
+        "sensitivity": draw.draw_sensitivity,
+        "why_not": draw_shortage,
+    }
+    parts: list[RenderableType] = []
+    for name, picture in drawn.items():
+        value = getattr(answers, name)
+        values = value if isinstance(value, tuple) else (value,)
+        parts += [picture(each) for each in values if each is not None]
+    if answers.unasked:
+        parts.append(Text(f"interrupted before: {', '.join(answers.unasked)}", style="bold yellow"))
+    spaced = [item for part in parts for item in (part, Text(""))]
+    return Group(*spaced[:-1])

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
-from milp_planner.features.explain.frontier_draw import draw_frontier
-from milp_planner.features.explain.slowest import draw_slowest
-from milp_planner.features.moves.limits import change_text, draw_replan
-from milp_planner.features.moves.today import draw_moves
-from milp_planner.features.plan.held import draw_held
-from milp_planner.features.plan.shortage import draw_shortage, file_line
+from milp_planner.features.moves.limits import change_text
+from milp_planner.features.plan.shortage import file_line
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.answers import Answers
     from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
@@ -30,33 +24,7 @@ MOST_TABLES = 20
 AFTER = "after reservations"
 
 
-def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
-    """All answers, one after another."""
-    drawn: dict[str, Callable[[Any], RenderableType]] = {
-        "held": draw_held,
-        "slowest": draw_slowest,
-        "why": lambda info: _draw_why(info, everything),
-        "staircase": draw_staircase,
-        "frontier": draw_frontier,
-        "smallest": _draw_least,
-        "machines": draw_machines,
-        "replan": draw_replan,
-        "moves": lambda info: draw_moves(info, everything),
-        "sensitivity": draw_sensitivity,
-        "why_not": draw_shortage,
-    }
-    parts: list[RenderableType] = []
-    for name, draw in drawn.items():
-        value = getattr(answers, name)
-        values = value if isinstance(value, tuple) else (value,)
-        parts += [draw(each) for each in values if each is not None]
-    if answers.unasked:
-        parts.append(Text(f"interrupted before: {', '.join(answers.unasked)}", style="bold yellow"))
-    spaced = [item for part in parts for item in (part, Text(""))]
-    return Group(*spaced[:-1])
-
-
-def _draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
+def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
     """One row per table with its option, then one per alternative."""
     shown = info.tables if everything else info.tables[:MOST_TABLES]
     rows, now = [], show_cost(info.objective, info.time_unit)
@@ -177,7 +145,7 @@ def slope_text(info: StaircaseInfo) -> str:
     return f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan"
 
 
-def _draw_least(info: LeastInfo) -> RenderableType:
+def draw_least(info: LeastInfo) -> RenderableType:
     """The least memory of a tier, in one sentence."""
     aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
         info.target, info.time_unit)  # fmt: skip

@@ -26,7 +26,7 @@ from milp_planner.features.explain.memory import (
     tiers_of,
     with_more,
 )
-from milp_planner.features.plan.machines import machine_curve
+from milp_planner.features.plan.remedies import machine_curve
 from milp_planner.features.plan.shortage import memory_for
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster

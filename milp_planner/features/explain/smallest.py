@@ -16,7 +16,7 @@ from milp_planner.features.explain.memory import (
     peak,
     uniform,
 )
-from milp_planner.features.plan.machines import machine_curve
+from milp_planner.features.plan.remedies import machine_curve
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.cluster import ranks_needed

@@ -10,8 +10,7 @@ import numpy as np
 from milp_planner.errors import BadInput
 from milp_planner.features.fit_memory.facts import Fact, Layout
 from milp_planner.inputs import Cluster, Model
-from milp_planner.pricing.held import held_by
-from milp_planner.pricing.ledger import (
+from milp_planner.pricing.entries import (
     FORWARD_SEND,
     MOMENTS,
     RANK_ENTRIES,
@@ -21,6 +20,7 @@ from milp_planner.pricing.ledger import (
 )
 from milp_planner.pricing.outside import exchange_bytes
 from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.shards import held_by
 from milp_planner.pricing.units import BoolArray, IntArray
 
 LEDGER_COPIES = 2

@@ -16,14 +16,12 @@ from formulations.interrupt import interruptible
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
-from milp_planner.features.moves.few import left_for_objective, with_few_moves
-from milp_planner.features.moves.priced import solve_moving
+from milp_planner.features.moves.few import left_for_objective, solve_moving, with_few_moves
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
 from milp_planner.features.plan.limits import limited
-from milp_planner.features.plan.machines import with_more_machines
-from milp_planner.features.plan.remedies import with_remedies
+from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
 from milp_planner.plans.compile import (

@@ -19,7 +19,7 @@ from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.forced import Forced
-from milp_planner.pricing.ledger import MOMENTS
+from milp_planner.pricing.entries import MOMENTS
 from milp_planner.pricing.outside import at_moment, dense_part, exchange_bytes
 
 

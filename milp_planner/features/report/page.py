@@ -21,8 +21,7 @@ from milp_planner.drawing.units import (
     show_share,
 )
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.page import explained
-from milp_planner.features.explain.page_curves import draw_trace
+from milp_planner.features.explain.page import draw_trace, explained
 from milp_planner.features.plan.divisions import DivisionsInfo, divisions_of, divisions_section
 from milp_planner.features.plan.held import HeldInfo, held_grid, held_info, notes
 from milp_planner.features.plan.memory import MemoryInfo, folds, memory_of, memory_svg

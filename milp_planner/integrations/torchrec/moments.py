@@ -1,7 +1,7 @@
 """Where a step takes more memory than TorchRec's estimate: a TorchRec plan's ledger, rank by rank.
 
-TorchRec counts rows, optimizer state and ids. The ledger of :mod:`milp_planner.pricing.ledger` also
-counts, moment by moment, the buffers for sending, receiving, encoding and reordering.
+TorchRec counts rows, optimizer state and ids. The ledger of :mod:`milp_planner.pricing.entries`
+also counts, moment by moment, the buffers for sending, receiving, encoding and reordering.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from milp_planner.drawing.units import show_bytes, show_ranks
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import ELEMENT_BYTES
 from milp_planner.pricing.buffers import exchanged_by
-from milp_planner.pricing.held import bytes_job, option_columns
+from milp_planner.pricing.entries import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
 from milp_planner.pricing.job import Job, ShardColumns
-from milp_planner.pricing.ledger import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.outside import exchange_bytes
 from milp_planner.pricing.profile import load_profile
-from milp_planner.pricing.shards import shard_bytes
+from milp_planner.pricing.shards import bytes_job, option_columns, shard_bytes
 from milp_planner.pricing.splits import Batch, worst_batch
 from milp_planner.pricing.units import FloatArray, IntArray
 

@@ -17,8 +17,8 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingStra
 
 from formulations import Settings
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.divide import Try, best_of
 from milp_planner.features.plan.limits import limited
-from milp_planner.features.plan.several import Try, best_of
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner

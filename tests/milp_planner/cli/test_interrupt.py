@@ -52,7 +52,7 @@ def test_an_abandoned_solver_leaves_cleanly(tmp_path: Path) -> None:
     program = """
 import os, signal, sys, threading, time
 import milp_planner.cli.main as main
-from milp_planner.cli.work import Work
+from milp_planner.cli.console import Work
 
 def job():
     os.kill(os.getpid(), signal.SIGINT)

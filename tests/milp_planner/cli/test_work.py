@@ -13,7 +13,7 @@ import pytest
 
 from formulations.clock import Clock
 from formulations.settings import Settings
-from milp_planner.cli.work import Work, let_go
+from milp_planner.cli.console import Work, let_go
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.access import Histogram
+from milp_planner.inputs.access import Histogram, bins_of_curve, curve_names, read_curve
 from milp_planner.inputs.files import load_model
-from milp_planner.inputs.frequency import bins_of_curve, curve_names, read_curve
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import distinct_rows, hot_share, popularity

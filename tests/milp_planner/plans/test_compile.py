@@ -17,7 +17,7 @@ from formulations.result.placement import Placement
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
-from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
 from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
 TABLES = st.fixed_dictionaries(

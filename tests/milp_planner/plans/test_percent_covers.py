@@ -12,7 +12,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.pricing import price
-from milp_planner.pricing.ledger import MOMENTS
+from milp_planner.pricing.entries import MOMENTS
 from milp_planner.pricing.outside import at_moment, exchange_bytes
 from tests.milp_planner.pricing.build import cluster, model
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.pricing import storage as emb
-from milp_planner.pricing.held import held_by
-from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.profile import load_profile
 from milp_planner.pricing.runtimes import torcheasyrec
+from milp_planner.pricing.shards import held_by
 from milp_planner.pricing.storage import input_bytes, output_bytes
 from tests.milp_planner.pricing.build import cluster, model
 

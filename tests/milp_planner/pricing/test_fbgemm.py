@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
+from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.job import table_columns
-from milp_planner.pricing.ledger import SHARD_NAMES
 from milp_planner.pricing.runtimes import key_value
 from tests.milp_planner.pricing.build import entry, model, priced
 

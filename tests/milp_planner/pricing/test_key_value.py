@@ -12,7 +12,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.runtimes import key_value
 from tests.milp_planner.pricing.build import cluster, entry, model
 

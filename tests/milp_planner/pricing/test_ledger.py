@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from milp_planner.inputs import Workload
 from milp_planner.plans.compile import compile_instance
-from milp_planner.pricing.ledger import (
+from milp_planner.pricing.entries import (
     BACKWARD_SEND,
     DENSE,
     FORWARD_SEND,

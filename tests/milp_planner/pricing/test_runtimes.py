@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from milp_planner.kinds import KINDS
-from milp_planner.pricing.ledger import SHARD_NAMES
+from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.runtimes.registry import by_runtime, home, kernel_of, named, runtimes
 from milp_planner.pricing.shards import ROWS
 from tests.milp_planner.pricing.build import cluster, model, priced
@@ -105,7 +105,7 @@ def test_options_know_their_runtime() -> None:
 
 def test_by_runtime_covers_every_option_once() -> None:
     """The places of all runtimes together are all places."""
-    from milp_planner.pricing.held import option_columns
+    from milp_planner.pricing.shards import option_columns
 
     options = priced({}, {"kind": "dynamicemb"})
     tables = np.repeat([0, 1], np.diff(options.first)).tolist()

@@ -11,7 +11,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.ledger import DENSE, MOMENTS, SHARD_ENTRIES, SHARD_NAMES, UPDATE, alive
+from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_ENTRIES, SHARD_NAMES, UPDATE, alive
 from milp_planner.pricing.outside import capacities
 from tests.milp_planner.pricing.build import cluster, entry, model
 

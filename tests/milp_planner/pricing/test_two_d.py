@@ -15,8 +15,8 @@ from milp_planner.inputs.sharding_group import group_of
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.pricing import Options, price
+from milp_planner.pricing.entries import MOMENTS, SHARD_ENTRIES, alive
 from milp_planner.pricing.exchange import links_of
-from milp_planner.pricing.ledger import MOMENTS, SHARD_ENTRIES, alive
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.pricing.build import cluster, entry, model
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs import files, frequency, table
+from milp_planner.inputs import access, files, table
 from milp_planner.serve.asked import Asked, inputs_of, read_asked, read_request
 from milp_planner.serve.limits import Limits
 from tests.milp_planner.serve.served import CLUSTER, MODEL
@@ -75,7 +75,7 @@ def test_tables_are_counted_before_they_are_made() -> None:
 
 def test_a_shipped_curve_may_be_named() -> None:
     """It is not a file of the server's user; a name that ends in .csv is refused."""
-    name = frequency.curve_names()[0]
+    name = access.curve_names()[0]
     curve = "{kind: frequency, curve: %s}"
     model, _ = inputs_of(
         asked(model=MODEL.replace("dim: 64}", f"dim: 64, access: {curve % name}}}", 1)),
@@ -104,7 +104,7 @@ def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(files, "read_text", never)
         patched.setattr(files, "csv_lines", never)
-        patched.setattr(frequency, "csv_lines", never)
+        patched.setattr(access, "csv_lines", never)
         patched.setattr(table, "histogram_of", never)
         patched.setattr(Path, "read_text", never)
         patched.setattr(builtins, "open", never)

@@ -26,8 +26,7 @@ from torchrec.distributed.types import ShardingPlan
 
 from formulations import Outcome
 from formulations.result.outcome import certified_gap
-from milp_planner.features.plan.cache import MOST, Question
-from milp_planner.features.plan.entries import Entries
+from milp_planner.features.plan.cache import MOST, Entries, Question
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.integrations.torchrec.sharding_plan import from_document, to_document
 

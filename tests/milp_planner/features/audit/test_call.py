@@ -12,7 +12,8 @@ from formulations import Settings
 from formulations.settings import TracePoint
 from milp_planner import Model, audit, plan, read_plan
 from milp_planner.errors import BadInput
-from milp_planner.features.audit.facts import audit_of, draw_audit
+from milp_planner.features.audit.call import audit_of
+from milp_planner.features.audit.facts import draw_audit
 from milp_planner.inputs.table import PinSpec
 from milp_planner.plans.placement import Plan
 from milp_planner.today.matching import matched

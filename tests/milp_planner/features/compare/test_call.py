@@ -10,8 +10,14 @@ from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
 from milp_planner.features.batch.curves import LowerBound
-from milp_planner.features.compare.call import Comparison, Entry, _best_bound, settings_for
-from milp_planner.features.compare.facts import comparison_of, draw_comparison
+from milp_planner.features.compare.call import (
+    Comparison,
+    Entry,
+    _best_bound,
+    comparison_of,
+    settings_for,
+)
+from milp_planner.features.compare.facts import draw_comparison
 from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster

@@ -32,7 +32,7 @@ from milp_planner.features.explain.frontier import (
 )
 from milp_planner.features.explain.frontier_draw import bars, frontier_svg, to_csv
 from milp_planner.features.explain.memory import with_more
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.remedies import with_machines
 from milp_planner.files import write_json
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from formulations import Instance
 from milp_planner import Cluster, Model, explain, plan
-from milp_planner.features.explain.draw import draw_answers
+from milp_planner.features.explain.answers import draw_answers
 from milp_planner.features.explain.memory import first_of, uniform
 from milp_planner.features.explain.smallest import (
     fewest_machines,
     least_memory,
 )
-from milp_planner.features.plan.machines import with_machines
+from milp_planner.features.plan.remedies import with_machines
 from milp_planner.plans.compile import compile_for
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from formulations import Settings, solve
 from milp_planner import plan, verify
-from milp_planner.features.plan.machines import MOST_TIMES, with_machines, with_more_machines
+from milp_planner.features.plan.remedies import MOST_TIMES, with_machines, with_more_machines
 from milp_planner.features.plan.shortage import (
     advice,
     draw_shortage,

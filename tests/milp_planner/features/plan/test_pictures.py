@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from milp_planner.features.plan.memory import KINDS, MemoryInfo, TierMemory, memory_svg
 from milp_planner.features.plan.ranks import ranks_of
-from milp_planner.pricing.ledger import RANK_ENTRIES, SHARD_ENTRIES
+from milp_planner.pricing.entries import RANK_ENTRIES, SHARD_ENTRIES
 from tests.milp_planner.features.example import example, placement
 
 

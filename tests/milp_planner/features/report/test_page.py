@@ -11,7 +11,7 @@ import pytest
 from formulations.settings import TracePoint
 from milp_planner.drawing.units import show_cost
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.page_curves import draw_staircase, draw_trace
+from milp_planner.features.explain.page import draw_staircase, draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of

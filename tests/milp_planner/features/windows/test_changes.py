@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.windows.changes import cheapest, minutes_of
+from milp_planner.features.windows.call import cheapest, minutes_of
 
 SMALL = st.integers(1, 5)
 

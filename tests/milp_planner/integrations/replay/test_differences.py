@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.inputs import Cluster
-from milp_planner.integrations.replay.differences import differences
+from milp_planner.integrations.replay.judge import differences
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.integrations.exports import plans
 
