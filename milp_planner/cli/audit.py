@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
 from milp_planner.cli.failures import finish
@@ -72,12 +72,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     check_writable(output, page)
     peaks = [_peak(text) for text in peak or []]
-    limits = options.make_settings(
+    limits = readers.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
         goals=goals, objective=objective.value,
     )  # fmt: skip
-    inputs = options.find(model, cluster, profile, reserve)
-    today = options.find_today(plan, *inputs)
+    inputs = readers.find(model, cluster, profile, reserve)
+    today = readers.find_today(plan, *inputs)
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(

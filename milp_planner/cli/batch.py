@@ -13,15 +13,8 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.failures import FALLS_SHORT, INTERNAL, INTERRUPTED
-from milp_planner.cli.options import (
-    CacheOption,
-    JsonOption,
-    NoCacheOption,
-    argument,
-    find_cache,
-    option,
-    whole,
-)
+from milp_planner.cli.options import CacheOption, JsonOption, NoCacheOption, argument, option, whole
+from milp_planner.cli.readers import find_cache
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish
 from milp_planner.cli.options import option, positive
@@ -47,12 +47,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare, comparison_of
     from milp_planner.features.compare.facts import draw_comparison
 
-    names = DEFAULT if formulations == "all" else options.parse_formulations(formulations)
-    limits = options.make_settings(
+    names = DEFAULT if formulations == "all" else readers.parse_formulations(formulations)
+    limits = readers.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, gap=gap
     )
     check_writable(output)
-    inputs = options.find(model, cluster)
+    inputs = readers.find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
     comparison = work.run(

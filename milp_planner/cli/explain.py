@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import (
     AlternativesOption,
@@ -91,7 +91,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = _questions(context, ask, sensitivity, today)
     _check_output(questions, output)
     check_writable(csv)
-    settings = options.make_settings(
+    settings = readers.make_settings(
         time_limit, seed=seed, workers=workers, formulation=formulation
     )
     read = read_plan(plan)
@@ -161,7 +161,7 @@ def _asked(  # noqa: PLR0913 - one parameter an option
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
-        today=None if today is None else options.find_today(today, read.model, read.cluster),
+        today=None if today is None else readers.find_today(today, read.model, read.cluster),
         spread=spread,
         draws=draws,
     )

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, option
@@ -72,11 +72,11 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     """
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
-    limits = options.make_settings(
+    limits = readers.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, goals=goals, objective=objective.value, gap=gap,
     )  # fmt: skip
-    kept = options.find_cache(cache, no_cache)
+    kept = readers.find_cache(cache, no_cache)
     if before is None and any(
         given is not None for given in (lost, max_moved, moves_within, move_cost, executable)
     ):
@@ -86,13 +86,13 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         )
     if trainer is not None and move_cost is not None:
         raise BadInput("--for plans without a price on moves (--move-cost)")
-    ranks, moves = options.parse_lost(lost), options.parse_moves(max_moved, moves_within)
+    ranks, moves = readers.parse_lost(lost), readers.parse_moves(max_moved, moves_within)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target)
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
-    inputs = options.find(model, cluster, profile, reserve, two_d)
-    current = None if today is None else options.find_today(today, *inputs)
+    inputs = readers.find(model, cluster, profile, reserve, two_d)
+    current = None if today is None else readers.find_today(today, *inputs)
     work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: _planner(trainer)(
@@ -195,7 +195,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     from formulations.result.outcome_file import outcome_to_dict
     from milp_planner.features.plan.shortage import with_diagnosis
 
-    limits = options.make_settings(
+    limits = readers.make_settings(
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, gap=gap,
     )  # fmt: skip

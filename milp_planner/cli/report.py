@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import ExtraOption
 from milp_planner.cli.failures import finish
@@ -82,13 +82,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if kind is not None:
         kind(source, target, json)
         return
-    settings = options.make_settings(
+    settings = readers.make_settings(
         time_limit, seed=seed, workers=workers, formulation=formulation
     )
     read = read_plan(source)
     asked = Asked(
         extras=parse_sizes(extra, "--extra"),
-        today=None if today is None else options.find_today(today, read.model, read.cluster),
+        today=None if today is None else readers.find_today(today, read.model, read.cluster),
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")

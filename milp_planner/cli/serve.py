@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 from milp_planner.cli.failures import say
-from milp_planner.cli.options import find_cache, option, positive, whole
+from milp_planner.cli.options import option, positive, whole
+from milp_planner.cli.readers import find_cache
 from milp_planner.errors import BadInput, MissingExtra
 
 TOKEN = "MILP_PLANNER_TOKEN"

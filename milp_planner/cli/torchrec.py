@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console, options
+from milp_planner.cli import console, options, readers
 from milp_planner.cli.options import argument, option, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json
@@ -151,7 +151,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         reserve_module_terms=not no_module_terms,
         objective=objective.value,
         ddr=ddr.value,
-        settings=options.make_settings(time_limit, workers=workers),
+        settings=readers.make_settings(time_limit, workers=workers),
     )
     written = [] if output is None else _write(found, output)
     if rows is not None:

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from cuda_routing.key_files import KeyFiles
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import nearest
+from milp_planner.inputs.problems import nearest, problem_at
 from milp_planner.inputs.spec import Count, Spec, as_tuple
 from milp_planner.inputs.strict_yaml import csv_lines
 
@@ -341,3 +341,26 @@ def _rising(counts: NDArray[Any], lookups: NDArray[Any]) -> list[tuple[float, fl
             rows, mass = rows + before[0], mass + before[1]
         classes.append((rows, mass))
     return classes
+
+
+def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bool) -> Histogram:
+    """The classes of popularity from a file; measured figures are kept."""
+    field = "keys" if isinstance(access, Sample) else "curve"
+    try:
+        bins = _bins(access, folder, rows, arrays)
+    except ValueError as error:
+        raise problem_at(str(error), field) from None
+    return Histogram(
+        kind="histogram",
+        bins=bins,
+        unique_fraction=access.unique_fraction,
+        measured_skew=access.measured_skew,
+    )
+
+
+def _bins(
+    access: Sample | Frequency, folder: Path, rows: int, arrays: bool
+) -> tuple[tuple[float, float], ...]:
+    if isinstance(access, Frequency):
+        return bins_of_curve(read_curve(access.curve, folder), rows)
+    return bins_of(folder / access.keys, rows, arrays)

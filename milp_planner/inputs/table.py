@@ -19,13 +19,11 @@ from milp_planner.errors import CONTROLS
 from milp_planner.inputs.access import (
     Access,
     Frequency,
-    Histogram,
     Sample,
     TopIds,
     Unknown,
     Zipf,
-    bins_of_curve,
-    read_curve,
+    histogram_of,
 )
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
@@ -324,31 +322,6 @@ class Table(Spec):
         _check_kind(self)
         _check_constraints(self)
         return self
-
-
-def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bool) -> Histogram:
-    """The classes of popularity from a file; measured figures are kept."""
-    field = "keys" if isinstance(access, Sample) else "curve"
-    try:
-        bins = _bins(access, folder, rows, arrays)
-    except ValueError as error:
-        raise problem_at(str(error), field) from None
-    return Histogram(
-        kind="histogram",
-        bins=bins,
-        unique_fraction=access.unique_fraction,
-        measured_skew=access.measured_skew,
-    )
-
-
-def _bins(
-    access: Sample | Frequency, folder: Path, rows: int, arrays: bool
-) -> tuple[tuple[float, float], ...]:
-    if isinstance(access, Frequency):
-        return bins_of_curve(read_curve(access.curve, folder), rows)
-    from milp_planner.inputs.access import bins_of  # needs NumPy, unlike the rest of reading inputs
-
-    return bins_of(folder / access.keys, rows, arrays)
 
 
 def _check_output(table: Table) -> None:

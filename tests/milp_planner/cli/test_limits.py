@@ -6,13 +6,8 @@ import pytest
 import typer
 
 from formulations.errors import InstanceError
-from milp_planner.cli.options import (
-    make_settings,
-    parse_formulations,
-    parse_options,
-    positive,
-    whole,
-)
+from milp_planner.cli.options import positive, whole
+from milp_planner.cli.readers import make_settings, parse_formulations, parse_options
 from milp_planner.errors import BadInput
 
 
