@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from formulations.instance import IntArray, Where
-from formulations.result.check import compute_loads, position_entries
+from formulations import Instance, Placement
+from formulations.instance import IntArray
+from formulations.result.check import compute_loads
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
@@ -17,7 +18,6 @@ from milp_planner.pricing.entries import (
     CHECKPOINT,
     MOMENTS,
     RANK_ENTRIES,
-    ROWS,
     SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
@@ -234,17 +234,11 @@ def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 
 def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
     """Stored bytes and buffers of every table in HBM."""
-    placement, instance = plan.outcome.placement, plan.instance
-    assert placement is not None
-    stays = np.array([name in ROWS for name in SHARD_NAMES], dtype=np.int64)
+    stays = stored()
     kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in MOMENTS)], axis=1)
-    bytes_ = np.zeros((len(instance.shard_cost), kinds.shape[1]), dtype=np.int64)
-    bytes_[_rows(plan)] = held.ledger @ kinds
+    counted = _counting(plan, held.ledger @ kinds)
     for table, placed in enumerate(plan.tables):
-        blocks = instance.blocks_of(int(placement.options[table]))
-        found = np.zeros(kinds.shape[1], dtype=np.int64)
-        for index, ranks in zip(blocks, placement.ranks[table], strict=True):
-            found += bytes_[position_entries(instance, instance.block(index), ranks)].sum(axis=0)
+        found = compute_loads(*counted, [table]).cost.sum(axis=0)
         if found.any():
             yield TableBytes(placed.name, int(found[0]), int(found[1:].max()))
 
@@ -291,29 +285,25 @@ def ranks_of_rows(plan: Plan, columns: IntArray, tables: Sequence[int] | None = 
     -------
     int64 array [ranks, columns]
     """
+    return compute_loads(*_counting(plan, columns), tables).cost
+
+
+def _counting(plan: Plan, columns: IntArray) -> tuple[Instance, Placement]:
+    """The plan's Instance with these columns for costs, and its placement."""
     placement, instance = plan.outcome.placement, plan.instance
     assert placement is not None
     cost = np.zeros((len(instance.shard_cost), columns.shape[1]), dtype=np.int64)
     cost[_rows(plan)] = columns
     names = tuple(str(i) for i in range(columns.shape[1]))
-    return compute_loads(replace(instance, phases=names, shard_cost=cost), placement, tables).cost
+    return replace(instance, phases=names, shard_cost=cost), placement
 
 
 def bytes_on(plan: Plan, columns: IntArray, rank: int) -> list[int]:
     """The sum of all columns over each table's shards on one rank; columns as in
     :func:`ranks_of_rows`."""
-    placement, instance = plan.outcome.placement, plan.instance
-    assert placement is not None
-    entry = np.zeros(len(instance.shard_cost), dtype=np.int64)
-    entry[_rows(plan)] = columns.sum(axis=1)
-    found = [0] * len(plan.tables)
-    for table, option in enumerate(placement.options.tolist()):
-        for index, ranks in zip(instance.blocks_of(option), placement.ranks[table], strict=True):
-            block = instance.block(index)
-            if block.where != Where.CLUSTER:
-                here = position_entries(instance, block, ranks)[np.asarray(ranks) == rank]
-                found[table] += int(entry[here].sum())
-    return found
+    counted = _counting(plan, columns.sum(axis=1, keepdims=True))
+    tables = range(len(plan.tables))
+    return [int(compute_loads(*counted, [table]).cost[rank, 0]) for table in tables]
 
 
 def _rows(plan: Plan) -> IntArray:

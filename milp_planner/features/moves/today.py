@@ -13,8 +13,8 @@ import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
-from formulations import Instance, Placement, Where
-from formulations.result.check import check, moved_tables, position_entries
+from formulations import Instance, Placement
+from formulations.result.check import check, compute_loads, moved_tables
 from formulations.result.outcome import StoppedBy, found
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import (
@@ -191,17 +191,17 @@ def _moved(instance: Instance, before: Placement, after: Placement, table: int) 
 
 
 def _seconds(
-    instance: Instance, before: Placement, after: Placement, moved: Sequence[int],
+    instance: Instance,
+    before: Placement,
+    after: Placement,
+    moved: Sequence[int],
     links: Interconnect | None,
-) -> float | None:  # fmt: skip
+) -> float | None:
+    """What the rank needs that receives most bytes of tables that it held no part of."""
+    counted = replace(instance, phases=("bytes",), shard_cost=instance.shard_move[:, None])
     received = np.zeros(instance.num_ranks, dtype=np.int64)
     for table in moved:
-        there = np.zeros_like(received)
-        blocks = instance.blocks_of(int(after.options[table]))
-        for block, ranks in zip(map(instance.block, blocks), after.ranks[table], strict=True):
-            if block.where != Where.CLUSTER:
-                sizes = instance.shard_move[position_entries(instance, block, ranks)]
-                np.add.at(there, ranks, sizes)
+        there = compute_loads(counted, after, [table]).cost[:, 0]
         there[np.concatenate(before.ranks[table])] = 0
         received += there
     if not received.any():
