@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.dlrmv4.end_to_end import end_to_end
 from benchmarks.pages import update
 from milp_planner import plan
-from milp_planner.features.fit_memory.hypotheses import Judgement, Verdict
-from milp_planner.features.fit_memory.predict import RankBytes
+from milp_planner.features.fit_memory.hypotheses import Judgement, RankBytes, Verdict
 from milp_planner.features.plan.shortage import shortage_of
 from milp_planner.features.windows.call import over_windows
 from milp_planner.features.windows.loads import Window

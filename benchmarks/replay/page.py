@@ -21,9 +21,8 @@ from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import with_workload
 from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP
 from milp_planner.integrations.replay.dlrmv4 import BATCH, WIRE
-from milp_planner.integrations.replay.estimate import GIB, Job
+from milp_planner.integrations.replay.estimate import GIB, Job, asked_of, machines_of
 from milp_planner.integrations.replay.judge import cost_of, judge, placed
-from milp_planner.integrations.replay.pinned import asked_of, machines_of
 from milp_planner.integrations.replay.plan_for import plan_for
 from milp_planner.plans.placement import Plan
 from scenarios import catalog

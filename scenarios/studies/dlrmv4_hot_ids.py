@@ -25,7 +25,7 @@ from milp_planner.features.fit_memory.hypotheses import (
     hypotheses,
     weigh,
 )
-from milp_planner.features.fit_memory.predict import LEDGER_COPIES, Counts, RankBytes, rank_of
+from milp_planner.features.fit_memory.hypotheses import LEDGER_COPIES, Counts, RankBytes, rank_of
 from milp_planner.inputs import Cluster, Model
 from scenarios import catalog
 from scenarios.batch.vary import vary_cluster, vary_model

@@ -14,9 +14,8 @@ from milp_planner.features.plan.shortage import file_line
 
 if TYPE_CHECKING:
     from milp_planner.features.explain.memory import StaircaseInfo
-    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single
+    from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single, Summary
     from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
-    from milp_planner.features.explain.trial import Summary
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20

@@ -28,9 +28,18 @@ from milp_planner.integrations.exports.dlrmv4 import (
     read,
 )
 from milp_planner.integrations.replay import Pins, Ran
-from milp_planner.integrations.replay.estimate import GIB, Asked, Job, least_width, shards_of
+from milp_planner.integrations.replay.estimate import (
+    GIB,
+    Asked,
+    Job,
+    asked_of,
+    dense_bytes,
+    least_width,
+    machines_of,
+    pins_of,
+    shards_of,
+)
 from milp_planner.integrations.replay.greedy import partition, room_of
-from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machines_of, pins_of
 from milp_planner.pricing.options import Choice
 
 DECIDES = True

@@ -21,9 +21,17 @@ import numpy as np
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import PinSpec, Table
 from milp_planner.integrations.replay import Pins, Ran
-from milp_planner.integrations.replay.estimate import LOAD_FACTOR, Bytes, Job, least_width
+from milp_planner.integrations.replay.estimate import (
+    LOAD_FACTOR,
+    Bytes,
+    Job,
+    asked_of,
+    dense_bytes,
+    least_width,
+    machines_of,
+    pins_of,
+)
 from milp_planner.integrations.replay.greedy import partition, room_of
-from milp_planner.integrations.replay.pinned import asked_of, dense_bytes, machines_of, pins_of
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.runtimes.torcheasyrec import planner_value_bytes, torcheasyrec_tiers
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from formulations import Instance
 from formulations.result.check import value_of
-from milp_planner.features.explain.trial import Judge, judged, regret_of, summary_of
+from milp_planner.features.explain.sensitivity import Judge, judged, regret_of, summary_of
 from tests.milp_planner.features.explain.quick import first_of_each, quick, small, truth
 
 

@@ -12,12 +12,14 @@ from milp_planner.errors import BadInput
 from milp_planner.features.fit_memory.facts import Fact, Facts
 from milp_planner.features.fit_memory.hypotheses import (
     NO_LIMIT,
+    Counts,
     Interval,
+    RankBytes,
     common,
     explains,
+    rank_of,
     weigh,
 )
-from milp_planner.features.fit_memory.predict import Counts, RankBytes, rank_of
 from milp_planner.plans.ledger import ledger_of
 from tests.milp_planner.pricing.build import cluster, model
 

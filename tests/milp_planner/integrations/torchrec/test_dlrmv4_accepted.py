@@ -13,9 +13,8 @@ from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4
-from milp_planner.integrations.replay.estimate import Job
+from milp_planner.integrations.replay.estimate import Job, asked_of, machines_of
 from milp_planner.integrations.replay.judge import cost_of, judge, placed
-from milp_planner.integrations.replay.pinned import asked_of, machines_of
 from milp_planner.integrations.replay.plan_for import plan_for
 from milp_planner.plans.placement import Plan
 from scenarios import catalog
