@@ -139,14 +139,14 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
 
 def write_steps(plans: Sequence[Plan], folder: Path, which: str | None) -> None:
     """Write the plans after some moves to a folder: those in the table, those named, or all."""
-    from milp_planner.features.moves.today import FIRST
+    from milp_planner.features.moves.today import FIRST_MOVES
     from milp_planner.plans.plan_file import write_plan
 
     count = len(plans)
     if which == "all":
         numbers = set(range(1, count + 1))
     elif which is None:
-        numbers = {n for n in (*FIRST, count) if 0 < n <= count}
+        numbers = {n for n in (*FIRST_MOVES, count) if 0 < n <= count}
     else:
         numbers = _numbers(which, count)
     folder.mkdir(parents=True, exist_ok=True)

@@ -253,7 +253,7 @@ Integers = NDArray[np.int64]
 
 CLASSES = 64
 """Most classes of a histogram, so that pricing stays fast."""
-ENOUGH = 100
+ENOUGH_ROWS = 100
 """If at least this many rows were seen equally often, their number is not smoothed."""
 
 
@@ -325,7 +325,7 @@ def _turing(times: Integers, number: Integers, rows: int) -> tuple[Floats, Float
     density = 2 * number / (around[2:] - around[:-2])
     slope = np.polyfit(np.log(times), np.log(density), 1)[0] if len(times) > 1 else -1.0
     lookups = number * times * (1 + 1 / times) ** (min(float(slope), -1.0) + 1)
-    many = np.logical_and.accumulate((number >= ENOUGH) & (times == np.arange(len(times)) + 1))
+    many = np.logical_and.accumulate((number >= ENOUGH_ROWS) & (times == np.arange(len(times)) + 1))
     few = np.flatnonzero(many[1:])
     lookups[few] = times[few + 1] * number[few + 1]
     lookups *= (1 - fresh) / lookups.sum()

@@ -10,7 +10,7 @@ from milp_planner.inputs.problems import Loc, problem_at, problems_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.table import Table
 
-MOST = 100_000
+MOST_TABLES = 100_000
 """Most tables of a model, those of all lines together."""
 
 _RANGE = re.compile(r"(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)(?P<last>\d+)")
@@ -32,8 +32,8 @@ def count_tables(lines: Any) -> int:
 def check_count(lines: Any) -> None:
     """Refuse more tables than a model may have, before any line becomes tables."""
     count = count_tables(lines)
-    if count > MOST:
-        raise problem_at(f"found {count:,} tables; allowed: {MOST:,} in all", "tables")
+    if count > MOST_TABLES:
+        raise problem_at(f"found {count:,} tables; allowed: {MOST_TABLES:,} in all", "tables")
 
 
 def _numbers(line: Any) -> range | None:
@@ -66,7 +66,7 @@ def _named(number: int, line: Any) -> tuple[Any, list[str] | None]:
             raise problem_at(f"excludes {other}; allowed: one of them", number, "names")
     names = _range(line["names"])
     if names is None:
-        allowed = f"two names of rising numbers, as in t0..t99, at most {MOST:,} tables"
+        allowed = f"two names of rising numbers, as in t0..t99, at most {MOST_TABLES:,} tables"
         raise problem_at(f"found {show(line['names'])}; allowed: {allowed}", number, "names")
     rest = {key: each for key, each in line.items() if key != "names"}
     return {**rest, "name": names[0]}, names
@@ -87,7 +87,7 @@ def _parts(text: Any) -> tuple[str, range, int] | None:
     if found is None or max(len(found["first"]), len(found["last"])) > 18:
         return None
     first, last, width = int(found["first"]), int(found["last"]), len(found["first"])
-    rises = first <= last < first + MOST and f"{last:0{width}}" == found["last"]
+    rises = first <= last < first + MOST_TABLES and f"{last:0{width}}" == found["last"]
     return (found["stem"], range(first, last + 1), width) if rises else None
 
 

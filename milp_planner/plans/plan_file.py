@@ -30,7 +30,7 @@ from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__
 
 FORMAT = "milp-planner-plan/1"
-LARGE = 1_000_000
+LARGE_CHARACTERS = 1_000_000
 """Parts whose JSON text is longer than this are compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
@@ -200,7 +200,7 @@ def _packed_instance(instance: Instance) -> dict[str, Any]:
 
 def _packed(part: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(part, separators=(",", ":"))
-    if len(text) <= LARGE:
+    if len(text) <= LARGE_CHARACTERS:
         return part
     data = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return {"encoding": _ENCODING, "data": data}

@@ -197,4 +197,5 @@ def _gains(audit: Audit) -> list[facts.Gain]:
     best = tables_of(audit.instance, audit.best.placement).rows
     pairs = [(a, b) for a, b in zip(now, best, strict=True) if a.cost > b.cost]
     pairs.sort(key=lambda pair: pair[1].cost - pair[0].cost)
-    return [facts.Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in pairs[: facts.MOST]]
+    most = pairs[: facts.MOST_NAMED]
+    return [facts.Gain(a.name, a.option, b.option, a.cost, b.cost) for a, b in most]

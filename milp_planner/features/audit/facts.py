@@ -22,7 +22,7 @@ from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts
 
 #: Most places, ranks and tables to name.
-MOST = 5
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Contributions:
 
     def largest(self, amounts: IntArray) -> tuple[Share, ...]:
         """The largest positive entries of ``amounts``, int64 array [tables], with their tables."""
-        order = np.argsort(-amounts, kind="stable")[:MOST]
+        order = np.argsort(-amounts, kind="stable")[:MOST_NAMED]
         return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
 
 
@@ -199,11 +199,11 @@ def _violations(info: AuditInfo) -> Iterator[str]:
         f"{show_amount(place.capacity, info.time_unit)}, {place.room(info.time_unit)}"
         for place in info.overfull
     }
-    for violation in info.violations[:MOST]:
+    for violation in info.violations[:MOST_NAMED]:
         where = violation.partition(":")[0] + ":"
         yield full.get(where, violation)
-    if len(info.violations) > MOST:
-        yield f"… and {len(info.violations) - MOST} more (--json lists them all)"
+    if len(info.violations) > MOST_NAMED:
+        yield f"… and {len(info.violations) - MOST_NAMED} more (--json lists them all)"
 
 
 def _distance(info: AuditInfo) -> Iterator[str]:
@@ -248,23 +248,23 @@ def _as_run(info: AuditInfo) -> Iterator[str]:
 
 
 def _full(info: AuditInfo) -> Iterator[str]:
-    for place in info.overfull[:MOST]:
+    for place in info.overfull[:MOST_NAMED]:
         share = show_share(place.used, place.capacity)
         tables = ", ".join(f"{s.table} {show_bytes(s.amount)}" for s in place.tables)
         yield (
             f"to blame: {place.at}, {place.resource} {show_bytes(place.used)} of "
             f"{show_bytes(place.capacity)} ({share}), {place.room('ps')}: {tables}"
         )
-    if len(info.overfull) > MOST:
-        yield f"… and {len(info.overfull) - MOST} more places over capacity"
+    if len(info.overfull) > MOST_NAMED:
+        yield f"… and {len(info.overfull) - MOST_NAMED} more places over capacity"
 
 
 def _show_slow(info: AuditInfo) -> Iterator[str]:
-    for rank in info.slow[:MOST]:
+    for rank in info.slow[:MOST_NAMED]:
         yield _show_slow_rank(info, rank)
-    if len(info.slow) > MOST:
+    if len(info.slow) > MOST_NAMED:
         what = "above the best plan" if info.objective_kind == "busiest_rank" else "others wait for"
-        yield f"… and {len(info.slow) - MOST} more ranks {what}"
+        yield f"… and {len(info.slow) - MOST_NAMED} more ranks {what}"
 
 
 def _show_slow_rank(info: AuditInfo, rank: SlowRank) -> str:
@@ -290,4 +290,4 @@ def _way(info: AuditInfo) -> Iterator[str]:
     for moves, _, size, cost, share in moves_rows(info.way):
         yield f"after {moves} of {total:,} moves ({size}): {cost}, {share} of the gain"
     if info.way.way.stuck:
-        yield stuck_text(info.way.way.stuck, MOST)
+        yield stuck_text(info.way.way.stuck, MOST_NAMED)

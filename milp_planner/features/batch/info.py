@@ -135,7 +135,7 @@ def _summary(every: Sequence[Row]) -> Iterable[SummaryRow]:
         )
 
 
-SHOWN = 5
+MOST_BROKEN = 5
 """Most broken scenarios to show per assertion; --json has all."""
 
 
@@ -197,7 +197,7 @@ def _assertions(info: BatchInfo) -> list[RenderableType]:
         word, style = _VERDICT[judged.holds]
         many = f" ({judged.scenarios} scenario{'s' if judged.scenarios > 1 else ''})"
         parts.append(Text.assemble((word, style), f": {judged.name}{many}"))
-        parts += [Text(f"  {sentence}") for sentence in judged.broken[:SHOWN]]
-        if len(judged.broken) > SHOWN:
-            parts.append(Text(f"  and {len(judged.broken) - SHOWN} more", style="dim"))
+        parts += [Text(f"  {sentence}") for sentence in judged.broken[:MOST_BROKEN]]
+        if len(judged.broken) > MOST_BROKEN:
+            parts.append(Text(f"  and {len(judged.broken) - MOST_BROKEN} more", style="dim"))
     return parts

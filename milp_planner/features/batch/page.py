@@ -24,7 +24,7 @@ from milp_planner.features.batch.sweeps import show_rate, sweeps_section
 #: A heading (with a leading ``#`` for numbers) and the cells below it.
 _Column = tuple[str, list[Cell]]
 
-LEAST = 1e-4
+LEAST_EXCESS = 1e-4
 """Smaller shares are drawn as 0.01%, as a logarithmic axis has no zero."""
 
 
@@ -132,7 +132,7 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
     """Share of the problems against the factor, or for objectives against the excess."""
     by_time = profile.measure == "seconds"
     shift = 0.0 if by_time else 1.0
-    start = 1.0 if by_time else LEAST
+    start = 1.0 if by_time else LEAST_EXCESS
     lines = []
     for curve in profile.curves:
         moved = [(x - shift, y) for x, y in curve.points]

@@ -100,7 +100,7 @@ def _names(values: Sequence[object]) -> tuple[str, ...]:
 
 
 #: Most charts per axis and measure on the page.
-MOST = 12
+MOST_CHARTS = 12
 
 
 def sweeps_section(sweeps: Sequence[Swept]) -> Section | None:
@@ -116,15 +116,17 @@ def sweeps_section(sweeps: Sequence[Swept]) -> Section | None:
         "line joins scenarios that differ only in the axis (median over seeds); a value "
         "without a plan is left out."
     )
-    if max(map(len, groups.values())) > MOST:
-        text += f" Only the first {MOST} charts of each kind are drawn; report --json has all."
+    if max(map(len, groups.values())) > MOST_CHARTS:
+        text += (
+            f" Only the first {MOST_CHARTS} charts of each kind are drawn; report --json has all."
+        )
     parts = tuple(part for group in groups.values() for part in _parts(group))
     return Section("sweeps", "Time against what is swept", text, parts=parts)
 
 
 def _parts(group: Sequence[Swept]) -> Iterator[Part]:
     """The charts; if there are several, each can be folded, and only the first is open."""
-    for index, swept in enumerate(group[:MOST]):
+    for index, swept in enumerate(group[:MOST_CHARTS]):
         kind = swept.objective_kind
         asked = "" if swept.measure == kind else f", minimising {kind}"
         heading = f"{swept.measure} against {swept.axis}{asked}"

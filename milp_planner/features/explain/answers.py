@@ -16,7 +16,7 @@ from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain import draw
-from milp_planner.features.explain.frontier import ENOUGH, POINTS, FrontierInfo, frontier
+from milp_planner.features.explain.frontier import ENOUGH_GAP, POINTS, FrontierInfo, frontier
 from milp_planner.features.explain.frontier_draw import draw_frontier
 from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
@@ -61,7 +61,7 @@ class Asked:
     """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``)."""
     budgets: tuple[int, ...] | int = POINTS
     """*frontier*: bytes per place or numbers of machines; an int is the number of points."""
-    enough: float = ENOUGH
+    enough: float = ENOUGH_GAP
     """*frontier*: certified gap at which a point is settled."""
     target: int | None = None
     """*smallest*: objective to reach, in picoseconds."""

@@ -37,11 +37,11 @@ from milp_planner.plans.placement import Plan
 MACHINES, STASH = "machines", "stash"
 #: Defaults: the number of budgets; their range as shares of the plan's use at its fullest place;
 #: without a plan, their upper end as a multiple of the present memory.
-POINTS, LEAST, MOST, FAR = 12, Fraction(1, 3), Fraction(5, 4), 4
+POINTS, LEAST_SHARE, MOST_SHARE, FAR_TIMES = 12, Fraction(1, 3), Fraction(5, 4), 4
 #: Default upper end, as a multiple of the present number of machines.
 MOST_MACHINES = 4
 #: Certified gap at which a point counts as settled: smaller ones are invisible in a chart.
-ENOUGH = 0.005
+ENOUGH_GAP = 0.005
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class FrontierInfo(Facts):
 
 
 def frontier(
-    plan: Plan, over: str, budgets: Sequence[int] | int, budget: Budget, enough: float = ENOUGH
+    plan: Plan, over: str, budgets: Sequence[int] | int, budget: Budget, enough: float = ENOUGH_GAP
 ) -> FrontierInfo:
     """The objective at several budgets of one kind.
 
@@ -189,10 +189,12 @@ def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
     """``count`` sizes in whole MiB: the present one, and others evenly around the plan's need."""
     here, placement = _device(plan, tier), plan.outcome.placement
     if placement is None:
-        return [here, *(here + here * (FAR - 1) * i // max(1, count - 1) for i in range(1, count))]
+        more = here * (FAR_TIMES - 1)
+        return [here, *(here + more * i // max(1, count - 1) for i in range(1, count))]
     now = int(first_of(plan.instance, tier).capacity.min())
     held = peak(plan.instance, placement, tier) or now
-    shares = [LEAST + (MOST - LEAST) * i / max(1, count - 1) for i in range(count)]
+    span = MOST_SHARE - LEAST_SHARE
+    shares = [LEAST_SHARE + span * i / max(1, count - 1) for i in range(count)]
     sizes = [_size_for(plan, tier, int(held * share) - now) for share in shares]
     apart = sizes[-1] - sizes[-2] if count > 1 else here
     beside = [size for size in sizes if abs(size - here) > apart / 2]

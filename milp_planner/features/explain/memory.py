@@ -26,7 +26,7 @@ from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
 #: Least time limit for a step's solve, in seconds, however quickly the plan was found.
-ONE = 2.0
+STEP_SECONDS = 2.0
 
 
 def tiers_of(instance: Instance) -> dict[str, list[int]]:
@@ -189,9 +189,10 @@ def staircase(
 
 
 def search_seconds(outcome: Outcome) -> float:
-    """The larger of a plan's time limit and its solve time, in seconds, at least ``ONE``."""
+    """The larger of a plan's time limit and its solve time, at least ``STEP_SECONDS``."""
     given = outcome.settings.get("time_limit")
-    return max(ONE, outcome.seconds, float(given) if isinstance(given, int | float) else 0.0)
+    limit = float(given) if isinstance(given, int | float) else 0.0
+    return max(STEP_SECONDS, outcome.seconds, limit)
 
 
 def largest_use(instance: Instance, tier: str) -> IntArray:

@@ -20,7 +20,7 @@ from milp_planner.files import Facts
 from milp_planner.inputs.problems import choice
 
 #: Most tables to explain when the caller names none.
-MOST = 40
+MOST_TABLES = 40
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TableWhy:
 
 #: Time limit for re-solving one alternative: this share of the plan's solve time, but at least this
 #: many seconds.
-SHARE, ONE = 0.05, 0.5
+TIME_SHARE, ONE_SECONDS = 0.05, 0.5
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class WhyInfo(Facts):
     bound: int | None
     """The plan's bound."""
     tables: tuple[TableWhy, ...]
-    """The tables that the caller named; else all, or the ``MOST`` costliest of more."""
+    """The tables that the caller named; else all, or the ``MOST_TABLES`` costliest of more."""
     left: int = 0
     """Number of the instance's tables that are not explained."""
     best: int | None = None
@@ -94,8 +94,8 @@ def why(
 
     Alternatives are ranked by their certified bounds. They are re-solved in turn, with the option
     pinned, until time runs out; the rest keep their certified bounds. Without ``tables``, all are
-    explained, or the ``MOST`` with the largest cost on one rank. BadInput for an outcome without a
-    plan, or an unknown table.
+    explained, or the ``MOST_TABLES`` with the largest cost on one rank. BadInput for an outcome
+    without a plan, or an unknown table.
     """
     if outcome.placement is None or outcome.objective is None:
         raise BadInput("explain why: the plan places nothing; ask why-not")
@@ -106,7 +106,7 @@ def why(
     bounds = _bounds(instance, outcome)
     whole = piles(instance, outcome.placement, range(instance.num_tables))
     left = len(asked) * count
-    budget = budget.no_longer_than(max(ONE, SHARE * outcome.seconds))
+    budget = budget.no_longer_than(max(ONE_SECONDS, TIME_SHARE * outcome.seconds))
     found: list[TableWhy] = []
     better = _Better(outcome.to_beat)
     for table in asked:
@@ -143,11 +143,11 @@ class _Better:
 
 
 def _costliest(instance: Instance, placement: Placement) -> list[int]:
-    """All tables, or of more the ``MOST`` with the largest cost on one rank, costliest first."""
-    if instance.num_tables <= MOST:
+    """All tables, or of more the ``MOST_TABLES`` with the largest cost on one rank, in order."""
+    if instance.num_tables <= MOST_TABLES:
         return list(range(instance.num_tables))
     rows = tables_of(instance, placement).rows
-    return sorted(range(len(rows)), key=lambda t: (-rows[t].cost, t))[:MOST]
+    return sorted(range(len(rows)), key=lambda t: (-rows[t].cost, t))[:MOST_TABLES]
 
 
 def _bounds(instance: Instance, outcome: Outcome) -> list[int | None] | None:

@@ -26,14 +26,14 @@ from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
 
 #: Share of the time limit kept for the search with the price.
-KEPT = 0.4
+KEPT_SHARE = 0.4
 #: That search takes no longer than the first one, but at least this many seconds.
 LEAST_SECONDS = 3.0
 
 
 def left_for_objective(settings: Settings) -> Settings:
     """The settings of the first search."""
-    return _limited(settings, 1 - KEPT)
+    return _limited(settings, 1 - KEPT_SHARE)
 
 
 def with_few_moves(
@@ -94,7 +94,7 @@ def _held(instance: Instance) -> int:
 
 
 def _second(settings: Settings, spent: float) -> Settings:
-    held = _limited(settings, KEPT)
+    held = _limited(settings, KEPT_SHARE)
     if held.time_limit is None or held.work_limit is not None:
         return held
     return replace(held, time_limit=min(held.time_limit, max(spent, LEAST_SECONDS)))

@@ -56,9 +56,9 @@ def carried(plan: Plan, instance: Instance) -> Placement | None:
 
 
 #: The effect is shown after these numbers of moves.
-FIRST = (1, 5, 20, 100)
+FIRST_MOVES = (1, 5, 20, 100)
 #: Most moves that a terminal lists; the rest are only counted.
-MOST = 20
+MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class MovesInfo(Facts):
     @property
     def told(self) -> tuple[MovesPoint, ...]:
         """The points after 1, 5, 20, 100 and all moves."""
-        counts = {*FIRST, self.points[-1].moves if self.points else 0} - {0}
+        counts = {*FIRST_MOVES, self.points[-1].moves if self.points else 0} - {0}
         return tuple(p for p in self.points if p.moves in counts)
 
     def share(self, point: MovesPoint) -> float | None:
@@ -232,8 +232,8 @@ def draw_moves(info: MovesInfo, everything: bool = False) -> RenderableType:
 
 
 def _first(grid: Grid, everything: bool) -> Iterator[RenderableType]:
-    """The first ``MOST`` rows (or all), and how many more there are."""
-    hidden = 0 if everything else max(0, len(grid.rows) - MOST)
+    """The first ``MOST_LISTED`` rows (or all), and how many more there are."""
+    hidden = 0 if everything else max(0, len(grid.rows) - MOST_LISTED)
     yield grid.first(len(grid.rows) - hidden)
     if hidden:
         yield Text(f"… and {hidden} more (--all shows them)")

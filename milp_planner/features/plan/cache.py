@@ -100,7 +100,7 @@ class Entries:
 
 
 #: Most bytes of all entries of a folder together.
-MOST = 1 << 30
+MOST_BYTES = 1 << 30
 SUFFIX = ".outcome"
 SOLVERS = ("ortools", "highspy", "pulp")
 """Packages besides our own whose version affects the outcome."""
@@ -202,7 +202,7 @@ class PlanCache:
         Whether the last question was answered from the cache.
     """
 
-    def __init__(self, folder: str | Path, most: int = MOST) -> None:
+    def __init__(self, folder: str | Path, most: int = MOST_BYTES) -> None:
         self._entries, self.answered = Entries(folder, SUFFIX, most), False
 
     @property

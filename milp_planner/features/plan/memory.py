@@ -167,10 +167,10 @@ LEFT = 84
 MOST_BARS = 16
 #: From this many tenths of the capacity, a cell's figure has the background's colour.
 ON_DARK = 9
-_ROW = 25.0
+_ROW_HEIGHT = 25.0
 #: Width of the column of shares to the right of the bars and their figures.
-_SHARE = 56
-_COLUMNS = 230.0
+_SHARE_WIDTH = 56
+_COLUMNS_HEIGHT = 230.0
 
 
 def memory_svg(info: MemoryInfo, tier: TierMemory, unit: str) -> Drawing:
@@ -186,33 +186,33 @@ def folds(tier: TierMemory) -> bool:
 
 
 def _bars(tier: TierMemory, unit: str) -> Drawing:
-    drawing = _named(f"of each {tier.scope}", tier, unit, _ROW * len(tier.capacity) + 8)
+    drawing = _named(f"of each {tier.scope}", tier, unit, _ROW_HEIGHT * len(tier.capacity) + 8)
     words = [
         f"{show_amount(sum(used), unit)} of {show_amount(capacity, unit)}"
         for used, capacity in zip(tier.used, tier.capacity, strict=True)
     ]
-    across = Scale(0, _top(tier), LEFT, WIDTH - _SHARE - 14 - LETTER * max(map(len, words)))
+    across = Scale(0, _top(tier), LEFT, WIDTH - _SHARE_WIDTH - 14 - LETTER * max(map(len, words)))
     for place in range(len(tier.capacity)):
-        y = 4 + place * _ROW
+        y = 4 + place * _ROW_HEIGHT
         tip = _tip(tier, place, unit)
         drawing.text(LEFT - 8, y + 15, f"{tier.scope} {place}", "end")
         full, limit = across.at(tier.capacity[place]), across.at(tier.limit(place))
-        drawing.rect(LEFT, y, full - LEFT, _ROW - 6, "room", tip)
-        drawing.rect(limit, y, full - limit, _ROW - 6, "kept", tip)
+        drawing.rect(LEFT, y, full - LEFT, _ROW_HEIGHT - 6, "room", tip)
+        drawing.rect(limit, y, full - limit, _ROW_HEIGHT - 6, "kept", tip)
         for part, low, high in _stack(tier, place):
             x = across.at(low)
-            drawing.rect(x, y, across.at(high) - x, _ROW - 6, tier.style(part), tip)
-        drawing.line([(limit, y - 2), (limit, y + _ROW - 4)], "limit")
+            drawing.rect(x, y, across.at(high) - x, _ROW_HEIGHT - 6, tier.style(part), tip)
+        drawing.line([(limit, y - 2), (limit, y + _ROW_HEIGHT - 4)], "limit")
         used, capacity = sum(tier.used[place]), tier.capacity[place]
         style = "over" if used > tier.limit(place) else ""
-        drawing.text(WIDTH - _SHARE, y + 15, words[place], "end", style)
+        drawing.text(WIDTH - _SHARE_WIDTH, y + 15, words[place], "end", style)
         drawing.text(WIDTH, y + 15, show_share(used, capacity), "end", f"strong {style}")
     return drawing
 
 
 def _columns(tier: TierMemory, unit: str) -> Drawing:
-    drawing = _named(f"of each {tier.scope}", tier, unit, _COLUMNS)
-    foot = _COLUMNS - 36
+    drawing = _named(f"of each {tier.scope}", tier, unit, _COLUMNS_HEIGHT)
+    foot = _COLUMNS_HEIGHT - 36
     up = Scale(0, _top(tier), foot, 10, 2 if unit == "ps" else 10)
     step = (WIDTH - 10 - LEFT) / len(tier.capacity)
     bar = step * 0.76

@@ -17,7 +17,7 @@ from milp_planner.features.batch.info import BatchInfo
 from milp_planner.features.report.plan_diff import change_of
 from milp_planner.files import Facts
 
-BRIEF = 6
+BRIEF_COLUMNS = 6
 """Columns of the table of scenarios that fit a terminal."""
 MOST_SCENARIOS = 40
 """Most scenarios on the terminal; the page has all."""
@@ -131,7 +131,7 @@ def draw_batch_diff(info: BatchDiff) -> RenderableType:
     parts: list[RenderableType] = [*sides, *(Text(line) for line in summary(info))]
     changed = info.changed
     if changed:
-        parts.append(scenario_grid(_largest_first(changed)).first(MOST_SCENARIOS, BRIEF))
+        parts.append(scenario_grid(_largest_first(changed)).first(MOST_SCENARIOS, BRIEF_COLUMNS))
     if len(changed) > MOST_SCENARIOS:
         hidden = len(changed) - MOST_SCENARIOS
         parts.append(Text(f"… and {hidden:,} more scenarios (the page and --json have all)"))

@@ -49,7 +49,7 @@ WHY = (
 )
 BATCH, WIRE = 512, (2.0, 2.0)
 """TorchRec's default batch, and the bytes of an element on the wire in both directions."""
-MOST = 12
+MOST_CAPS = 12
 """Most memory caps tried."""
 
 
@@ -67,7 +67,7 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
     except FallsShort:
         cap = min(DEFAULT_CAP, math.ceil(whole / 0.85))
         ranks = _planned(tables, job, cap, dense)
-    for _ in range(MOST):
+    for _ in range(MOST_CAPS):
         yield Ran(pins_of(tables, ranks), {HBM: "" if cap == DEFAULT_CAP else str(cap)})
         cap = _tighter(tables, ranks, job, cap, dense)
         try:

@@ -127,7 +127,7 @@ def remedy(plan: Plan, name: str, trainer: Trainer) -> str:
     return f"{', '.join(changed)} would run, at {cost}; {otherwise}"
 
 
-MOST = 6
+MOST_LISTED = 6
 """Most tables that a sentence lists."""
 
 
@@ -174,8 +174,10 @@ class Judgement(Facts):
         rank = "" if self.fullest is None else f", {_memory(self.fullest)}"
         ours = "" if self.planned_fullest is None else f", {_memory(self.planned_fullest)}"
         yield f"the trainer's planner will run this as {runs}{rank}; the plan says {planned}{ours}"
-        listed = [f"{d.table} ({d.reason}: {d.runs}, not {d.planned})" for d in self.differ[:MOST]]
-        more = len(self.differ) - MOST
+        listed = [
+            f"{d.table} ({d.reason}: {d.runs}, not {d.planned})" for d in self.differ[:MOST_LISTED]
+        ]
+        more = len(self.differ) - MOST_LISTED
         listed += [f"and {more} more"] if more > 0 else []
         yield f"{len(self.differ)} tables differ: {'; '.join(listed)}"
 

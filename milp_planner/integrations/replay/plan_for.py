@@ -21,11 +21,11 @@ from milp_planner.plans.compile import ClusterSource, ModelSource, to_model
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import Options, price
 
-SHARE = 0.2
+SEARCH_SHARE = 0.2
 """Share of the time limit for the search over the trainer's settings."""
 MOST_SECONDS = 60.0
 """Time limit where none is given."""
-FAR = 1.05
+FAR_TIMES = 1.05
 """From how many times the best plan on it is said why the trainer's is worse."""
 TRAINER = "trainer"
 """Key of an outcome's detail."""
@@ -77,11 +77,11 @@ def plan_for(
     runner = replay.get(trainer)
     limits = settings or Settings()
     seconds = time_limit or limits.time_limit or MOST_SECONDS
-    limits = replace(limits, time_limit=seconds * (1 - SHARE))
+    limits = replace(limits, time_limit=seconds * (1 - SEARCH_SHARE))
     best = plan(widened(to_model(model), runner), cluster, settings=limits, **keywords)
     if best.outcome.placement is None:
         return best
-    return _run_by(best, trainer, runner, replace(limits, time_limit=seconds * SHARE))
+    return _run_by(best, trainer, runner, replace(limits, time_limit=seconds * SEARCH_SHARE))
 
 
 def _run_by(best: Plan, name: str, trainer: Trainer, settings: Settings) -> Plan:
@@ -175,6 +175,6 @@ def told(plan: Plan) -> str | None:
         f"the best found for trainers that take any: {show_cost(known.unrestricted, unit)}"
     )
     trainer = replay.get(known.trainer)
-    if trainer.WHY and cost_of(plan) > FAR * known.unrestricted:
+    if trainer.WHY and cost_of(plan) > FAR_TIMES * known.unrestricted:
         parts.append(trainer.WHY)
     return "; ".join([*parts, *trainer.priced_otherwise(plan.model)])

@@ -26,7 +26,7 @@ from torchrec.distributed.types import ShardingPlan
 
 from formulations import Outcome
 from formulations.result.outcome import certified_gap
-from milp_planner.features.plan.cache import MOST, Entries, Question
+from milp_planner.features.plan.cache import MOST_BYTES, Entries, Question
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.integrations.torchrec.sharding_plan import from_document, to_document
 
@@ -47,7 +47,7 @@ class FolderPlans:
         Most bytes of all entries; the least recently used are dropped first.
     """
 
-    def __init__(self, folder: str | Path, most: int = MOST) -> None:
+    def __init__(self, folder: str | Path, most: int = MOST_BYTES) -> None:
         self._entries = Entries(folder, ".sharding", most)
 
     def get(self, request_fingerprint: str) -> tuple[ShardingPlan, CacheMetadata] | None:

@@ -9,7 +9,7 @@ import pytest
 from milp_planner.features.batch.curves import rows_of
 from milp_planner.features.batch.info import batch_of
 from milp_planner.features.batch.page import render_batch
-from milp_planner.features.batch.sweeps import MOST, RATE, sweeps_of
+from milp_planner.features.batch.sweeps import MOST_CHARTS, RATE, sweeps_of
 from tests.milp_planner.features.batch.records import failed, record
 
 
@@ -73,13 +73,13 @@ def test_models_and_clusters_have_figures_of_their_own() -> None:
     """Each has its own scale; the page draws some of them, all folded except the first."""
     records = [
         record(model=f"m{i}", axes={"hbm": hbm}, objective=10**i + hbm)
-        for i in range(MOST + 2) for hbm in (1, 2)
+        for i in range(MOST_CHARTS + 2) for hbm in (1, 2)
     ]  # fmt: skip
     found = sweeps_of(rows_of(records))
-    assert [s.where for s in found] == [f"m{i} on c" for i in range(MOST + 2)]
+    assert [s.where for s in found] == [f"m{i} on c" for i in range(MOST_CHARTS + 2)]
     page = render_batch(batch_of("s", "", len(records), records))
-    assert page.count("<details") == MOST and page.count("<details open>") == 1
-    assert f"the first {MOST} charts of each kind are drawn" in page
+    assert page.count("<details") == MOST_CHARTS and page.count("<details open>") == 1
+    assert f"the first {MOST_CHARTS} charts of each kind are drawn" in page
 
 
 def test_too_many_lines_make_more_figures() -> None:

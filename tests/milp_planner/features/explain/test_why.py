@@ -25,7 +25,7 @@ from formulations.instance import Pin
 from formulations.result.check import check
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.swap import swap
-from milp_planner.features.explain.why import MOST, Alternative, why
+from milp_planner.features.explain.why import MOST_TABLES, Alternative, why
 from milp_planner.features.plan.tables import piles
 from tests.formulations.brute_force import brute_force, table_placements
 from tests.formulations.examples import two_modes
@@ -192,14 +192,14 @@ def test_of_many_tables_the_costliest_are_asked_about() -> None:
     """Above the limit, only the tables with most time on one rank are explained, costliest
     first."""
     builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 10**6)], "busiest_rank")
-    for index in range(MOST + 5):
+    for index in range(MOST_TABLES + 5):
         builder.add_table(f"t{index}")
         for name, cost in (("a", index + 1), ("b", index + 2)):
             builder.add_option(name, [Block(Where.ANY_RANK, [Shard(cost=(cost,))])])
     instance = builder.build()
     outcome = solve(instance, "greedy", Settings(time_limit=2))
     info, _ = why(instance, outcome, Budget(Settings(time_limit=0.5)), count=1)
-    assert [t.table for t in info.tables] == [f"t{i}" for i in reversed(range(5, MOST + 5))]
+    assert [t.table for t in info.tables] == [f"t{i}" for i in reversed(range(5, MOST_TABLES + 5))]
     assert info.left == 5
     named, _ = why(instance, outcome, Budget(Settings(time_limit=0.5)), ["t0"], count=1)
     assert [t.table for t in named.tables] == ["t0"]
