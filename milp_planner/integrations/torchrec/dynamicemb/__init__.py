@@ -9,13 +9,15 @@ Neither dynamicemb nor TorchEasyRec is imported: their attributes used here are 
 - ``decisions`` and ``with_dynamicemb`` express the choice in the runtime's own terms.
 """
 
-from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
+from milp_planner.integrations.torchrec.dynamicemb.decided import (
     Decision,
-    DynamicEmbEnumerator,
     decisions,
-    torcheasyrec_efficiency,
     with_dynamicemb,
     write_options,
+)
+from milp_planner.integrations.torchrec.dynamicemb.enumerator import (
+    DynamicEmbEnumerator,
+    torcheasyrec_efficiency,
 )
 
 __all__ = [
