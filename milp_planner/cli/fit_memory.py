@@ -106,10 +106,10 @@ def _bytes(size: str) -> int:
 
 def draw(fit: Fit) -> list[RenderableType]:
     """Draw measured and predicted peaks, and the lines to paste."""
-    from milp_planner.drawing.grid import Cell, Grid
+    from milp_planner.drawing.grid import Cell, Cells, Grid
     from milp_planner.drawing.units import show_bytes
 
-    rows = [
+    rows: list[Cells] = [
         (
             rank.plan,
             str(rank.rank),
@@ -129,10 +129,10 @@ def draw(fit: Fit) -> list[RenderableType]:
 
 def draw_evidence(evidence: Evidence) -> list[RenderableType]:
     """Draw the hypotheses, what refutes each and by how much, and the lines to paste."""
-    from milp_planner.drawing.grid import Grid
+    from milp_planner.drawing.grid import Cells, Grid
     from milp_planner.drawing.units import show_bytes
 
-    rows = []
+    rows: list[Cells] = []
     for verdict in evidence.verdicts:
         facts = verdict.judgements
         missed = (f"{f.fact} ({show_bytes(f.missed_by)})" for f in facts if f.missed_by)

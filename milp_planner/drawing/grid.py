@@ -13,7 +13,14 @@ from html import escape
 from io import StringIO
 from typing import Self
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    JustifyMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -62,6 +69,10 @@ class Cell:
         return cls(UNKNOWN if value is None else str(value), value)
 
 
+Cells = Sequence[str | Cell]
+"""Cells of one row, given as text where they have no value."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column's heading."""
@@ -91,7 +102,7 @@ class Grid:
         name: str,
         caption: str,
         head: Sequence[str],
-        values: Iterable[Sequence[str | Cell]],
+        values: Iterable[Cells],
         least: Mapping[str, int] | None = None,
         folded: Sequence[str] = (),
     ) -> Grid:
@@ -104,7 +115,7 @@ class Grid:
     def plain(
         cls,
         head: Sequence[str],
-        values: Iterable[Sequence[str | Cell]],
+        values: Iterable[Cells],
         least: Mapping[str, int] | None = None,
         folded: Sequence[str] = (),
     ) -> Grid:
@@ -159,7 +170,7 @@ class Grid:
                 widths[i] -= max(0, min(excess, widths[i] - smallest))
         table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
         for column, size in zip(self.columns, widths, strict=True):
-            side = "right" if column.numeric else "left"
+            side: JustifyMethod = "right" if column.numeric else "left"
             table.add_column(Text(column.name), justify=side, width=size, overflow="fold")
         for row in zip(*map(self._texts, names, cells, widths), strict=True):
             table.add_row(*row)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.units import show_axis, show_seconds
 from milp_planner.features.batch.curves import (
     Profile,
@@ -155,7 +155,7 @@ def summary_grid(info: BatchInfo) -> Grid:
     statuses = list(info.counts)
     head = ("formulation", "objective", *(f"#{s.replace('_', ' ')}" for s in statuses),
             "#certified gap", "#gap", "#best", "#worst", "#solving")  # fmt: skip
-    rows = [
+    rows: list[Cells] = [
         (
             row.series,
             row.objective_kind,

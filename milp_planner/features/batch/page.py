@@ -14,7 +14,7 @@ from milp_planner.drawing.charts import (
     Scale,
     chart,
 )
-from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.grid import Cell, Cells, Grid
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
 from milp_planner.features.batch.curves import Profile, Row
@@ -87,7 +87,7 @@ _STYLE = {"optimal": "optimal", "feasible": "feasible", "failed": "over", "unkno
 
 def _assertions(info: BatchInfo) -> Section | None:
     """Contradictions first, as they cast doubt on everything else, then the assertions."""
-    values: list[list[str | Cell]] = [
+    values: list[Cells] = [
         ["contradiction", Cell("broken", over=True), sentence] for sentence in info.contradictions
     ]
     for each in info.assertions:

@@ -16,7 +16,7 @@ from formulations.instance import Objective, strict_json
 from formulations.regular_file import first_bytes
 from formulations.result.outcome import gap_between, without_share
 from formulations.settings import TracePoint
-from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.verdict import MEANING
@@ -216,7 +216,7 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
     """The rows of one objective, one per formulation."""
     kinds = ("total", "busiest_rank", "step_time")
-    rows = []
+    rows: list[Cells] = []
     for row in (row for row in info.rows if row.asked == asked):
         fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
         rows.append((

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
 from milp_planner.features.moves.limits import change_text
 from milp_planner.features.plan.shortage import file_line
@@ -183,7 +183,7 @@ def machines_grid(info: MachinesInfo) -> Grid:
     """One row per number of machines."""
     word = {True: "reaches it", False: "proved: misses it", None: "open"}
     head = ("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
-    rows = [
+    rows: list[Cells] = [
         (
             Cell.count(t.machines),
             *(Cell.cost(value, info.time_unit) for value in (t.objective, t.bound)),
@@ -219,7 +219,7 @@ def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
 def sensitivity_grid(info: SensitivityInfo) -> Grid:
     """One row per parameter that affects some price."""
     head = ("parameter", "spread", "lower", "higher", "#changes at", "#regret up to")
-    rows = [
+    rows: list[Cells] = [
         (
             one.parameter.name,
             Cell(spread_text(one), one.parameter.spread),

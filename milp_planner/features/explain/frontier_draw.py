@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, chart, padded
-from milp_planner.drawing.grid import Cell, Grid, csv_text, headed
+from milp_planner.drawing.grid import Cell, Cells, Grid, csv_text, headed
 from milp_planner.drawing.page import Key, Part, Section, sentence
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.frontier import MACHINES, STASH, FrontierInfo, Point
@@ -50,7 +50,7 @@ def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
     unit, memory = info.time_unit, info.over != MACHINES
     head = ["#machines"] if not memory else [f"#{info.over.upper()}", "#for tables"]
     head += [f"#{info.objective_kind}", "#certified ≥", "#gap", "answer", *([""] if bar else [])]
-    rows: list[list[str | Cell]] = []
+    rows: list[Cells] = []
     for index, p in enumerate(info.points):
         mark = "*" if p.budget == info.here else ""
         rows.append([

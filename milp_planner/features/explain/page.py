@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from formulations.settings import TracePoint
 from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
-from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.grid import Cell, Cells, Grid
 from milp_planner.drawing.page import Key, Part, Section, sentence
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
@@ -132,7 +132,7 @@ def smallest_section(
     """The least memory of each tier, and the fewest machines."""
     if not least and machines is None:
         return None
-    rows = [
+    rows: list[Cells] = [
         (
             f"{i.tier.upper()} of each {i.scope}",
             *(Cell.amount(value, i.time_unit) for value in (i.least, i.too_small)),

@@ -9,7 +9,7 @@ from statistics import geometric_mean
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from milp_planner.drawing.grid import Cell, Grid
+from milp_planner.drawing.grid import Cell, Cells, Grid
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, listed, show_seconds
 from milp_planner.features.batch.curves import Row
@@ -162,7 +162,7 @@ def _largest_first(scenarios: Sequence[ScenarioChange]) -> list[ScenarioChange]:
 
 def scenario_grid(scenarios: Sequence[ScenarioChange]) -> Grid:
     """Results side by side."""
-    rows = []
+    rows: list[Cells] = []
     for s in scenarios:
         both = (s.before, s.after)
         rows.append((

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.result.check import moved_bytes
-from milp_planner.drawing.grid import Cell, Grid, headed
+from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import (
     UNKNOWN,
@@ -259,7 +259,7 @@ def _summary(info: PlanDiff) -> str:
 
 def figure_grid(info: PlanDiff) -> Grid:
     """Objectives, bounds, phases and memories."""
-    rows: list[list[str | Cell]] = [
+    rows: list[Cells] = [
         [f.name, Cell(f.show(f.before), f.before), Cell(f.show(f.after), f.after), f.change]
         for f in info.figures
     ]
@@ -284,7 +284,7 @@ def _plain(value: Any) -> str:
 def table_grid(info: PlanDiff, most: int | None = None) -> Grid:
     """The tables that differ, those with the most bytes first."""
     chosen = sorted(info.tables, key=lambda t: -t.bytes)[:most]
-    rows = [
+    rows: list[Cells] = [
         (
             t.name,
             *(t.before, show_ranks(t.ranks_before, info.num_ranks[0])),

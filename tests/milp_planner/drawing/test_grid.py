@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.drawing.grid import WIDTH, Grid
+from milp_planner.drawing.grid import WIDTH, Cell, Grid, csv_text
 from milp_planner.drawing.units import wrapped
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -56,3 +56,24 @@ def test_the_heading_breaks_first_and_the_gap_narrows_next() -> None:
     assert drawn(grid, 83).splitlines()[2].startswith(whole[0])
     assert drawn(grid, 82).splitlines()[2].startswith(whole[1])
     assert "…" in drawn(grid, 80)
+
+
+def test_text_in_brackets_is_shown_as_it_is() -> None:
+    """A name or heading that looks like a style is a name."""
+    text = drawn(Grid.plain(["[b]name", "#x"], [["[red]a[/red]", "1"]]))
+    assert "[b]name" in text and "[red]a[/red]" in text
+
+
+def test_a_notebook_gets_the_same_cells_escaped() -> None:
+    """One row, one heading; no tag from a cell; nothing without rows."""
+    grid = Grid.plain(["name", "#x"], [["<b>", Cell.count(3)]])
+    assert grid.html() == (
+        "<table><thead><tr><th>name</th><th>x</th></tr></thead>"
+        "<tbody><tr><td>&lt;b&gt;</td><td>3</td></tr></tbody></table>"
+    )
+    assert Grid.plain(["name"], []).html() == ""
+
+
+def test_csv_has_values_and_leaves_unknown_ones_empty() -> None:
+    """Numbers are not shown as text, and commas are quoted."""
+    assert csv_text(("a", "b"), [(1.5, None), ("x,y", 2)]) == 'a,b\n1.5,\n"x,y",2\n'
