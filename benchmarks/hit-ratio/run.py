@@ -20,7 +20,7 @@ import numpy as np
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
-from milp_planner.inputs.table import Mode
+from milp_planner.inputs.constraints import Mode
 from milp_planner.pricing.hit_ratios import (
     FITS,
     frequency_curve,

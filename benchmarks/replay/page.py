@@ -17,7 +17,7 @@ from benchmarks.pages import update
 from milp_planner import plan
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Model
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.exports import with_workload
 from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP
 from milp_planner.integrations.replay.dlrmv4 import BATCH, WIRE

@@ -26,7 +26,7 @@ from numba import njit
 
 from milp_planner.features.simulate.streams import drawn
 from milp_planner.features.simulate.tiers import Shape, Tiers
-from milp_planner.inputs.table import Mode
+from milp_planner.inputs.constraints import Mode
 from milp_planner.pricing.popularity import zipf
 
 BATCH, WARM, TIMED = 1 << 17, 24, 42

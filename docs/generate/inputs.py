@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from milp_planner.inputs import access, cluster, interconnect, model, ssd, table, two_d
+from milp_planner.inputs import access, cluster, constraints, interconnect, model, ssd, two_d
 from milp_planner.inputs.spec import Spec
 
 CLASSES: dict[str, type[Spec]] = {
@@ -33,8 +33,8 @@ CLASSES: dict[str, type[Spec]] = {
         access.Sample,
         access.Frequency,
         access.MeasuredSkew,
-        table.Constraints,
-        table.PinSpec,
+        constraints.Constraints,
+        constraints.PinSpec,
         cluster.Cluster,
         cluster.Machine,
         cluster.Rank,
@@ -81,7 +81,7 @@ def _default(info: FieldInfo) -> str:
 
 
 def _plain(value: Any) -> str:
-    if value == table.TENTHS:
+    if value == constraints.TENTHS:
         return "tenths"
     if value is None or isinstance(value, bool):
         return {None: "none", True: "true", False: "false"}[value]

@@ -12,7 +12,7 @@ from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, ar
 from milp_planner.files import check_absent, check_writable, write_atomically, write_together
 
 if TYPE_CHECKING:
-    from milp_planner.inputs.table import PinSpec
+    from milp_planner.inputs.constraints import PinSpec
 
 ToOption = Annotated[
     str,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from milp_planner.errors import Problem
 from milp_planner.inputs.interconnect import Interconnect, runs_of
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
 from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
 from milp_planner.inputs.ssd import Ssd
-from milp_planner.inputs.table import Name, Table
+from milp_planner.inputs.table import Name
 from milp_planner.inputs.two_d import TwoD
 
 if TYPE_CHECKING:
@@ -389,29 +388,3 @@ def _ranks_of(machine: Any) -> int:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_RANKS
-
-
-def mismatches(model: Model, cluster: Cluster) -> dict[str, Problem]:
-    """A problem for each table that names ranks which the cluster does not have."""
-    allowed = f"allowed: 0 to {cluster.num_ranks - 1} of cluster {cluster.name}"
-    found: dict[str, Problem] = {}
-    for number, table in enumerate(model.tables):
-        for field, rank in _named(table):
-            if rank >= cluster.num_ranks:
-                where = f"tables[{number}].constraints.{field} (table {table.name})"
-                problem = Problem(f"found rank {rank}; {allowed}", where, f"model {model.name}")
-                found.setdefault(table.name, problem)
-    return found
-
-
-def ranks_needed(model: Model) -> int:
-    """Ranks of the smallest cluster that has every rank named by the model's constraints."""
-    named = (rank for table in model.tables for _, rank in _named(table))
-    return 1 + max(named, default=0)
-
-
-def _named(table: Table) -> Iterator[tuple[str, int]]:
-    """Every rank that a table's constraints name, with its field."""
-    limits = table.constraints
-    yield from (("ranks", rank) for rank in limits.ranks or ())
-    yield from (("pin.ranks", rank) for rank in (limits.pin.ranks if limits.pin else None) or ())

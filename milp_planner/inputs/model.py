@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from milp_planner.inputs.constraints import L1_RATIOS, LARGEST_L1, TENTHS, RatioGrid
 from milp_planner.inputs.problems import (
     Loc,
     explain,
@@ -28,15 +29,7 @@ from milp_planner.inputs.problems import (
 )
 from milp_planner.inputs.repeated import check_count, spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
-from milp_planner.inputs.table import (
-    L1_RATIOS,
-    LARGEST_L1,
-    TENTHS,
-    Dtype,
-    Name,
-    RatioGrid,
-    Table,
-)
+from milp_planner.inputs.table import Dtype, Name, Table
 
 StorageModel = Literal["runtime", "torcheasyrec", "embark"]
 CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first", "embark", "embark_hierarchical"]

@@ -19,10 +19,11 @@ from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.inputs import quantities
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import unknown_table
 from milp_planner.inputs.spec import Spec, as_tuple
-from milp_planner.inputs.table import DistType, Kind, Mode, ShardingType, Table
+from milp_planner.inputs.table import Kind, Table
 from milp_planner.plans.display import as_html, as_text, to_frame
 from milp_planner.plans.divisions import Divisions
 from milp_planner.plans.moving import Moving

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from milp_planner.inputs.table import COLUMN_STEP, Constraints
+from milp_planner.inputs.constraints import COLUMN_STEP, Constraints
 from milp_planner.pricing.options import BY_MACHINE, WHOLE_ROWS, Choice
 from milp_planner.pricing.site import Site, TableTraits
 

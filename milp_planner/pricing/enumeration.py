@@ -10,8 +10,9 @@ from itertools import product
 from typing import Any
 
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import L1_RATIOS, LARGEST_L1, Constraints, Mode
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import L1_RATIOS, LARGEST_L1, Constraints, Mode, Table
+from milp_planner.inputs.table import Table
 from milp_planner.pricing.options import SHARDING_TYPES, TIERED, Choice
 from milp_planner.pricing.runtimes.registry import home, takers
 from milp_planner.pricing.runtimes.room import Runtime

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
+from milp_planner.inputs.table import Table
 from milp_planner.pricing.entries import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile

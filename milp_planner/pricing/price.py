@@ -9,7 +9,8 @@ import numpy as np
 
 from formulations.instance import MAX_ACTIVITY, MAX_VALUE
 from milp_planner.errors import CHECK, BadInput, Problem
-from milp_planner.inputs.cluster import Cluster, mismatches
+from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import mismatches
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.sharding_group import group_of, unsynced
 from milp_planner.inputs.table import Table

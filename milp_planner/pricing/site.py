@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import Constraints, DistType
 from milp_planner.inputs.interconnect import runs_of
-from milp_planner.inputs.table import Constraints, DistType
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import get_args
 
 from formulations.instance import strict_json
 from milp_planner.errors import BadInput, Problem
+from milp_planner.inputs.constraints import DistType, Mode, PinSpec, ShardingType
 from milp_planner.inputs.problems import choice, one_of
 from milp_planner.inputs.quantities import parse_ratio
 from milp_planner.inputs.strict_yaml import csv_lines
-from milp_planner.inputs.table import DistType, Mode, PinSpec, ShardingType
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing.options import TIERED

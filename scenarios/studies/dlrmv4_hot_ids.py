@@ -19,13 +19,16 @@ from typing import Any
 
 from milp_planner.features.fit_memory.facts import Fact, Facts
 from milp_planner.features.fit_memory.hypotheses import (
+    LEDGER_COPIES,
+    Counts,
     Evidence,
     Hypothesis,
+    RankBytes,
     Verdict,
     hypotheses,
+    rank_of,
     weigh,
 )
-from milp_planner.features.fit_memory.hypotheses import LEDGER_COPIES, Counts, RankBytes, rank_of
 from milp_planner.inputs import Cluster, Model
 from scenarios import catalog
 from scenarios.batch.vary import vary_cluster, vary_model

@@ -18,11 +18,11 @@ from pydantic import BeforeValidator, Field
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.machine import MAX_SPREAD, TooNoisy, quiet
 from milp_planner.inputs.access import Share
+from milp_planner.inputs.constraints import Mode
 from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
 from milp_planner.inputs.strict_yaml import csv_lines, plain_scalar
-from milp_planner.inputs.table import Mode
 from milp_planner.pricing.profile import EfficiencyCurve, Positive, Profile, Spreadable
 
 Over = Literal["cache_ratio", "hit_ratio", "batch_cover"]

@@ -30,7 +30,7 @@ from milp_planner.features.plan.remedies import machine_curve
 from milp_planner.features.plan.shortage import memory_for
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster
-from milp_planner.inputs.cluster import ranks_needed
+from milp_planner.inputs.constraints import ranks_needed
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 

@@ -19,7 +19,7 @@ from milp_planner.features.explain.memory import (
 from milp_planner.features.plan.remedies import machine_curve
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.cluster import ranks_needed
+from milp_planner.inputs.constraints import ranks_needed
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuda_routing.rules import fmix64
 from milp_planner.features.simulate import loops
-from milp_planner.inputs.table import Mode
+from milp_planner.inputs.constraints import Mode
 from milp_planner.pricing.storage import HBM_BUCKET, HOST_BUCKET
 from milp_planner.pricing.units import IntArray
 

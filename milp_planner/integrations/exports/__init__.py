@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
 from milp_planner.inputs.quantities import parse_fraction, show
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.table import Table
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan

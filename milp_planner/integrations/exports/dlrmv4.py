@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from milp_planner.errors import BadInput, FallsShort
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import known, shell
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import SHARDING_TYPES

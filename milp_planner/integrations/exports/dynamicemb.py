@@ -17,11 +17,12 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.quantities import FINEST_RATIO
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED

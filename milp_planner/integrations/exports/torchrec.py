@@ -18,10 +18,11 @@ import numpy as np
 from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.constraints import LARGEST_L1, PinSpec
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import LARGEST_L1, PinSpec, Table
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import (

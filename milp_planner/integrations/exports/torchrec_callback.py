@@ -18,8 +18,8 @@ from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import torchrec
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan

@@ -20,8 +20,8 @@ from formulations.result.placement import Placement, current_plan
 from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports.torchrec import document as sharding_plan
 from milp_planner.plans.live import Form, in_order, twice_on, why_not
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables

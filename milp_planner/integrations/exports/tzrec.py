@@ -21,9 +21,10 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES

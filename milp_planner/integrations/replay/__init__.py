@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.problems import choice
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.table import Table
 from milp_planner.pricing.options import Choice
 
 Pins = Mapping[str, PinSpec]

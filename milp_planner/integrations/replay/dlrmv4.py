@@ -18,7 +18,8 @@ from typing import Any
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports.dlrmv4 import (
     DEFAULT_CAP,
     HBM,

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import PinSpec, ShardingType, Table
+from milp_planner.inputs.constraints import PinSpec, ShardingType
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins
 from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL
 from milp_planner.pricing.profile import Profile, load_profile

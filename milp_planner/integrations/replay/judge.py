@@ -11,7 +11,7 @@ from milp_planner.drawing.units import show_bytes, show_cost
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.files import Facts
 from milp_planner.inputs import Model
-from milp_planner.inputs.table import Constraints, PinSpec
+from milp_planner.inputs.constraints import Constraints, PinSpec
 from milp_planner.integrations import exports, replay
 from milp_planner.integrations.replay import Pins, Ran, Trainer
 from milp_planner.integrations.replay.greedy import EVERYWHERE

@@ -17,7 +17,7 @@ from formulations import Settings as Limits
 from formulations.instance.facts import option_facts
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Model
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.replay import Ran, Trainer
 from milp_planner.pricing.options import TIERED, WHOLE_ROWS, Choice, Options
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import PinSpec, Table
+from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.estimate import (
     LOAD_FACTOR,

@@ -13,8 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import DistType, Mode, ShardingType, Table
+from milp_planner.inputs.table import Table
 from milp_planner.pricing import lookup, splits, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.runtimes import torcheasyrec

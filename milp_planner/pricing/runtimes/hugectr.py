@@ -17,8 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from milp_planner.inputs.constraints import Constraints, Mode, ShardingType
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import Constraints, Mode, ShardingType, Table
+from milp_planner.inputs.table import Table
 from milp_planner.pricing import splits
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.options import PHASES, Choice

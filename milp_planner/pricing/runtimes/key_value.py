@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from milp_planner.inputs.constraints import LARGEST_L1, Mode, ShardingType
 from milp_planner.inputs.model import Workload
-from milp_planner.inputs.table import LARGEST_L1, Mode, ShardingType
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
 from milp_planner.pricing.lookup import Hits
 from milp_planner.pricing.runtimes.room import Fetched, Rows

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from milp_planner.inputs.table import ShardingType, Table
+from milp_planner.inputs.constraints import ShardingType
+from milp_planner.inputs.table import Table
 from milp_planner.pricing import cuts, splits
 from milp_planner.pricing.options import SHARDING_TYPES
 from milp_planner.pricing.storage import STATE_BYTES
@@ -22,8 +23,8 @@ from milp_planner.pricing.units import FloatArray, IntArray
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from milp_planner.inputs.constraints import DistType, Mode
     from milp_planner.inputs.model import Model
-    from milp_planner.inputs.table import DistType, Mode
     from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, TableColumns
     from milp_planner.pricing.lookup import Hits
     from milp_planner.pricing.options import Choice

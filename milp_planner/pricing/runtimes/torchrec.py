@@ -13,7 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from milp_planner.inputs.table import LARGEST_L1, Mode, ShardingType, Table
+from milp_planner.inputs.constraints import LARGEST_L1, Mode, ShardingType
+from milp_planner.inputs.table import Table
 from milp_planner.pricing import lookup, storage
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.options import SHARDING_TYPES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import TENTHS, Constraints, PinSpec
+from milp_planner.inputs.constraints import TENTHS, Constraints, PinSpec
 
 
 def test_tenths() -> None:

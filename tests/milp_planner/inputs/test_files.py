@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from milp_planner import errors
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model, Table, files, problems, strict_yaml
+from milp_planner.inputs.constraints import Constraints
 from milp_planner.inputs.files import load_cluster, load_model, read_document, read_json
 from milp_planner.inputs.strict_yaml import read_yaml
-from milp_planner.inputs.table import Constraints
 from tests.milp_planner.inputs.builders import CLUSTER_YAML, MODEL_YAML
 
 LOADERS = {"model": (load_model, MODEL_YAML), "cluster": (load_cluster, CLUSTER_YAML)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.cluster import mismatches, ranks_needed
+from milp_planner.inputs.constraints import mismatches, ranks_needed
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 

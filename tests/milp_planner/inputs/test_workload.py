@@ -8,7 +8,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Workload
-from milp_planner.inputs.table import TENTHS
+from milp_planner.inputs.constraints import TENTHS
 
 
 def test_defaults() -> None:

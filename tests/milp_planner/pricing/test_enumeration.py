@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from milp_planner.inputs import Table
-from milp_planner.inputs.table import TENTHS
+from milp_planner.inputs.constraints import TENTHS
 from milp_planner.pricing.enumeration import Enumeration, Site, enumeration_of, traits_of
 
 ONE = Site((tuple(range(8)),), False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import Constraints
+from milp_planner.inputs.constraints import Constraints
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from milp_planner.pricing.options import MODES, SHARDING_TYPES

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from milp_planner.inputs.table import Mode, ShardingType
+from milp_planner.inputs.constraints import Mode, ShardingType
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.runtimes.room import Rows, Runtime
 from milp_planner.pricing.site import Site, TableTraits

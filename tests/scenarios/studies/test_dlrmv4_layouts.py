@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner.inputs.table import ShardingType
+from milp_planner.inputs.constraints import ShardingType
 from milp_planner.integrations.replay.estimate import GIB, Asked, Job
 from milp_planner.integrations.replay.greedy import partition, room_of
 from scenarios.studies.dlrmv4_hot_ids import MOVED, facts

@@ -14,7 +14,7 @@ from milp_planner import Model, audit, plan, read_plan
 from milp_planner.errors import BadInput
 from milp_planner.features.audit.call import audit_of
 from milp_planner.features.audit.facts import draw_audit
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.plans.placement import Plan
 from milp_planner.today.matching import matched
 from milp_planner.today.rows import read_today

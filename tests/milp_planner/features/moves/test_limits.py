@@ -14,7 +14,7 @@ from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.limits import draw_replan, limited, replan, trade_off
 from milp_planner.features.moves.today import carried
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.exports import with_pins
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.explain.quick import (

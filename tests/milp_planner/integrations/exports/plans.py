@@ -13,8 +13,8 @@ from formulations import Outcome, Placement, Settings, Status, StoppedBy, Where,
 from formulations.instance import Instance
 from formulations.result.placement import machine_ranks
 from milp_planner.inputs.cluster import Cluster
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
-from milp_planner.inputs.table import PinSpec
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import Options, price

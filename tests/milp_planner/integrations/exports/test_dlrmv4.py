@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput, FallsShort
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4, with_workload
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.problems import one_of
-from milp_planner.inputs.table import PinSpec
 from milp_planner.integrations.exports import known, proper_ratio, with_pins
 from milp_planner.pricing import price
 

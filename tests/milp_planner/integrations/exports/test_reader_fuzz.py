@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 
 from . import plans

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from formulations.instance.file import instance_from_dict
 from milp_planner.errors import BadInput
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports.dlrmv4 import OFFERED
 from milp_planner.plans.placement import Plan

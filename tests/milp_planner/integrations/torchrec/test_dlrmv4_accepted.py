@@ -10,7 +10,7 @@ pytest.importorskip("torchrec")
 
 from milp_planner import plan
 from milp_planner.errors import BadInput, FallsShort
-from milp_planner.inputs.table import PinSpec
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4
 from milp_planner.integrations.replay.estimate import Job, asked_of, machines_of

@@ -1,0 +1,169 @@
+"""Limits on where and how a table may be placed: modes, cuts, grids, ranks, pins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from milp_planner.errors import Problem
+from milp_planner.inputs.problems import problem_at
+from milp_planner.inputs.quantities import show
+from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
+
+if TYPE_CHECKING:
+    from milp_planner.inputs.cluster import Cluster
+    from milp_planner.inputs.model import Model
+    from milp_planner.inputs.table import Table
+
+Mode = Literal["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY", "SSD"]
+ShardingType = Literal[
+    "data_parallel",
+    "table_wise",
+    "column_wise",
+    "row_wise",
+    "table_row_wise",
+    "table_column_wise",
+    "grid_shard",
+]
+DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "hash_independent"]
+
+RankNumber = Annotated[int, Field(ge=0)]
+RankNumbers = Annotated[tuple[RankNumber, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+
+
+def _grid(value: object) -> object:
+    """``tenths`` (…, ``hundredths``) stand for all fractions of that kind between 0 and 1."""
+    names = {"tenths": 10, "twentieths": 20, "fiftieths": 50, "hundredths": 100}
+    if isinstance(value, str) and value in names:
+        return tuple(Fraction(i, names[value]) for i in range(1, names[value]))
+    if isinstance(value, str):
+        raise ValueError(f"found {show(value)}; allowed: {', '.join(names)}, or a list of ratios")
+    return as_tuple(value)
+
+
+def _rising(value: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    if len(set(value)) != len(value):
+        raise ValueError("a ratio is listed twice; allowed: every ratio once")
+    return tuple(sorted(value))
+
+
+RatioGrid = Annotated[
+    tuple[Ratio, ...], BeforeValidator(_grid), Field(min_length=1), AfterValidator(_rising)
+]
+COLUMN_STEP = 4
+"""Column shards are a multiple of this wide: FBGEMM reads vectors of four."""
+
+TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
+"""The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
+LARGEST_L1 = Fraction(1, 5)
+"""Largest share of a shard's rows that FBGEMM's cache of a key-value store holds in HBM."""
+L1_RATIOS = (*(Fraction(1, n) for n in (100, 50, 20, 10)), LARGEST_L1)
+"""The default cache-ratio grid of tables in a key-value store."""
+
+
+class PinSpec(Spec):
+    """The option that a table must take; omitted fields stay free."""
+
+    mode: Mode | None = None
+    """Mode that the table must take."""
+    sharding_type: ShardingType | None = None
+    """Sharding type that the table must take."""
+    cache_ratio: Ratio | None = None
+    """Cache ratio that the table must take, with CACHING, HYBRID or SSD."""
+    dist_type: DistType | None = None
+    """Routing rule that the table must take; one of its dist_types."""
+    column_width: Count | None = None
+    """Width of its column shards, in columns."""
+    stash: bool | None = None
+    """Whether its weights leave HBM between forward and backward."""
+    ranks: RankNumbers | None = None
+    """Ranks of the shards, in shard order; a rank may be listed more than once."""
+
+    @model_validator(mode="after")
+    def _ratio_needs_a_cache(self) -> PinSpec:
+        if self.cache_ratio is not None and self.mode in ("HBM_ONLY", "HOST_ONLY"):
+            raise problem_at(f"needs CACHING, HYBRID or SSD, found {self.mode}", "cache_ratio")
+        return self
+
+
+class Constraints(Spec):
+    """Limits on one table's options; an omitted field sets no limit."""
+
+    modes: Annotated[tuple[Mode, ...], BeforeValidator(one_or_many), Field(min_length=1)] | None = (
+        None
+    )
+    """Allowed modes."""
+    sharding_types: (
+        Annotated[tuple[ShardingType, ...], BeforeValidator(one_or_many), Field(min_length=1)]
+        | None
+    ) = None
+    """Allowed sharding types."""
+    cache_ratios: RatioGrid | None = None
+    """Cache-ratio grid of this table; by default the workload's. A key-value store uses those up to
+    1/5."""
+    column_widths: (
+        Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
+    ) = None
+    """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
+    stash: Literal["allow", "always", "never"] = "allow"
+    """Whether its weights may, must or must not leave HBM between forward and backward, if the
+    workload has a stash_window_ms."""
+    ranks: RankNumbers | None = None
+    """The only ranks that may hold a shard of this table."""
+    pin: PinSpec | None = None
+    """The option that the table must take."""
+
+    @model_validator(mode="after")
+    def _pin_allowed(self) -> Constraints:
+        pin = self.pin
+        if pin is None:
+            return self
+        for name, wanted, allowed in (
+            ("mode", pin.mode, self.modes),
+            ("sharding_type", pin.sharding_type, self.sharding_types),
+            ("cache_ratio", pin.cache_ratio, self.cache_ratios),
+            ("column_width", pin.column_width, self.column_widths),
+            ("stash", pin.stash, {"always": (True,), "never": (False,)}.get(self.stash)),
+        ):
+            if wanted is not None and allowed is not None and wanted not in allowed:
+                raise problem_at(
+                    f"found {wanted}, which the other constraints exclude; "
+                    f"allowed: {', '.join(str(each) for each in allowed)}",
+                    "pin",
+                    name,
+                )
+        outside = sorted(set(pin.ranks or ()) - set(self.ranks or pin.ranks or ()))
+        if outside:
+            raise problem_at(
+                f"found rank {outside[0]}, which the list of ranks excludes", "pin", "ranks"
+            )
+        return self
+
+
+def mismatches(model: Model, cluster: Cluster) -> dict[str, Problem]:
+    """A problem for each table that names ranks which the cluster does not have."""
+    allowed = f"allowed: 0 to {cluster.num_ranks - 1} of cluster {cluster.name}"
+    found: dict[str, Problem] = {}
+    for number, table in enumerate(model.tables):
+        for field, rank in _named(table):
+            if rank >= cluster.num_ranks:
+                where = f"tables[{number}].constraints.{field} (table {table.name})"
+                problem = Problem(f"found rank {rank}; {allowed}", where, f"model {model.name}")
+                found.setdefault(table.name, problem)
+    return found
+
+
+def ranks_needed(model: Model) -> int:
+    """Ranks of the smallest cluster that has every rank named by the model's constraints."""
+    named = (rank for table in model.tables for _, rank in _named(table))
+    return 1 + max(named, default=0)
+
+
+def _named(table: Table) -> Iterator[tuple[str, int]]:
+    """Every rank that a table's constraints name, with its field."""
+    limits = table.constraints
+    yield from (("ranks", rank) for rank in limits.ranks or ())
+    yield from (("pin.ranks", rank) for rank in (limits.pin.ranks if limits.pin else None) or ())
