@@ -79,6 +79,14 @@ class Column:
 
     name: str
     numeric: bool = False
+    whole: str = ""
+    """The name on a page, which has more room; empty: the same."""
+
+    @classmethod
+    def of(cls, heading: str) -> Self:
+        """From ``name`` or ``name|name on a page``; a leading ``#`` marks numbers."""
+        name, _, whole = heading.removeprefix("#").partition("|")
+        return cls(name, heading.startswith("#"), whole)
 
 
 @dataclass(frozen=True)
@@ -106,8 +114,8 @@ class Grid:
         least: Mapping[str, int] | None = None,
         folded: Sequence[str] = (),
     ) -> Grid:
-        """From headings (a leading ``#`` marks numbers) and cells, given as text or as ``Cell``."""
-        columns = tuple(Column(each.removeprefix("#"), each.startswith("#")) for each in head)
+        """From headings, as in :meth:`Column.of`, and cells, given as text or as ``Cell``."""
+        columns = tuple(map(Column.of, head))
         rows = (tuple(Cell(v) if isinstance(v, str) else v for v in row) for row in values)
         return cls(id, name, caption, columns, tuple(rows), least or {}, tuple(folded))
 
@@ -125,7 +133,15 @@ class Grid:
     def filled(self) -> Grid:
         """The same without columns that are empty in every row."""
         texts = zip(*([cell.text for cell in row] for row in self.rows), strict=True)
-        kept = [i for i, column in enumerate(texts) if any(t not in ("", UNKNOWN) for t in column)]
+        return self._only(
+            [i for i, column in enumerate(texts) if any(t not in ("", UNKNOWN) for t in column)]
+        )
+
+    def without(self, *names: str) -> Grid:
+        """The same without some columns."""
+        return self._only([i for i, column in enumerate(self.columns) if column.name not in names])
+
+    def _only(self, kept: Sequence[int]) -> Grid:
         return replace(
             self,
             columns=tuple(self.columns[i] for i in kept),

@@ -210,11 +210,23 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
 
 def rank_grid(info: RanksInfo) -> Grid:
     """One row per rank: its memory, and its time in every phase."""
-    usage = by_memory(info.rows[0].usage)
-    phases = (f"#{phase.replace('_', chr(10), 1)}" for phase in (*info.phases, "sum"))
-    head = ("#rank", "#mach", *_usage_heads(usage), *phases)
+    unit = f", {_unit(info)[0]}" if info.time_unit == "ps" else ""
+    phases = (f"#{_broken(phase)}|{phase}{unit}" for phase in (*info.phases, "sum"))
+    head = ("#rank", "#mach|machine", *_usage_heads(by_memory(info.rows[0].usage)), *phases)
     rows = (_rank_cells(info, row) for row in info.rows)
-    return Grid.of("ranks", "ranks", f"Every rank: memory and time{_in_unit(info)}", head, rows)
+    return Grid.of("ranks", "ranks", "Every rank: memory and time", head, rows)
+
+
+def rank_page(info: RanksInfo) -> Grid:
+    """The same without idle phases, and without machines if there is one."""
+    idle = [
+        _broken(phase) for phase, most in zip(info.phases, info.barriers, strict=True) if not most
+    ]
+    return rank_grid(info).without(*idle, *(["mach"] if len(info.machines) == 1 else []))
+
+
+def _broken(phase: str) -> str:
+    return phase.replace("_", "\n", 1)
 
 
 def _folded(info: RanksInfo) -> RenderableType:
@@ -245,7 +257,15 @@ def _machines(info: RanksInfo) -> list[RenderableType]:
 
 def _usage_heads(memories: Iterable[str], prefix: str = "") -> list[str]:
     """Three headings per memory."""
-    return [head for name in memories for head in (f"#{prefix}{name}", "#of", "#%")]
+    return [
+        f"#{head}"
+        for name in memories
+        for head in (
+            f"{prefix}{name}|{name.upper()}",
+            f"of|of {name.upper()}",
+            f"%|{name.upper()} %",
+        )
+    ]
 
 
 def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> Iterator[Cell]:

@@ -132,7 +132,8 @@ def table_grid(info: TablesInfo) -> Grid:
         some = ("sharding", "mode", "ratio", "routing")
         parts = tuple(n for n in some if n in some[:2] or any(getattr(f, n) for f in known))
     unit = info.time_unit
-    memories = [f"#{name}" for name in (per_memory(info.rows[0].used) if info.rows else ())]
+    names = per_memory(info.rows[0].used) if info.rows else ()
+    memories = [f"#{name}|{name.upper()}" for name in names]
     head = ("table", *parts, "ranks", *memories, f"#{'time' if unit == 'ps' else unit}")
     rows = [
         (

@@ -25,7 +25,7 @@ from milp_planner.features.explain.page import draw_trace, explained
 from milp_planner.features.plan.divisions import DivisionsInfo, divisions_of, divisions_section
 from milp_planner.features.plan.held import HeldInfo, held_grid, held_info, notes
 from milp_planner.features.plan.memory import MemoryInfo, folds, memory_of, memory_svg
-from milp_planner.features.plan.ranks import RanksInfo, rank_grid, ranks_of
+from milp_planner.features.plan.ranks import RanksInfo, rank_page, ranks_of
 from milp_planner.features.plan.shortage import ShortageInfo, shortage_of, shortage_section
 from milp_planner.features.plan.tables import (
     ModesInfo,
@@ -252,7 +252,7 @@ def time_section(info: ReportInfo) -> Section | None:
         if ranks.barriers[i]
     )
     more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
-    parts = (Part("", drawing.render(), drawing.about), Part(table=rank_grid(ranks).filled()))
+    parts = (Part("", drawing.render(), drawing.about), Part(table=rank_page(ranks)))
     return Section("time", "Time", text, (*keys, *more), parts, info.uneven)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.drawing.grid import WIDTH, Cell, Grid, csv_text
+from milp_planner.drawing.page import Part, Section, fill
 from milp_planner.drawing.units import wrapped
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -77,3 +78,13 @@ def test_a_notebook_gets_the_same_cells_escaped() -> None:
 def test_csv_has_values_and_leaves_unknown_ones_empty() -> None:
     """Numbers are not shown as text, and commas are quoted."""
     assert csv_text(("a", "b"), [(1.5, None), ("x,y", 2)]) == 'a,b\n1.5,\n"x,y",2\n'
+
+
+def test_a_page_has_the_whole_name_of_a_column() -> None:
+    """The terminal has the short one; both are the same column, which can be left out."""
+    grid = Grid.of("i", "n", "c", ("#mach|machine", "#x"), [["1", "2"]])
+    assert "mach" in drawn(grid) and "machine" not in drawn(grid)
+    page = fill("t", "s", [], [Section("a", "b", parts=(Part(table=grid),))], "f")
+    assert 'data-name="machine"' in page and 'data-name="x"' in page
+    assert [column.name for column in grid.without("mach").columns] == ["x"]
+    assert grid.without("mach").rows == ((Cell("2"),),)
