@@ -140,7 +140,12 @@ def draw_evidence(evidence: Evidence) -> list[RenderableType]:
         refuted = "; ".join(missed) or "none"
         rows.append((verdict.hypothesis, _from_to(verdict), f"{right} of {len(facts)}", refuted))
     last = "refuted by (misses it by)"
-    table = Grid.plain(("hypothesis", "outside", "#explains", last), rows, {last: 25}, (last,))
+    table = Grid.plain(
+        ("hypothesis", "outside", "#explains", last),
+        rows,
+        {"hypothesis": 33, last: 25},
+        ("hypothesis", last),
+    )
     chosen = evidence.chosen
     why = "no fact refutes it" if not chosen.refuted_by else "no hypothesis explains all facts"
     left = (
