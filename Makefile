@@ -4,7 +4,8 @@
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
-# make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes
+# make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes;
+#              ARGS=--behind names the pages that are older than the product
 # make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about three hours
 PYTHON ?= python3
 VENV ?= .venv
@@ -21,7 +22,7 @@ demo: $(VENV)/.installed
 	$(PLANNER) plan dlrmv4-yambda5b 8xmi350x --time-limit 30 -o $(OUT)/mi350x.json
 	@echo "== 8 x B200 with 90 GiB of each for embeddings: tight =="
 	$(PLANNER) plan dlrmv4-yambda5b 8xb200-tight --time-limit 30 -o $(OUT)/b200-tight.json
-	@echo "== the DP heuristic beside the exact plan, same instance =="
+	@echo "== the DP heuristic and greedy beside milp-planner, same instance =="
 	$(PLANNER) compare dlrmv4-yambda5b 8xb200-tight --formulations dp,greedy,auto --objective step_time --time-limit 30 -o $(OUT)/compare.json
 	@echo "== verify, with no solver =="
 	$(PLANNER) verify $(OUT)/mi350x.json

@@ -5,6 +5,10 @@ The commands of a page run in order. One that was done at the same commit is not
 that was interrupted, or ended at a failing command, resumes where it stopped. When a page is done,
 its date, commit, machine and duration go to benchmarks/figures.json, and to the table of
 docs/measured.md. A page is left out if one of its commands needs a folder that is not given.
+
+``--behind`` measures nothing and names the pages whose figures are older than the product: the code
+or data that ships has changed since their commit (documentation, tests and benchmarks do not
+count). Its exit code is 0 only if there is none, which is how a release should be.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.pages import update  # noqa: E402
 
 BLOCK = "figures: benchmarks/figures.py"
+PRODUCT = ("milp_planner", "formulations", "cuda_routing", "scenarios", "pyproject.toml")
+"""What figures depend on, apart from pages in it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,25 @@ class Figures:
         write(self._stored, self.known)
         return 0
 
+    def behind(self) -> dict[str, str]:
+        """Pages whose figures are older than the product, and why."""
+        reasons = {step.page: self._older(self.known.get(step.page, {})) for step in self.steps}
+        return {page: why for page, why in reasons.items() if why}
+
+    def _older(self, known: Mapping[str, Any]) -> str:
+        """Why a page is behind; empty if nothing of the product changed since its commit."""
+        if not known:
+            return "never measured"
+        commit = known["commit"]
+        where = [*PRODUCT, ":(exclude)*.md"]
+        command = ["git", "diff", "--name-only", commit, "HEAD", "--", *where]
+        found = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+        if found.returncode:
+            return f"measured at {commit}, which this history does not have"
+        changed = len(found.stdout.splitlines())
+        said = f"measured {known['date']} at {commit}; files changed since: {changed}"
+        return said if changed else ""
+
     def table(self) -> str:
         """When every page was measured, at which commit, and by what."""
         lines = ["| page | measured | commit | takes | commands |", "|---|---|---|---|---|"]
@@ -147,6 +172,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--check", action="store_true", help="only say whether docs/measured.md is current"
     )
+    parser.add_argument(
+        "--behind", action="store_true", help="only name pages whose figures are older than HEAD"
+    )
     args = parser.parse_args(arguments)
     head = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
@@ -155,6 +183,10 @@ def main(arguments: list[str] | None = None) -> int:
     page = ROOT / "docs" / "measured.md"
     if args.check:
         return update(page, {BLOCK: figures.table()}, check=True)
+    if args.behind:
+        behind = figures.behind()
+        print("\n".join(f"{page}: {why}" for page, why in behind.items()) or "no page is behind")
+        return int(bool(behind))
     given = {
         "today": f"{date.today()}",
         "instances": args.instances,

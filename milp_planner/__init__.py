@@ -1,7 +1,7 @@
-"""Provably optimal placement of embedding tables on GPU clusters.
+"""Places embedding tables on GPU clusters and proves how near the best each placement is.
 
-Describe tables and a cluster; the planner prices every way to place every table, finds the best
-combination, proves it, and checks it without a solver::
+Describe tables and a cluster; the planner prices every way to place every table, searches for the
+best combination, proves how near it is, and checks all that without a solver::
 
     from milp_planner import plan
 

@@ -98,6 +98,63 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
 
+_OPENS = re.compile(r"# .+\n\n(?=[^\W_]|[\"*`])(?!```)(.+)")
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.relative_to(ROOT).as_posix()
+)
+def test_pages_open_with_words(page: Path) -> None:
+    """Below its title a page says what it answers: no heading, table, list, picture or code."""
+    assert _OPENS.match(page.read_text("utf-8")), f"{page.name} does not open with a sentence"
+
+
+def test_the_index_is_the_way_through_the_site() -> None:
+    """docs/index.md has every page of the site's navigation, in its order and sections."""
+    _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("nav:\n")
+    sections = re.findall(r'^  - "?([^"\n]+?)"?:\n((?:      .+\n)+)', nav, re.MULTILINE)
+    site = {name: re.findall(r"(\S+\.md)$", pages, re.M) for name, pages in sections}
+    site["Start"].remove("index.md")
+    index = (ROOT / "docs" / "index.md").read_text("utf-8").replace("tutorial.py", "tutorial.md")
+    parts = re.split(r"^## (.+)\n", index, flags=re.MULTILINE)
+    told = {
+        name: re.findall(r"^\| \[[^]]+\]\(([^)]+)", text, re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert told == {**site, "What is inside": []}
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert {"index.md", *(p for each in site.values() for p in each)} == {"tutorial.md", *pages}
+
+
+_CLAIM = re.compile(
+    r"(?i)\b(?:provabl[ey]|guaranteed|always|exact(?:ly)?|truly)[ -](?:the )?(?:optim|best)"
+    r"|\bthe exact optim|jointly and exactly|finds? the (?:optimum|optimal plan)\b"
+)
+
+
+def claims(text: str) -> list[str]:
+    """Words that promise an optimum on every model, which docs/exact.md does not bear out."""
+    return [found[0] for found in _CLAIM.finditer(text)]
+
+
+@pytest.mark.parametrize("claim", [
+    "Provably optimal placement", "is always optimal", "an exact optimal plan",
+    "It finds the optimum.", "chosen jointly and exactly", "guaranteed the best",
+])  # fmt: skip
+def test_claims_are_recognised(claim: str) -> None:
+    """Each of these would be one; a certified or proved optimum is not."""
+    assert claims(claim)
+    assert not claims("CERTIFIED OPTIMAL; proves how near the best it is; 96 optima are proved")
+
+
+@pytest.mark.parametrize("page", [
+    *EVERY, *(ROOT / name for name in ("mkdocs.yml", "pyproject.toml", "milp_planner/__init__.py"))
+], ids=lambda p: p.relative_to(ROOT).as_posix())  # fmt: skip
+def test_no_page_claims_more_than_is_proved(page: Path) -> None:
+    """Plans are optimal where a proof says so; no page promises that for all."""
+    assert claims(page.read_text("utf-8")) == []
+
+
 _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTILINE)
 
 

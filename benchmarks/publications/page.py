@@ -1,7 +1,7 @@
 """docs/trust/publications.md: prices against published steps.
 
 ``python benchmarks/publications/page.py`` prices every plan of ``published.yaml`` and writes the
-page's tables; with ``--check``, the exit code tells whether they are current.
+page's tables and picture; with ``--check``, the exit code tells whether the tables are current.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
+from benchmarks.publications.figure import draw
 from benchmarks.publications.models import model_files
 from benchmarks.publications.pricing import (
     MODEL,
@@ -88,6 +89,15 @@ def _ab() -> Iterator[str]:
             times = ", ".join(f"{step:.2f}" for step in ours)
             cells += [times, f"**{mine:.2f}**", f"{mine / gap:.0%}"]
         yield f"| {' | '.join(cells)} |"
+
+
+def _beside() -> dict[str, list[float]]:
+    """Our milliseconds of the A/B's rows, by bandwidth, for the picture."""
+    said = {
+        "data sheet": "ours,\ndata sheet", "copied": "ours, HBM\nas copied",
+        "gathered": "ours, HBM\nas gathered",
+    }  # fmt: skip
+    return {said[name]: [each.step for each in _priced("ab", name)] for name in shares()}
 
 
 def _plans() -> Iterator[str]:
@@ -275,6 +285,8 @@ def main() -> int:
         stale |= not path.exists() or path.read_text(encoding="utf-8") != text
         if not check:
             path.write_text(text, encoding="utf-8")
+    if not check:
+        draw(published()["ab"], _beside(), PAGE.parents[1] / "figures" / "publications.svg")
     return update(PAGE, blocks(), check=check) or int(check and stale)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of docs/report-batch.md: ``python benchmarks/suites/pictures.py``.
+"""Pictures of docs/report.md: ``python benchmarks/suites/pictures.py``.
 
 Renders the pages of the newest stored runs of dp-vs-exact and growth, and of the newest stored
 comparison; they are not solved anew. Needs Chromium with chromedriver, and poppler (``pdftoppm``).

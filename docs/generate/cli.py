@@ -20,7 +20,7 @@ from milp_planner.cli.main import COMMANDS, EPILOG
 
 _HEAD = """# Command line
 
-Generated from `--help` (`make docs`); do not edit.
+What are the commands and their options? Generated from `--help` (`make docs`); do not edit.
 
 Every command takes `--json`, which prints only machine-readable output on stdout. Progress goes to
 stderr, and only if stderr is a terminal. Output files are written completely or not at all. Ctrl-C

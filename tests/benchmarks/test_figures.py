@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,35 @@ def test_what_is_not_given_is_left_out() -> None:
     step = Step("a.md", ("run {today}", "read {printout}"))
     assert step.commands({"today": "now", "printout": None}) is None
     assert step.commands({"today": "now", "printout": "p"}) == ["run now", "read p"]
+
+
+def commit(root: Path, name: str) -> str:
+    """Change a file of a checkout and commit it; the commit."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(path.read_text() + "x" if path.exists() else "")
+    identity = ["-c", "user.name=n", "-c", "user.email=e@x"]
+    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", name]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True)
+    return head.stdout.strip()
+
+
+def test_pages_older_than_the_product_are_behind(root: Path) -> None:
+    """A page stays current over commits to documents, tests and benchmarks; a commit to what ships,
+    or one that is not in the history, makes it behind."""
+    first = commit(root, "formulations/solve.py")
+    found = Figures(root, first)
+    found.known = {page: {"date": "today", "commit": first} for page in ("a.md", "b.md")}
+    for name in ("docs/a.md", "scenarios/models/README.md", "tests/test_x.py", "benchmarks/x.py"):
+        commit(root, name)
+    assert found.behind() == {}
+    found.known["b.md"]["commit"] = commit(root, "scenarios/models/small.yaml")
+    assert found.behind() == {"a.md": f"measured today at {first}; files changed since: 1"}
+    found.known = {"b.md": {"date": "today", "commit": "0123456"}}
+    assert found.behind() == {
+        "a.md": "never measured", "b.md": "measured at 0123456, which this history does not have",
+    }  # fmt: skip
 
 
 def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
