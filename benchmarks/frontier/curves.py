@@ -82,8 +82,8 @@ def draw(curve: dict[str, Any], date: str, target: Path) -> None:
     known = [point for point in curve["points"] if point[1] is not None]
     x = [budget / unit for budget, _, _ in known]
     times, bounds = ([point[which] / MS for point in known] for which in (1, 2))
-    axis.step(x, times, where="post", color="#2f6690", label="best plan found")
-    axis.step(x, bounds, where="post", color="#d1495b", linestyle=":", label="certified bound")
+    axis.step(x, times, where="post", color="#81c3d7", linewidth=4, label="best plan found")
+    axis.step(x, bounds, where="post", color="#d1495b", linewidth=1, label="certified bound")
     axis.set(xlabel=word, ylabel="ms a step (embeddings)")
     if max(times) > 10 * min(times):
         axis.set_yscale("log")
