@@ -1,7 +1,8 @@
 """Do pages contradict each other? ``python benchmarks/statements.py`` lists what they state.
 
 A page that shows a plan of a shipped model on a shipped cluster, with its gap, states an interval:
-the best step time is not below the bound and not above the plan. Plans of different searches
+the best step time is not below the bound and not above the plan. One that shows that nothing fits
+puts both at infinity. Plans of different searches
 differ, and so do gaps; but intervals of the same model and cluster that do not meet cannot both
 hold. Then prices have changed between the measurements, and the older page has to say *at the
 prices of* its commit, as benchmarks/figures.json knows it, until it is measured again.
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,9 +40,9 @@ class Statement:
     model: str
     cluster: str
     least: float
-    """Milliseconds that no plan is below; 0 where no gap is given."""
+    """Milliseconds that no plan is below; 0 where no gap is given, infinite where there is none."""
     found: float
-    """Milliseconds of a plan."""
+    """Milliseconds of a plan, or infinite."""
 
     def __str__(self) -> str:
         where = f"{self.model}@{self.cluster}"
@@ -56,10 +58,9 @@ class Statement:
 def statements(texts: Texts) -> list[Statement]:
     """All statements of the pages, given as text by path from the root of the checkout."""
     return [
-        Statement(page, measured, model, cluster, found * (1 - gap) * (1 - ROUNDED), found)
+        Statement(page, measured or page, model, cluster, found * (1 - gap) * (1 - ROUNDED), found)
         for page, text in texts.items()
         for measured, model, cluster, found, gap in (*READERS.get(page, _none)(text), *boxes(text))
-        for measured in [measured or page]
     ]
 
 
@@ -114,7 +115,10 @@ def rows(text: str, *columns: str) -> Iterator[Row]:
 
 
 def time_of(cell: str, unit: str = "") -> float | None:
-    """Milliseconds of a cell such as ``36.84 ms``, or of a number in a unit; None for words."""
+    """Milliseconds of a cell such as ``36.84 ms``, or of a number in a unit; None for words,
+    infinite if they say that no plan exists."""
+    if "infeasible" in cell:
+        return inf
     found = re.match(r"\**(\d[\d.,]*)[†*]*(?: ([pnµm]?s))?", cell)
     if not found or not (unit or found[2]):
         return None
@@ -197,6 +201,8 @@ def boxes(text: str) -> Iterator[Found]:
     for model, cluster, box in re.findall(r"╭─ ([\w-]+)@([\w-]+) ─(.*?)╰", text, re.DOTALL):
         found = re.search(r"step_time ([\d.]+ \S+)", box)
         bound = re.search(r"bound ([\d.]+ \S+)", box)
+        if "CERTIFIED INFEASIBLE" in box:
+            yield "", model, cluster, inf, 0.0
         if found and (best := time_of(found[1])):
             least = time_of(bound[1]) if bound else best
             yield "", model, cluster, best, 1 - (least or 0) / best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,7 @@ def test_what_pages_state_is_found() -> None:
         ("1.7 ms", "5%", True),  # a plan below the catalogue's bound
         ("2.5 ms", "10%", True),  # a bound above the catalogue's plan
         ("1700 µs", "5%", True),
+        ("none (certified infeasible)", "", True),
     ],
 )
 def test_intervals_that_do_not_meet_are_reported(time: str, gap: str, wrong: bool) -> None:
@@ -88,7 +90,8 @@ def test_the_older_page_may_say_so() -> None:
 def test_cells_are_read() -> None:
     """Marks of proof, units and the share that is a gap."""
     assert time_of("**0.00141**", "ms") == 0.00141 and time_of("17.19 s") == 17190
-    assert time_of("none (certified infeasible)", "ms") is None and time_of("12") is None
+    assert time_of("none (certified infeasible)", "ms") == inf
+    assert time_of("no plan found") is None and time_of("12") is None
     assert gap_of("0.251† (0.072%), 75%") == pytest.approx(0.00072)
     assert gap_of("**0.5475**, 72%") == gap_of("0") == 0 and gap_of("37.15 ms (gap 0.8%)") == 0.008
 
