@@ -102,7 +102,8 @@ SHARED = {"docs/dp-vs-exact.md": ("README.md",)}
 
 
 def rows(text: str, *columns: str) -> Iterator[Row]:
-    """Rows of the tables that have these columns, by column, without code marks."""
+    """Rows of the tables that have these columns, by column, without code marks; of columns of one
+    name the first."""
     head: list[str] = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -111,7 +112,8 @@ def rows(text: str, *columns: str) -> Iterator[Row]:
         elif not head:
             head = [cell.replace("`", "") for cell in cells]
         elif set(columns) <= set(head) and len(cells) == len(head) and "---" not in cells[0]:
-            yield {name: cell.replace("`", "") for name, cell in zip(head, cells, strict=True)}
+            pairs = list(zip(head, cells, strict=True))
+            yield {name: cell.replace("`", "") for name, cell in reversed(pairs)}
 
 
 def time_of(cell: str, unit: str = "") -> float | None:

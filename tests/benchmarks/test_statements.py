@@ -96,6 +96,19 @@ def test_cells_are_read() -> None:
     assert gap_of("**0.5475**, 72%") == gap_of("0") == 0 and gap_of("37.15 ms (gap 0.8%)") == 0.008
 
 
+def test_what_is_beside_a_plan_is_not_read() -> None:
+    """The table of docs/exact.md also has plans of an earlier state, in columns of the same names,
+    and a model with another objective."""
+    page = """| model × cluster | plan, ms | certified gap | before: plan, ms | certified gap |
+|---|---|---|---|---|
+| m × 8xh100 * | 2 | 50.00% | 3 | 0 |
+| torchrec-production × c | 9 | 0 | | |
+"""
+    (found,) = statements({"docs/exact.md": page})
+    assert (found.model, found.cluster, found.found) == ("m", "8xh100", 2)
+    assert found.least == pytest.approx(1, rel=0.01)
+
+
 def test_matrices_and_boxes_are_read() -> None:
     """A suite's column is a cluster, and a verdict in a console is a statement, too."""
     page = """| model | cluster | +0% |
