@@ -4,7 +4,7 @@
 
 RESULTS is one of benchmarks/torchrec-gap/results: its plans are the upper limits, its certified
 bounds (one vector of multipliers, no tree) the comparison. FOLDER holds the instances. The prover
-runs alone, then the checker; seconds, the limit's too, are those of the processor.
+runs alone, then the checker. All seconds, those of ``--seconds`` too, are processor seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from formulations.result.verify import certifies
 
 
 def row(path: Path, plan: int, before: int, seconds: float) -> dict[str, Any]:
-    """Prove one instance's bound and check it."""
+    """Prove one instance's bound and check it.
+
+    ``before`` and ``certified`` are what is open, in percent of the plan; ``plan`` is in the
+    instance's time unit.
+    """
     instance = read_instance(path)
     begin = time.process_time()
     certificate = prove(instance, plan, seconds)

@@ -24,9 +24,9 @@ def run(
         Path,
         argument(
             "LOADS.csv",
-            "Columns: window; rows, that the hottest rank returned in its worst step of the window "
-            "under the first plan, or one column for each table that is row-wise; and steps, if "
-            "windows differ.",
+            "Columns: window; rows (those that the hottest rank returned in its worst step of the "
+            "window under the first plan), or one column for each table that is row-wise; and "
+            "steps, if windows differ.",
         ),
     ],
     plans: Annotated[

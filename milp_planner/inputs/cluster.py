@@ -243,7 +243,7 @@ class Cluster(Spec):
         return self._left(model, self.outside_percent(model))
 
     def room_for_rows(self, model: Model) -> tuple[int, ...] | None:
-        """The same without the exchange: bytes for weights and state alone, beside hbm_percent.
+        """HBM in bytes that weights and state alone may use beside hbm_percent, for each rank.
 
         None unless the percentage covers buffers.
         """
@@ -279,7 +279,7 @@ class Cluster(Spec):
         return max(percent, held.min_headroom)
 
     def withheld_percent(self, model: Model) -> Fraction:
-        """The same plus fragmentation, at most 100."""
+        """:meth:`outside_percent` plus fragmentation, at most 100."""
         return min(Fraction(100), self.outside_percent(model) + self.reservations.fragmentation)
 
     def fixed_hbm(self, model: Model) -> dict[str, Fraction]:

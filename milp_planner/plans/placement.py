@@ -61,7 +61,7 @@ class PlacedTable(Spec):
     sharding_type: ShardingType
     """How it is cut."""
     mode: Mode
-    """Memory that holds the rows: HBM_ONLY, HYBRID, CACHING or HOST_ONLY."""
+    """Memory that holds the rows: HBM_ONLY, HYBRID, CACHING, HOST_ONLY or SSD."""
     kernel: str
     """TorchRec's name of the kernel; ``customized_kernel`` for dynamicemb."""
     cache_ratio: TierRatio

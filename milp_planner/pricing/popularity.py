@@ -78,7 +78,7 @@ class Popularity:
         return Popularity(left[keep], self.shares[keep] / total)
 
     def head(self, rows: int) -> FloatArray:
-        """Shares of the ``rows`` most popular rows, one by one."""
+        """Shares of the ``rows`` most popular rows, one by one; float array [rows]."""
         ends = np.cumsum(self.counts)
         index = np.searchsorted(ends, np.arange(1, rows + 1) - 0.5)
         return self.shares[np.minimum(index, len(self.shares) - 1)]
@@ -212,12 +212,12 @@ def distinct_rows(access: Access, rows: int, lookups: float, ranks: int) -> floa
 def hot_share(spread: Popularity, ranks: int) -> float:
     """Share of the lookups on the busiest of P ranks when hot rows fall on ranks at random.
 
-    The larger of two lower estimates of the expected maximum: the hottest row's share p_1 plus an
-    even part of the rest, p_1 + (1 − p_1)/P; and mean plus fluctuation, 1/P + sqrt(2 ln P · s · (1
-    − 1/P)/P), with s = Σ p_k² − 1/rows the concentration beyond an even spread: the Gaussian
-    estimate of the maximum of P sums with that variance. Never above 1; for an even spread 1/P, or
-    1/rows where there are fewer rows than ranks. Tests compare both with random placements
-    (:mod:`cuda_routing.hot_keys`).
+    The larger of two estimates of the expected maximum. One is the hottest row's share p_1 plus an
+    even part of the rest, p_1 + (1 − p_1)/P. The other is the mean plus a fluctuation, 1/P + sqrt(2
+    ln P · s · (1 − 1/P)/P), where s = Σ p_k² − 1/rows is the concentration beyond an even spread:
+    the Gaussian estimate of the maximum of P sums with that variance. Never above 1; for an even
+    spread 1/P, or 1/rows where there are fewer rows than ranks. Tests compare both with random
+    placements (:mod:`cuda_routing.hot_keys`).
     """
     if ranks == 1:
         return 1.0

@@ -58,7 +58,7 @@ class Asked:
     extras: tuple[int, ...] = ()
     """*staircase*: capacity changes, in bytes."""
     over: tuple[str, ...] = ("hbm",)
-    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``)."""
+    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``, ``stash``)."""
     budgets: tuple[int, ...] | int = POINTS
     """*frontier*: bytes per place or numbers of machines; an int is the number of points."""
     enough: float = ENOUGH_GAP

@@ -29,8 +29,8 @@ class SlowRow:
     """Its time over all phases, in picoseconds."""
     incoming: int | None
     outgoing: int | None
-    """Bytes of ids received and embeddings sent per step, embeddings in the tables' own element
-    type; None if this version does not offer the plan's options."""
+    """Bytes of ids received and embeddings sent per step, embeddings in the element type that
+    lookups return; None if this version does not offer the plan's options."""
     tables: tuple[tuple[str, int], ...]
     """The tables that take most of its time, with their times."""
 

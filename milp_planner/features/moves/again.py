@@ -93,9 +93,10 @@ def compile_from(
 
 def _refuse_gone(found: Carried) -> None:
     if found.gone:
+        verb = "is" if len(found.gone) == 1 else "are"
         raise BadInput(
-            f"executable: {listed(found.gone, 3)} is in the running plan and not in the model; a "
-            "reshard needs the same tables: restart from a checkpoint"
+            f"executable: {listed(found.gone, 3)} {verb} in the running plan and not in the model; "
+            "a reshard needs the same tables: restart from a checkpoint"
         )
 
 

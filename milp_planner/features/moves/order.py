@@ -17,8 +17,8 @@ from formulations.result.piles import piles
 from milp_planner.files import Facts
 from milp_planner.plans.compile import as_current
 
-#: Most intermediate plans that the solver-free check judges, unless there are fusion groups, which
-#: a move might mix; the objective of the others comes from the sums that order the steps.
+#: Most intermediate plans that the solver-free check judges; the objective of the others comes from
+#: the sums that order the steps. With fusion groups, which a move might mix, it judges all of them.
 CHECKED = 200
 
 
@@ -31,7 +31,8 @@ class Move:
     bytes: int
     """Bytes transferred."""
     objective: int | None
-    """Objective after the step; None where that plan mixes cache ratios in a fusion group."""
+    """Objective after the step, in the Instance's time unit; None where that plan mixes cache
+    ratios in a fusion group."""
 
 
 @dataclass(frozen=True)

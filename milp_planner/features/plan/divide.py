@@ -1,7 +1,9 @@
 """Choose the best division into sharding groups together with the plan.
 
-Every division is an Instance of its own with the same objective. That of the best
-division is re-solved with the full settings.
+Every division is an Instance of its own with the same objective, and gets a cheap bound. Then the
+first one is solved, as its plan is the yardstick for the others, and then the others by ascending
+bound, until certificates prove that no other one has a plan better than the best known. The best
+division's Instance is re-solved with the full settings.
 """
 
 from __future__ import annotations
@@ -47,10 +49,11 @@ class Try:
     refused: str = ""
     """Why it could not be built."""
     outcome: Outcome = field(default_factory=lambda: nothing("", StoppedBy.EXHAUSTED))
+    """What its bounds and solves have found so far."""
 
     @property
     def bound(self) -> int:
-        """Certified lower bound; 0 if none is known."""
+        """Certified lower bound, in the Instance's time unit; 0 if none is known."""
         return self.outcome.certified_bound or 0
 
     @property

@@ -159,7 +159,12 @@ def test_the_best_executable_plan_by_brute_force() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loads", "gone"), [((8, 2, 3, 1, 5), "t4 is new"), ((8, 2, 3), "t3 is in the running plan")]
+    ("loads", "gone"),
+    [
+        ((8, 2, 3, 1, 5), "t4 is new"),
+        ((8, 2, 3), "t3 is in the running plan"),
+        ((8, 2), "t2, t3 are in the running plan"),
+    ],
 )
 def test_other_tables_need_a_restart(loads: tuple[float, ...], gone: str) -> None:
     """TorchRec's reshard keeps modules and tables, so a new or missing table is told."""

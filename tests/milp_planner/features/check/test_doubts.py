@@ -50,7 +50,7 @@ def test_what_is_told_is_so(rows: list[int]) -> None:
 
 
 def test_all_together_fit_nowhere() -> None:
-    """Each table alone would fit."""
+    """Five tables, each of which would fit alone: one warning about their sum."""
     ((field, message),) = _told(_model(*[1_500_000_000] * 5))
     assert field == "tables" and "together they need 3.5" in message
 

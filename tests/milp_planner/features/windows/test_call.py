@@ -49,7 +49,7 @@ def returned(plan: Plan) -> float:
 
 
 def test_the_planned_load_is_the_ledger(plans: dict[str, Plan]) -> None:
-    """At once the load, every rank has its ledger's bytes; column-wise, no table follows it."""
+    """At the planned load every rank has its ledger's bytes; column-wise tables follow no load."""
     for plan in plans.values():
         ledger = ledger_of(plan)
         assert ledger is not None
@@ -59,8 +59,8 @@ def test_the_planned_load_is_the_ledger(plans: dict[str, Plan]) -> None:
 
 
 def test_it_dies_where_the_ledgers_burst_is_exceeded(plans: dict[str, Plan]) -> None:
-    """The headroom goes just beyond the burst that the ledger calls the last to fit, HBM later; and
-    at twice the load half the samples fit."""
+    """The headroom goes just beyond the burst that the ledger calls the last to fit, HBM later; at
+    twice the load, fewer samples fit."""
     plan = plans["rows"]
     grown = growth_of(plan)
     assert grown is not None and grown.burst is not None
@@ -111,6 +111,6 @@ def test_changing_plans_pays_if_it_is_cheap(plans: dict[str, Plan]) -> None:
 
 
 def test_rows_need_a_table_that_follows_them(plans: dict[str, Plan]) -> None:
-    """A load of a column-wise plan is nobody's load."""
+    """A load is refused for a plan in which no table follows it."""
     with pytest.raises(BadInput, match="row-wise sequence table"):
         over_windows({"columns": plans["columns"]}, [window("a", 5)], 1)
