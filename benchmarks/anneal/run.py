@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.ladder.make import synthetic
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Choice, Sampler, Within
 
 MOVES = 1_000_000
 
@@ -41,17 +41,18 @@ def row(tables: int, ranks: int) -> str:
         max(instance.options_of(t), key=lambda o: relaxed.shares.get(o, 0.0)) for t in range(tables)
     ]
     start = time.process_time()
-    annealer = Annealer(instance)
+    sampler = Sampler(instance)
     lowered = time.process_time() - start
-    annealer.choose_from(usable(instance))
-    annealer.start(np.asarray(options), [int(1.02 * relaxed.bound)])
-    first = annealer.penalty
+    sampler.choose_from(usable(instance))
+    within = Within([int(1.02 * relaxed.bound)])
+    sampler.begin(Choice(np.asarray(options)), within)
+    first = sampler.penalty
     start = time.process_time()
-    annealer.run(MOVES, (0.1, 3e-4), lambda: False)
+    sampler.run(None, within, [(0.1, 3e-4)], MOVES)
     rate = MOVES / (time.process_time() - start)
     return (
         f"| {tables:,} × {ranks} | {instance.num_options:,} | {lowered:.2f} | {rate:,.0f} | "
-        f"{first:.3f} | {annealer.penalty:.3f} |"
+        f"{first:.3f} | {sampler.penalty:.3f} |"
     )
 
 

@@ -13,7 +13,7 @@ from formulations.instance import Instance, IntArray
 from formulations.instance.facts import total_use
 from formulations.result.check import check, compute_loads, objectives
 from formulations.result.placement import Placement
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Sampler, Within
 from formulations.settings import MOVES
 
 #: Shares of the objective by which a plan may be more expensive on the way. Many small steps can
@@ -35,8 +35,7 @@ class Local:
     """
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
-        self._problem, self._annealer = problem, Annealer(problem.instance, seed)
-        self._annealer.choose_from(problem.instance.allowed)
+        self._problem, self._sampler = problem, Sampler(problem.instance, seed)
 
     def tidied(self, task: Task) -> Placement:
         """Give every table the best state it can have, judged by the aim and those after it."""
@@ -45,25 +44,23 @@ class Local:
         held = problem.within(task.limits)
         worth = self._worth(task, best)
         for slack in SLACKS:
-            self._annealer.load(task.plan, [task.most])
-            self._annealer.hold(held)
-            self._annealer.tidy(order, task.most + int(slack * abs(task.most)))
-            plan = self._annealer.placement()
+            self._sampler.begin(task.plan, Within([task.most], held=held))
+            self._sampler.tidy(order, task.most + int(slack * abs(task.most)))
+            plan = self._sampler.placement()
             if _fits(instance, held, plan, task.most) and self._worth(task, plan) < worth:
                 best, worth = plan, self._worth(task, plan)
         return best
 
     def evened(self, task: Task) -> Placement:
         """Move shards away from the fullest place, one at a time."""
-        problem, annealer = self._problem, self._annealer
+        problem, sampler = self._problem, self._sampler
         assert task.aim is not None
         aim, held = problem.aims[task.aim], problem.within(task.limits)
-        annealer.load(task.plan, [task.most])
-        annealer.hold(held)
+        sampler.begin(task.plan, Within([task.most], held=held))
         use = total_use(problem.original)[task.plan.options].sum(axis=1)
         assert aim.scope is not None
-        annealer.even(np.argsort(-use, kind="stable"), task.most, aim.scope)
-        plan = annealer.placement()
+        sampler.even(np.argsort(-use, kind="stable"), task.most, aim.scope)
+        plan = sampler.placement()
         return plan if _fits(problem.original, held, plan, task.most) else task.plan
 
     def annealed(
@@ -71,7 +68,7 @@ class Local:
     ) -> tuple[Placement, int]:
         """Try ever lower values of the aim, from the task's plan, until none is reached; returns
         the plan and the moves made."""
-        problem, annealer, plan = self._problem, self._annealer, task.plan
+        problem, plan = self._problem, task.plan
         assert task.aim is not None
         value, made, misses = task.value, 0, 0
         step = max(1, (value - least) // 4)
@@ -80,11 +77,13 @@ class Local:
             limits = list(task.limits)
             limits[task.aim] = max(least, value - problem.aims[task.aim].rounded(step))
             held = problem.within(limits)
-            annealer.load(plan, _target(problem.original, plan, task.most))
-            annealer.hold(held)
-            made += annealer.run(moves, HEATS[misses % len(HEATS)], over, least=task.most)
-            found = annealer.placement(best=True) if annealer.value is not None else plan
-            if found is not plan and _fits(problem.original, held, found, task.most):
+            target, ladder = (
+                _target(problem.original, plan, task.most),
+                [HEATS[misses % len(HEATS)]],
+            )
+            made += self._sampler.run(plan, Within(target, over, task.most, held), ladder, moves)
+            found = self._sampler.plan()
+            if found is not None and _fits(problem.original, held, found, task.most):
                 plan, value, misses = found, problem.values(found)[task.aim], 0
             else:
                 misses, step = misses + 1, max(1, step // 4)

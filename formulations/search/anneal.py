@@ -9,6 +9,7 @@ must check every plan proposed here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,43 +19,87 @@ from formulations.instance import Instance, IntArray, Scope
 from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
-from formulations.search.parameters import DEFAULT
+from formulations.search.first_state import largest_shard, mixed, one_level_a_group
+from formulations.search.parameters import DEFAULT, Parameters
 
 #: Moves between two checks of the clock: a few hundredths of a second.
 SLICE = 20_000
-_NOBODY = np.zeros(0, dtype=np.int64)
-#: Added to the size of shards on all ranks of a machine: larger than the size of any shard.
-_WHOLE = 2.0**62
+#: Places that a shard of a first state is compared at.
+LOOKS = 256
 #: Targets are capped at this, so that their sum over phases stays below 2^63.
 _FAR = 2**59
+#: No plan costs as little.
+NOTHING = -(2**62)
+#: A rung for every replica, the hottest first: its temperature, as a penalty, at the first and at
+#: the last move. One replica anneals; several exchange temperatures.
+Ladder = Sequence[tuple[float, float]]
 
 
-class Annealer:
-    """A state of the search on one instance.
+@dataclass(frozen=True)
+class Choice:
+    """Options, and perhaps machines, that plans start from.
+
+    Attributes
+    ----------
+    options : int64 array [tables]
+    machines : int64 array [tables] or None
+        Machine of each table, −1: any.
+    value : int or None
+        Its cost when shards need not fit into single ranks.
+    """
+
+    options: IntArray
+    machines: IntArray | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """What a run keeps to.
+
+    Attributes
+    ----------
+    target : sequence of int
+        One number per phase under ``step_time``, else a single one.
+    over : callable
+        Called every few hundredths of a second; returns whether to stop.
+    least : int
+        A plan with at most this objective ends the run.
+    held : Instance, optional
+        Differs from the sampler's at most in its capacities and in what may move; these count.
+    """
+
+    target: Sequence[int]
+    over: Callable[[], bool] = lambda: False
+    least: int = NOTHING
+    held: Instance | None = None
+
+
+class Sampler:
+    """A state of the search on one instance, or several replicas of it.
 
     Parameters
     ----------
     instance : Instance
     seed : int
         The same seed and number of moves give the same plans.
+    parameters : Parameters
+        Of these, ``capacity_weight``, ``mix``, ``shrink`` and ``burst``.
 
     Attributes
     ----------
     array : int64 array
         The state (:mod:`formulations.search.anneal_data`).
-    capacity_weight : float
-        Weight of excess use (as a share of the capacity) relative to excess cost (as a share of
-        the target); a change takes effect at the next start.
     """
 
-    def __init__(self, instance: Instance, seed: int = 0) -> None:
+    def __init__(self, instance: Instance, seed: int = 0, parameters: Parameters = DEFAULT) -> None:
         from formulations.search import kernels
 
         self._kernels, self._lowered = kernels, lowered(instance)
-        self._instance, self._seed = instance, seed
+        self._instance, self._seed, self._parameters = instance, seed, parameters
         self._peaks, self._sound = self._lowered.peaks, True
-        self.capacity_weight = DEFAULT.capacity_weight
-        self.array: IntArray
+        self.array = self._lowered.array
+        self._aimed = self._limits_of_target()
         self.choose_from(instance.allowed)
         self._empty()
 
@@ -69,49 +114,90 @@ class Annealer:
         counts = np.bincount(table, minlength=self._instance.num_tables)
         self._choice_start = np.append(0, np.cumsum(counts)).astype(np.int64)
 
-    def start(
-        self,
-        options: IntArray,
-        target: Sequence[int],
-        machines: IntArray | None = None,
-        most: int = 256,
-    ) -> None:
-        """Build a state from options alone: first what every rank carries, then the largest shards.
+    def run(
+        self, start: Choice | Placement | None, within: Within, ladder: Ladder, moves: int
+    ) -> int:
+        """Anneal, or exchange replicas; returns the moves made, of all replicas together.
 
-        Each shard takes the best of ``most`` places, on the machine given for its table where that
-        is possible (−1: on any machine).
+        With several rungs this is replica exchange (Swendsen and Wang, Physical Review Letters 57,
+        1986): replicas anneal, each at its own temperature, and neighbours swap temperatures
+        depending on their penalties. Hot replicas try other choices of options, and the good ones
+        among them cool down, so no schedule needs to know the right temperature. The coldest one is
+        the present state at the end.
+
+        Parameters
+        ----------
+        start : Choice, Placement or None
+            As in :meth:`begin`.
+        within : Within
+        ladder : sequence of (float, float)
+        moves : int
         """
+        self.begin(start, within)
+        if len(ladder) != len(self._slot):
+            self.array = data.replicated(self.array, len(ladder))
+            self._slot = np.arange(len(ladder))
+        made, count = 0, len(ladder) if self._instance.num_tables else 0
+        rungs, left = np.asarray(ladder, dtype=np.float64), np.zeros(len(ladder))
+        mix, limits = (*self._parameters.mix,), (self._parameters.shrink, float(within.least))
+        while count and made < moves:
+            each = self._parameters.burst if count > 1 else min(SLICE, moves - made)
+            rounds = max(1, SLICE // (each * count)) if count > 1 else 1
+            span = (made, made + each, moves) if count == 1 else (0, each, each)
+            self._kernels.sample(
+                self.array, self._weight, self._choice_start, self._choice, rungs.ravel(),
+                self._slot, left, rounds, span, mix, limits,
+            )  # fmt: skip
+            made += rounds * each * count
+            if within.over() or (self.value is not None and self.value <= within.least):
+                break
+        if made:
+            self._kernels.select(self.array, int(self._slot[-1]))
+        return made
+
+    def begin(self, start: Choice | Placement | None, within: Within) -> None:
+        """Build a state: of a placement, or of a choice of options, first what every rank carries,
+        then the largest shards, each at the best of ``LOOKS`` places, on its table's machine if
+        that is given and possible. None: the present state goes on, towards another target."""
+        if isinstance(start, Placement):
+            self._load(start, within.target)
+        elif start is not None:
+            self._pack(start, within.target)
+        else:
+            self._aim(within.target)
+        if within.held is not None:
+            self._hold(within.held)
+
+    def _pack(self, choice: Choice, target: Sequence[int]) -> None:
         self._empty()
-        preferred = self._lowered.view(data.PREFERRED, self._instance.num_tables, self.array)
-        preferred[:] = -1 if machines is None else machines
-        self.aim(target)
-        options = self._one_level_a_group(options)
-        order = np.argsort(-self._largest_shard(options)[options], kind="stable")
-        self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
-        self._run(order, (0, 0, 1), (1.0, 1.0), (0, 0, 0, 0, 0, 0, 0, most), (0.0, 0.0))
+        tables = self._instance.num_tables
+        preferred = self._lowered.view(data.PREFERRED, tables, self.array)
+        preferred[:] = -1 if choice.machines is None else choice.machines
+        self._aim(target)
+        options = self._fused(choice.options)
+        self._lowered.view(data.OLD_OPTION, tables, self.array)[:] = options
+        self._put(self._largest_first(options), LOOKS)
         preferred[:] = -1
 
-    def load(self, placement: Placement, target: Sequence[int]) -> None:
-        """Build the state of a placement."""
+    def _load(self, placement: Placement, target: Sequence[int]) -> None:
         self._empty()
-        self.aim(target)
+        self._aim(target)
         self._sound = not mixed_groups(self._instance, placement)
         options = np.asarray(placement.options, dtype=np.int64)
         for table, option in enumerate(options.tolist()):
             ranks = placement.ranks[table]
             self._lowered.keep(self.array, data.OLD_PLACE, table, option, ranks)
         self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
-        everything = np.arange(len(options))
-        self._run(everything, (0, 0, 1), (1.0, 1.0), (0,) * 8, (0.0, 0.0))
+        self._put(np.arange(len(options)), 0)
 
-    def settle(self, wish: Placement, most: int = 256) -> None:
+    def settle(self, wish: Placement) -> None:
         """Build the state of a partly valid placement, and make its cost the target.
 
-        Tables whose ranks do not suit their option are placed after the others, as in
-        :meth:`start`.
+        Tables whose ranks do not suit their option are placed after the others, as for a choice in
+        :meth:`begin`.
         """
         self._empty()
-        options = self._one_level_a_group(np.asarray(wish.options, dtype=np.int64))
+        options = self._fused(np.asarray(wish.options, dtype=np.int64))
         there = np.zeros(len(options), dtype=bool)
         for table, option in enumerate(options.tolist()):
             same = option == wish.options[table] and self._lowered.placeable[option]
@@ -119,126 +205,47 @@ class Annealer:
                 self.array, data.OLD_PLACE, table, option, wish.ranks[table]
             )
         self._lowered.view(data.OLD_OPTION, len(options), self.array)[:] = options
-        order = np.argsort(-self._largest_shard(options)[options], kind="stable")
-        for tables, looks in ((order[there[order]], 0), (order[~there[order]], most)):
-            mix = (0, 0, 0, 0, 0, 0, 0, looks)
-            self._run(np.ascontiguousarray(tables), (0, 0, 1), (1.0, 1.0), mix, (0.0, 0.0))
-            self.aim([max(1, top) for top in self.tops])
+        order = self._largest_first(options)
+        for tables, looks in ((order[there[order]], 0), (order[~there[order]], LOOKS)):
+            self._put(np.ascontiguousarray(tables), looks)
+            self._aim([max(1, top) for top in self.tops])
+
+    def _put(self, order: IntArray, looks: int) -> None:
+        """Place tables: at the places in ``OLD_PLACE``, or at the best of so many."""
+        self._kernels.put(self.array, self._weight, order, looks)
+
+    def _fused(self, options: IntArray) -> IntArray:
+        """The options with one level in every fusion group, as far as that is possible."""
+        instance = self._instance
+        choices = np.split(self._choice, self._choice_start[1:-1])
+        options = one_level_a_group(instance, options, choices)
+        self._sound = mixed(instance.option_group[options], instance.option_level[options]) is None
+        return options
+
+    def _largest_first(self, options: IntArray) -> IntArray:
+        """The tables, those first whose largest shard is the largest beside what is everywhere."""
+        limit = self._loads(data.LIMIT)[: int(self.array[data.MACHINE_LOAD])]
+        return np.argsort(-largest_shard(self._lowered, options, limit), kind="stable")
 
     @property
     def tops(self) -> list[int]:
         """Cost of the present state: one peak per phase, or the total."""
-        if self._peaks:
-            return [int(top) for top in self.peaks]
-        loads = self._lowered.view(data.LOAD, int(self.array[data.LOADS]), self.array)
-        return [int(loads[int(self.array[data.CLUSTER_LOAD])])]
+        loads = self._loads(data.LOAD)[self._aimed].reshape(-1, max(1, self._peaks))
+        return [int(top) for top in loads.max(axis=0)]
 
-    def aim(self, target: Sequence[int]) -> None:
-        """Set the target: one number per phase under ``step_time``, else a single one."""
+    def _aim(self, target: Sequence[int]) -> None:
+        """Set the target."""
         target = [min(one, _FAR) for one in target]
-        loads = int(self.array[data.LOADS])
-        limit, weight = self._lowered.view(data.LIMIT, loads, self.array), self._weight
-        wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
         self.array[data.GOAL] = sum(target)
-        if self._peaks:
-            one = slice(0, wide * ranks)
-            limit[one].reshape(ranks, wide)[:, : self._peaks] = target
-            inverse = 1.0 / max(1, abs(sum(target)))
-            weight[one].reshape(ranks, wide)[:, : self._peaks] = inverse
-        else:
-            limit[int(self.array[data.CLUSTER_LOAD])] = target[0]
-            weight[int(self.array[data.CLUSTER_LOAD])] = 1.0 / max(1, abs(target[0]))
+        self._loads(data.LIMIT)[self._aimed] = np.resize(target, int(self._aimed.sum()))
+        self._weight[self._aimed] = 1.0 / max(1, abs(sum(target)))
 
-    def run(
-        self, moves: int, heats: tuple[float, float], over: Callable[[], bool],
-        mix: tuple[int, ...] = DEFAULT.mix, shrink: float = 5e-4, least: int = -(2**62),
-    ) -> int:  # fmt: skip
-        """Anneal; returns the moves made.
-
-        Parameters
-        ----------
-        moves : int
-        heats : (float, float)
-            Temperatures at the first and the last move, as penalties.
-        over : callable
-            Called every few hundredths of a second; returns whether to stop.
-        mix : seven ints
-            Frequencies of the kinds of moves, and numbers of places tried
-            (:func:`kernels.anneal`).
-        shrink : float
-            After each plan, the target is set below its objective by this share.
-        least : int
-            A plan with at most this objective ends the run.
-        """
-        if not self._instance.num_tables:
-            return 0
-        for first in range(0, moves, SLICE):
-            last = min(moves, first + SLICE)
-            span, limits = (first, last, moves), (shrink, float(least))
-            self._run(_NOBODY, span, heats, (*mix, 0), limits)
-            if over() or (self.value is not None and self.value <= least):
-                return last
-        return moves
-
-    def replicate(self, heats: Sequence[float]) -> None:
-        """Copy the present state to a replica at each of these temperatures, the hottest first."""
-        self.array = data.replicated(self.array, len(heats))
-        self._ladder = np.asarray(heats, dtype=np.float64)
-        self._slot = np.arange(len(heats))
-
-    def temper(
-        self, moves: int, over: Callable[[], bool], mix: tuple[int, ...], shrink: float,
-        burst: int, least: int = -(2**62),
-    ) -> int:  # fmt: skip
-        """Replica exchange (Swendsen and Wang, Physical Review Letters 57, 1986).
-
-        Replicas anneal, each at its own temperature, and neighbours swap temperatures depending on
-        their penalties. Hot replicas try other choices of options, and the good ones among them
-        cool down, so no schedule needs to know the right temperature. Returns the moves made, and
-        selects the coldest replica.
-
-        Parameters
-        ----------
-        burst : int
-            Moves of each replica between exchanges; the other parameters as in :meth:`run`.
-        """
-        if not self._instance.num_tables:
-            return 0
-        made, left = 0, np.zeros(len(self._ladder))
-        rounds = max(1, SLICE // (burst * len(left)))
-        limits = (shrink, float(least))
-        while made < moves:
-            self._kernels.temper(
-                self.array, self._weight, self._choice_start, self._choice, self._ladder,
-                self._slot, left, rounds, burst, (*mix, 0), limits,
-            )  # fmt: skip
-            made += rounds * burst * len(left)
-            if over() or (self.value is not None and self.value <= least):
-                break
-        self._kernels.select(self.array, int(self._slot[-1]))
-        return made
-
-    def _run(
-        self, order: IntArray, span: tuple[int, ...], heats: tuple[float, float],
-        mix: tuple[int, ...], limits: tuple[float, float],
-    ) -> None:  # fmt: skip
-        self._kernels.anneal(
-            self.array, self._weight, order, self._choice_start, self._choice,
-            span, heats, mix, limits,
-        )  # fmt: skip
-
-    def hold(self, instance: Instance) -> None:
-        """Adopt the limits of an instance that differs at most in its capacities and in the number
-        of tables that may move, until the next start."""
-        limits = np.concatenate([part.ravel() for part in data.capacities(instance)])
-        own = self._lowered.view(data.LIMIT, len(limits), self.array)
-        kept = np.ones(len(limits), dtype=bool)  # all but the limits that the target sets
-        wide, ranks = int(self.array[data.WIDE]), instance.num_ranks
-        kept[: wide * ranks].reshape(ranks, wide)[:, : self._peaks] = False
-        if not self._peaks:
-            kept[int(self.array[data.CLUSTER_LOAD])] = False
-        own[kept] = limits[kept]
-        self._weight[kept] = self.capacity_weight / np.maximum(1.0, np.abs(limits[kept]))
+    def _hold(self, instance: Instance) -> None:
+        """Adopt the limits of an instance, until the next start."""
+        kept = ~self._aimed
+        limits = np.concatenate([part.ravel() for part in data.capacities(instance)])[kept]
+        self._loads(data.LIMIT)[kept] = limits
+        self._weight[kept] = self._parameters.capacity_weight / np.maximum(1.0, np.abs(limits))
 
     def tidy(self, preferences: IntArray, most: int) -> None:
         """Let every table take the state it prefers most, within an objective of ``most`` and all
@@ -253,9 +260,8 @@ class Annealer:
         choice, start = self._states(preferences)
         options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
         order = np.argsort(-preferences[options], kind="stable")
-        self._kernels.tidy(
-            self.array, self._strict(most), order, start, choice, preferences, most
-        )  # fmt: skip
+        strict = self._strict(most)
+        self._kernels.tidy(self.array, strict, order, start, choice, preferences, most)
 
     def even(self, order: IntArray, most: int, scope: Scope) -> None:
         """Move shards away from the rank or machine whose memory is fullest, as long as that lowers
@@ -263,7 +269,7 @@ class Annealer:
         weight, a = self._strict(most), data
         machines, end = (int(self.array[i]) for i in (a.MACHINE_LOAD, a.CLUSTER_LOAD))
         wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
-        room = self._lowered.view(data.LIMIT, len(weight), self.array).copy()
+        room = self._loads(data.LIMIT).copy()
         features = {
             Scope.RANK: [(f, machines, wide) for f in range(self._peaks, wide)],
             Scope.MACHINE: [(machines + f, end, wide_machine) for f in range(wide_machine)],
@@ -273,17 +279,7 @@ class Annealer:
 
     def _strict(self, most: int) -> NDArray[np.float64]:
         """Weights under which capacities are never broken."""
-        weight, peaks = np.full(len(self._weight), 2 * self._kernels.BROKEN), self._peaks
-        wide, step = int(self.array[data.WIDE]), 1.0 / max(1, abs(most))
-        for place in range(int(self.array[data.RANKS])):
-            weight[place * wide : place * wide + peaks] = step
-        end = int(self.array[data.CLUSTER_LOAD])
-        weight[end if not peaks else len(weight) :][:1] = step
-        return weight
-
-    def preference_sum(self, preferences: IntArray) -> int:
-        """Sum over tables of the preferences of their states."""
-        return int(self._kernels.preference_sum(self.array, preferences))
+        return np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * self._kernels.BROKEN)
 
     def _states(self, preferences: IntArray) -> tuple[IntArray, IntArray]:
         """Options that moves may choose, and homes (option + number of options), table by table
@@ -299,24 +295,18 @@ class Annealer:
     @property
     def penalty(self) -> float:
         """Penalty of the present state."""
-        loads = int(self.array[data.LOADS])
-        load = self._lowered.view(data.LOAD, loads, self.array)
-        limit = self._lowered.view(data.LIMIT, loads, self.array)
-        return float((np.maximum(load - limit, 0) * self._weight).sum())
+        return sum(self._excess())
 
     @property
-    def over(self) -> tuple[float, float]:
-        """How far the present state exceeds the target, and the capacities: sums of shares."""
-        loads = int(self.array[data.LOADS])
-        load = self._lowered.view(data.LOAD, loads, self.array)
-        limit = self._lowered.view(data.LIMIT, loads, self.array)
-        share = np.maximum(load - limit, 0) * self._weight
-        wide, ranks = int(self.array[data.WIDE]), self._instance.num_ranks
-        if self._peaks:
-            peaks = share[: wide * ranks].reshape(ranks, wide)[:, : self._peaks].sum()
-        else:
-            peaks = share[int(self.array[data.CLUSTER_LOAD])]
-        return float(peaks), float((share.sum() - peaks) / self.capacity_weight)
+    def over(self) -> float:
+        """How far the present state exceeds the target and the capacities: the sum of shares."""
+        target, capacity = self._excess()
+        return target + capacity / self._parameters.capacity_weight
+
+    def _excess(self) -> tuple[float, float]:
+        """Penalty for what exceeds the target, and for what exceeds capacities."""
+        share = np.maximum(self._loads(data.LOAD) - self._loads(data.LIMIT), 0) * self._weight
+        return float(share[self._aimed].sum()), float(share[~self._aimed].sum())
 
     @property
     def value(self) -> int | None:
@@ -324,22 +314,16 @@ class Annealer:
         found, value = self.array[data.TALLY : data.TALLY + 2]
         return int(value) if found and self._sound else None
 
-    @property
-    def peaks(self) -> IntArray:
-        """Largest load of any rank in each phase, in the present state."""
-        loads = self._lowered.view(data.LOAD, int(self.array[data.MACHINE_LOAD]), self.array)
-        return loads.reshape(self._instance.num_ranks, int(self.array[data.WIDE]))[
-            :, : self._peaks
-        ].max(axis=0)
+    def plan(self) -> Placement | None:
+        """The best plan since the start; None: no plan."""
+        return None if self.value is None else self.placement(best=True)
 
     def placement(self, best: bool = False) -> Placement:
         """The placement of the present state, or the best plan since the start."""
-        names = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
-        tables = self._instance.num_tables
-        options = self._lowered.view(names[0], tables, self.array).copy()
-        places = self._lowered.view(
-            names[1], int(self.array[data.ASSIGNMENTS]), self.array
-        ).tolist()
+        option, place = (data.BEST_OPTION, data.BEST_PLACE) if best else (data.OPTION, data.PLACE)
+        tables, count = self._instance.num_tables, int(self.array[data.ASSIGNMENTS])
+        options = self._lowered.view(option, tables, self.array).copy()
+        places = self._lowered.view(place, count, self.array).tolist()
         start = self._lowered.view(data.STATE_START, tables + 1).tolist()
         ranks = [
             self._lowered.ranks(option, places[start[table] : start[table + 1]])
@@ -347,64 +331,21 @@ class Annealer:
         ]
         return Placement(options, ranks)
 
-    def _one_level_a_group(self, options: IntArray) -> IntArray:
-        """Put every mixed fusion group at the level that most of its tables can take; the other
-        tables leave the group if they can.
-
-        Moves never mix levels, but cannot repair a mixed group: while one remains, no plan is
-        proposed.
-        """
-        options = np.array(options, dtype=np.int64)
-        group, level = self._instance.option_group, self._instance.option_level
-        for _ in range(1 + len(self._instance.fusion_groups)):
-            mixed = _mixed(group[options], level[options])
-            if mixed is None:
-                break
-            tables = np.flatnonzero(group[options] == mixed).tolist()
-            mine = [self._choice[slice(*self._choice_start[t : t + 2])] for t in tables]
-            inside = np.concatenate([options[tables], *(c[group[c] == mixed] for c in mine)])
-            ways = [
-                [c[(group[c] != mixed) | (level[c] == at)] for c in mine]
-                for at in np.unique(level[inside])
-            ]
-            away = np.where(group == mixed, 0, 1 + (group >= 0))  # this group, none, another
-            best = min(ways, key=lambda fits: sum(min(away[c], default=9) for c in fits))
-            for table, fits in zip(tables, best, strict=True):
-                if len(fits) and options[table] not in fits:
-                    options[table] = fits[away[fits].argmin()]
-        self._sound = _mixed(group[options], level[options]) is None
-        return options
-
-    def _largest_shard(self, options: IntArray) -> NDArray[np.float64]:
-        """Size of each option's largest shard, as a share of what a rank has left of its limits
-        beside the loads that these options put on every rank (if nothing, of the largest shard).
-
-        Options that choose no place are infinitely large, because they cannot give way, and those
-        on whole machines come next.
-        """
-        entry, assignments = self._lowered.entry[0], self._lowered.assignments
-        wide, ranks = entry.shape[1], self._instance.num_ranks
-        count = self._instance.num_options
-        every = self._lowered.view(data.EVERY_RANK, count * wide).reshape(count, wide)
-        limit = self._lowered.view(data.LIMIT, ranks * wide, self.array).reshape(ranks, wide)
-        left = limit.mean(axis=0) - every[options].sum(axis=0)
-        room = np.where(left > 0, left, np.maximum(1, entry.max(axis=0, initial=1)))
-        size = (entry[assignments[:, 0]] / room).max(axis=1, initial=0.0)
-        size += np.where(assignments[:, 1] == data.RANK, 0.0, _WHOLE)
-        largest = np.full(count, -np.inf)
-        np.maximum.at(largest, self._instance.option_of[assignments[:, 2]], size)
-        return np.where(largest < 0, np.inf, largest)
-
     def _empty(self) -> None:
         self.array = self._lowered.array.copy()
         self.array[data.RANDOM] = (2 * self._seed + 1) * 0x1E3779B97F4A7C15 % 2**63
-        loads = int(self.array[data.LOADS])
-        limit = self._lowered.view(data.LIMIT, loads, self.array)
-        self._weight = self.capacity_weight / np.maximum(1.0, limit)
+        limit = self._loads(data.LIMIT)
+        self._weight = self._parameters.capacity_weight / np.maximum(1.0, limit)
+        self._slot = np.arange(1)  # replica at each rung of the ladder
 
+    def _loads(self, name: int) -> IntArray:
+        """Loads or limits of all places, in the present state."""
+        return self._lowered.view(name, int(self.array[data.LOADS]), self.array)
 
-def _mixed(group: IntArray, level: IntArray) -> int | None:
-    """A fusion group with tables at more than one level; None where there is none."""
-    pairs = np.unique(np.stack([group, level])[:, group >= 0], axis=1)[0]
-    again = pairs[1:][pairs[1:] == pairs[:-1]]
-    return int(again[0]) if len(again) else None
+    def _limits_of_target(self) -> NDArray[np.bool_]:
+        """Of all limits, those that the target sets."""
+        found = np.zeros(int(self.array[data.LOADS]), dtype=bool)
+        ranks = found[: int(self.array[data.MACHINE_LOAD])]
+        ranks.reshape(self._instance.num_ranks, -1)[:, : self._peaks] = True
+        found[int(self.array[data.CLUSTER_LOAD]) :][:1] = not self._peaks
+        return found

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from formulations.clock import OutOfTime
 from formulations.cpsat import Asked, Use
 from formulations.model.parts import Parts
+from formulations.search.anneal import Choice
 from formulations.search.context import Context
-from formulations.search.plans import Choice
 from formulations.search.question import APART, POOLED, Question, Reply, ask, with_room
 from formulations.search.whole import Whole, place
 

@@ -28,10 +28,11 @@ from formulations.reduce import NEVER, bounds_at
 from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.result.placement import current_plan
+from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import GRACE, Context
 from formulations.search.lists import LARGE, MAKERS, SMALL, Shared, parts
-from formulations.search.plans import Choice, Plans
+from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.turns import Part, step, take_turns
 from formulations.search.whole import Whole

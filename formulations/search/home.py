@@ -12,7 +12,7 @@ from formulations.instance.facts import per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Sampler, Within
 
 
 def closer(instance: Instance, plan: Placement, most: int, seed: int = 0) -> Placement:
@@ -61,13 +61,12 @@ def returned(instance: Instance, plan: Placement, most: int, seed: int = 0) -> P
     """The plan after returning every table to its old place that can, as long as the plan costs no
     more than ``most``."""
     free = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
-    annealer = Annealer(free, seed)
-    annealer.choose_from(instance.allowed)
+    sampler = Sampler(free, seed)
     tops = compute_loads(instance, plan).cost.max(axis=0).tolist()
     several = instance.objective.value == "step_time"
-    annealer.load(plan, [max(1, top) for top in tops] if several else [most])
-    annealer.tidy(preferences(instance), most)
-    found = annealer.placement()
+    sampler.begin(plan, Within([max(1, top) for top in tops] if several else [most]))
+    sampler.tidy(preferences(instance), most)
+    found = sampler.placement()
     cost = _cost(instance, found)
     return found if cost is not None and cost <= most else plan
 

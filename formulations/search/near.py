@@ -25,7 +25,7 @@ from formulations.reduce import OptionBounds, bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Sampler, Within
 from formulations.search.home import preferences
 from formulations.search.loops import waited_for
 from formulations.search.parameters import DEFAULT
@@ -44,6 +44,8 @@ _TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
 #: Temperatures of the first and the last move of passes that improve a plan, and the number of
 #: passes in a row without success that ends the search.
 _HEATS, _PATIENCE = (2e-4, 2e-6), 6
+#: A plan met in these passes lowers the target by this share.
+_SHRINK = 5e-4
 #: First target of these passes, as a share of the way from the plan to the bound; a failure
 #: multiplies that share by the second number, a success divides it.
 _STEP, _LESS = 0.2, 0.6
@@ -165,12 +167,12 @@ class _Search:
         if instance.current:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
-        self._annealer = Annealer(instance, seed)
+        self._sampler = Sampler(instance, seed, replace(DEFAULT, shrink=_SHRINK))
         self._keep, self._seed = keep, seed
-        self._annealer.choose_from(keep)
-        self._annealer.settle(wish)
-        self._tops = self._annealer.tops
-        self._start = self._annealer.placement()
+        self._sampler.choose_from(keep)
+        self._sampler.settle(wish)
+        self._tops = self._sampler.tops
+        self._start = self._sampler.placement()
         self._loads = compute_loads(instance, self._start)
         self._moved = moved_tables(instance, self._start)
         self._home = preferences(instance)
@@ -209,15 +211,13 @@ class _Search:
         success and shrinks after a failure. What a pass ends with is often better than the plan
         even where the aim was missed.
         """
-        annealer, instance = self._annealer, self._asked
         best = self._chosen(plan, over)
         value, step, passes, misses = self._value(best), _STEP, 0, 0
         while misses < _PATIENCE and value > self._bound and not over():
             passes += 1
-            annealer.reseed(self._seed + passes)
-            annealer.load(best, self._cost(best, value - max(1, int(step * (value - self._bound)))))
-            annealer.hold(instance)
-            self._run(self._length(left), _HEATS, over)
+            self._sampler.reseed(self._seed + passes)
+            lower = value - max(1, int(step * (value - self._bound)))
+            self._run(best, Within(self._cost(best, lower), over, 0, self._asked), left)
             found = self._better(value)
             if found is None:
                 misses, step = misses + 1, step * _LESS
@@ -230,18 +230,17 @@ class _Search:
     def _better(self, value: int) -> Placement | None:
         """The cheaper of the best plan that the last pass met and the state it ended in; None if
         neither is a plan below ``value``."""
-        annealer = self._annealer
-        states = [annealer.placement()]
-        if annealer.value is not None:
-            states.append(annealer.placement(best=True))
-        plans = [state for state in states if check(self._asked, state).feasible]
+        states = [self._sampler.placement(), self._sampler.plan()]
+        plans = [state for state in states if state and check(self._asked, state).feasible]
         plans = [plan for plan in plans if self._value(plan) < value]
         return min(plans, key=self._value, default=None)
 
-    def _run(self, moves: int, heats: tuple[float, float], over: Callable[[], bool]) -> None:
+    def _run(self, plan: Placement, within: Within, left: Left) -> None:
         """Run one pass, and measure how long a move takes."""
+        moves = self._length(left)
+        self._sampler.begin(plan, within)
         begin = perf_counter()
-        made = self._annealer.run(moves, heats, over, least=0)
+        made = self._sampler.run(None, within, [_HEATS], moves)
         self._seconds = (perf_counter() - begin) / max(1, made)
 
     def _length(self, left: Left) -> int:
@@ -255,26 +254,20 @@ class _Search:
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
         """The plan after improving only the tables that may be anywhere."""
-        instance, annealer = self._instance, self._annealer
+        instance, sampler = self._instance, self._sampler
         free = ~np.isin(instance.table_of, [now.table for now in instance.current])
         if not free.any() or not instance.current:
             return plan
         own = np.zeros(instance.num_options, dtype=bool)
         own[plan.options] = True
-        annealer.choose_from(own | (free & self._keep))
+        sampler.choose_from(own | (free & self._keep))
         moved = moved_tables(instance, plan)
-        annealer.load(plan, self._cost(plan))
-        annealer.hold(
-            replace(
-                instance,
-                max_moved_tables=len(moved),
-                max_moved_bytes=moved_bytes(instance, plan, moved),
-            )
-        )
-        moves = _MOVES * instance.num_tables
-        annealer.run(moves, _HEATS, over, least=0)
-        found = None if annealer.value is None else annealer.placement(best=True)
-        annealer.choose_from(self._keep)
+        size = moved_bytes(instance, plan, moved)
+        held = replace(instance, max_moved_tables=len(moved), max_moved_bytes=size)
+        within = Within(self._cost(plan), over, 0, held)
+        sampler.run(plan, within, [_HEATS], _MOVES * instance.num_tables)
+        found = sampler.plan()
+        sampler.choose_from(self._keep)
         if found is None or not check(self._asked, found).feasible:
             return plan
         return found if self._value(found) <= self._value(plan) else plan
@@ -282,10 +275,10 @@ class _Search:
     def _homed(self, plan: Placement, target: list[int]) -> Placement:
         """The plan after returning every table to its old place that can, at no higher cost than
         the target."""
-        annealer, most = self._annealer, sum(target)
-        annealer.load(plan, self._cost(plan))
-        annealer.tidy(self._home, most)
-        homed = annealer.placement()
+        sampler, most = self._sampler, sum(target)
+        sampler.begin(plan, Within(self._cost(plan)))
+        sampler.tidy(self._home, most)
+        homed = sampler.placement()
         verdict = check(self._instance, homed)
         return homed if verdict.feasible and self._value(homed) <= most else plan
 
@@ -317,8 +310,7 @@ class _Search:
     ) -> Placement | None:  # fmt: skip
         """A plan within limits on moves, and at most this share dearer than the wish; from the
         wish."""
-        annealer, held, target = self._annealer, self._instance, self._target(dearer)
-        annealer.load(self._start, target)
+        sampler, held, target = self._sampler, self._instance, self._target(dearer)
         if held.current:
             asked = self._asked
             held = replace(
@@ -326,12 +318,10 @@ class _Search:
                 max_moved_tables=min(tables, _or_most(asked.max_moved_tables)),
                 max_moved_bytes=min(size, _or_most(asked.max_moved_bytes)),
             )
-            annealer.hold(held)
-        annealer.run(_MOVES * max(1, held.num_tables), heats, stop, least=sum(target))
-        if annealer.value is None:
-            return None
-        plan = annealer.placement(best=True)
-        return self._homed(plan, target) if check(held, plan).feasible else None
+        within = Within(target, stop, sum(target), held)
+        sampler.run(self._start, within, [heats], _MOVES * max(1, held.num_tables))
+        plan = sampler.plan()
+        return self._homed(plan, target) if plan and check(held, plan).feasible else None
 
 
 def _or_most(limit: int | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -13,7 +13,8 @@ from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.result.check import check
-from formulations.search.anneal import Annealer
+from formulations.result.placement import Placement
+from formulations.search.anneal import NOTHING, Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
 from formulations.search.fitting import fitting
 
@@ -21,24 +22,6 @@ from formulations.search.fitting import fitting
 _OVERDUE, _FEWEST = 3.0, 1000
 #: Most targets of a sweep.
 _TARGETS = 16
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Options, and perhaps machines, that plans start from.
-
-    Attributes
-    ----------
-    options : int64 array [tables]
-    machines : int64 array [tables] or None
-        Machine of each table, −1: any.
-    value : int or None
-        Its cost when shards need not fit into single ranks.
-    """
-
-    options: IntArray
-    machines: IntArray | None = None
-    value: int | None = None
 
 
 class Plans:
@@ -54,7 +37,7 @@ class Plans:
 
     Attributes
     ----------
-    annealer : Annealer or None
+    sampler : Sampler or None
         Made on first use.
     passes : int
         Passes of annealing so far.
@@ -66,12 +49,12 @@ class Plans:
         self._told: tuple[Choice, bool] | None = None
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
-        self.annealer: Annealer | None = None
+        self.sampler: Sampler | None = None
         self.passes = 0
         self._steps = dict.fromkeys((False, True), self._parameters.step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
-        self._replicas: Annealer | None = None
+        self._replicas: Sampler | None = None
         self._misses = self._begun = 0
         self._reached = self._stuck = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
@@ -140,13 +123,12 @@ class Plans:
 
     def _settle(self, options: IntArray, target: int) -> float:
         """Pack a choice once; returns its excess over the target, below 0 if it meets that."""
-        annealer = self._ready()
-        moves = self._parameters.settling_moves * self._tables
-        self._restrict(annealer, target)
-        annealer.start(options, self._targets(target))
-        self._cool(annealer, moves, self._parameters.heats[-1], self._context.over)
-        excess = -1.0 if annealer.value is not None else sum(annealer.over)
-        self._take(annealer)
+        sampler, moves = self._ready(), self._parameters.settling_moves * self._tables
+        self._restrict(sampler, target)
+        ladder, over = self._cooling(self._parameters.heats[-1]), self._context.over
+        self._run(sampler, Choice(options), self._targets(target), ladder, moves, over)
+        excess = -1.0 if sampler.value is not None else sampler.over
+        self._take(sampler)
         return excess
 
     def ways(self) -> list[tuple[bool, float]]:
@@ -156,21 +138,17 @@ class Plans:
     def anneal(self, warm: bool, heat: float, amount: float) -> bool:
         """One pass towards a target: from the choice of options, or (``warm``) from the best
         plan."""
-        context, annealer = self._context, self._ready()
+        context, sampler = self._context, self._ready()
         self.pack()
         self._listen()
         self.passes += 1
         start, target = context.best if warm else None, self._target(warm)
         if not warm:
             target = min(target, self._above(self._parameters.far))
-        self._restrict(annealer, target)
-        if start is not None:
-            annealer.load(start, self._targets(target))
-        else:
-            annealer.start(self._choice.options, self._targets(target), self._choice.machines)
-        moves = max(_FEWEST, int(amount * self._rate))
-        self._cool(annealer, moves, heat, self._overdue(amount))
-        met = self._take(annealer)
+        self._restrict(sampler, target)
+        ladder = self._cooling(heat)
+        self._turn(sampler, start or self._choice, self._targets(target), ladder, amount)
+        met = self._take(sampler)
         self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 
@@ -181,15 +159,13 @@ class Plans:
         context = self._context
         if context.objective is not None:
             return False
-        annealer = self._ready()
+        sampler = self._ready()
         self._listen()
-        annealer.choose_from(context.keep)
-        target = [self._dearest()] * context.peaks
-        annealer.start(self._choice.options, target, self._choice.machines)
+        sampler.choose_from(context.keep)
         self.passes += 1
-        moves = max(_FEWEST, int(amount * self._rate))
-        self._cool(annealer, moves, self._heats()[0], self._overdue(amount))
-        self._take(annealer)
+        target, ladder = [self._dearest()] * context.peaks, self._cooling(self._ladder()[0][0])
+        self._turn(sampler, self._choice, target, ladder, amount)
+        self._take(sampler)
         return context.objective is None
 
     def temper(self, amount: float) -> bool:
@@ -198,42 +174,50 @@ class Plans:
         self._listen()
         if self._replicas is None:
             self._replicas = self._replicated()
-        annealer = self._replicas
+        sampler = self._replicas
         if context.objective is not None:
             less = max(1, int(chosen.shrink * abs(context.objective)))
             self._aim = min(self._aim, context.objective - less)
-        self._restrict(annealer, self._aim)
-        annealer.aim(self._targets(self._aim))
-        begin, moves = context.clock.now(), max(_FEWEST, int(amount * self._rate))
-        over, least = self._overdue(amount), self._enough()
-        made = annealer.temper(moves, over, self._mix(), chosen.shrink, chosen.burst, least)
-        self._spent(made, begin)
-        if annealer.value is None:
-            self._take(annealer)
+        self._restrict(sampler, self._aim)
+        self._turn(sampler, None, self._targets(self._aim), self._ladder(), amount)
+        if sampler.value is None:
+            self._take(sampler)
             above = 0 if context.objective is None else context.objective - self._aim
             self._aim += int(max(chosen.margin * abs(self._aim), chosen.step * above)) + 1
             self._misses += 1
             if self._misses == chosen.patience and context.known.above(chosen.far):
                 self._replicas, self._stuck = None, True  # restart, from another seed
-        elif context.objective is None or annealer.value < context.objective:
-            self._take(annealer)
+        elif context.objective is None or sampler.value < context.objective:
+            self._take(sampler)
             self._misses, self._reached = 0, True
         return True
 
-    def _cool(self, annealer: Annealer, moves: int, heat: float, over: Callable[[], bool]) -> None:
-        """Anneal, beginning at a temperature and cooling."""
-        begin, heats = self._context.clock.now(), (heat, heat * self._parameters.cooling)
-        shrink = self._parameters.shrink
-        self._spent(annealer.run(moves, heats, over, self._mix(), shrink, self._enough()), begin)
-
-    def _enough(self) -> int:
-        """The objective at which the search may stop: no plan is below the bound."""
-        return -(2**62) if self._context.bound is None else self._context.bound
-
-    def _spent(self, made: int, begin: float) -> None:
-        """Count moves, and learn how many a unit of the clock allows."""
+    def _turn(
+        self, sampler: Sampler, start: Choice | Placement | None, target: list[int],
+        ladder: Ladder, amount: float,
+    ) -> None:  # fmt: skip
+        """A run for an amount of time; moves may be far slower than expected."""
         clock = self._context.clock
-        self._context.spend(made / self._parameters.moves_a_unit)
+        end = inf if clock.counts else clock.now() + _OVERDUE * amount
+
+        def over() -> bool:
+            return self._context.over() or clock.now() > end
+
+        moves = max(_FEWEST, int(amount * self._rate))
+        self._run(sampler, start, target, ladder, moves, over)
+
+    def _run(
+        self, sampler: Sampler, start: Choice | Placement | None, target: list[int],
+        ladder: Ladder, moves: int, over: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        """Run until a plan meets the bound; count moves, and learn how many a unit of the clock
+        allows."""
+        clock, bound = self._context.clock, self._context.bound
+        within = Within(target, over, NOTHING if bound is None else bound)
+        sampler.begin(start, within)
+        begin = clock.now()
+        made = sampler.run(None, within, ladder, moves)
+        clock.spend(made / self._parameters.moves_a_unit)
         if not clock.counts:
             self._rate = 0.5 * (self._rate + made / max(1e-2, clock.now() - begin))
 
@@ -244,21 +228,20 @@ class Plans:
         dearest = np.maximum.reduceat(per_option(instance, cost), instance.table_options[:-1])
         return max(1, int(dearest.sum()))
 
-    def _replicated(self) -> Annealer:
+    def _replicated(self) -> Sampler:
         """Replicas of the state that the choice of options gives, with a target far enough above
         the bound to be met soon."""
         self._misses, self._reached = 0, False
-        annealer = self._made(self._seed + 2 * self._begun)
+        sampler = self._made(self._seed + 2 * self._begun)
         self._begun += 1
         known = self._choice.value is not None and self._choice.machines is not None
         self._aim = self._above(self._parameters.margin if known else self._parameters.far)
         best = self._context.objective
         if self._stuck and best is not None:
             self._aim = max(self._aim, (self._aim + best) // 2)
-        self._restrict(annealer, self._aim)
-        annealer.start(self._choice.options, self._targets(self._aim), self._choice.machines)
-        annealer.replicate(self._heats())
-        return annealer
+        self._restrict(sampler, self._aim)
+        sampler.run(self._choice, Within(self._targets(self._aim)), self._ladder(), 0)
+        return sampler
 
     def _cheaper(self, choice: Choice) -> bool:
         """Whether the best plan is far above the cost of a choice."""
@@ -266,23 +249,21 @@ class Plans:
         far = self._parameters.far
         return value is not None and best is not None and best - value > far * abs(value)
 
-    def _heats(self) -> list[float]:
-        """Temperatures of replicas."""
+    def _cooling(self, heat: float) -> Ladder:
+        """A ladder of one, which begins at a temperature."""
+        return [(heat, heat * self._parameters.cooling)]
+
+    def _ladder(self) -> Ladder:
+        """The ladder of replicas."""
         ladders = self._parameters.ladder, self._parameters.other_ladder
         hottest, coldest, count = ladders[self._seed % 2]
-        return [float(heat) for heat in np.geomspace(hottest, coldest, int(count))]
+        return [(heat, heat) for heat in np.geomspace(hottest, coldest, int(count)).tolist()]
 
     def _mix(self) -> tuple[int, ...]:
         """Percentages of moves; with many tables, moves that visit all of them are rare."""
         mix = self._parameters.mix
         few = max(1, min(100 - mix[4], self._parameters.many // self._tables))
         return (*mix[:4], 100 - few, *mix[5:])
-
-    def _overdue(self, amount: float) -> Callable[[], bool]:
-        """Whether a turn that begins now is over: moves may be far slower than expected."""
-        clock = self._context.clock
-        end = inf if clock.counts else clock.now() + _OVERDUE * amount
-        return lambda: self._context.over() or clock.now() > end
 
     def _target(self, warm: bool = False) -> int:
         """A share of the way from the best plan to the bound, which follows what passes met."""
@@ -325,28 +306,25 @@ class Plans:
             peaks = loads.cost.max(axis=0)
         return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]
 
-    def _restrict(self, annealer: Annealer, target: int) -> None:
+    def _restrict(self, sampler: Sampler, target: int) -> None:
         """Let moves choose only options that a plan at the target may use."""
         context = self._context
         keep = context.keep & (own_cost(context.instance) <= target)
         bare = ~np.logical_or.reduceat(keep, context.instance.table_options[:-1])
-        annealer.choose_from(keep | (context.keep & bare[context.instance.table_of]))
+        sampler.choose_from(keep | (context.keep & bare[context.instance.table_of]))
 
-    def _made(self, seed: int) -> Annealer:
+    def _made(self, seed: int) -> Sampler:
         if not self._context.loops.ready(self._context.over):
             raise OutOfTime
-        annealer = Annealer(self._context.instance, seed)
-        annealer.capacity_weight = self._parameters.capacity_weight
-        return annealer
+        return Sampler(self._context.instance, seed, replace(self._parameters, mix=self._mix()))
 
-    def _ready(self) -> Annealer:
-        if self.annealer is None:
-            self.annealer = self._made(self._seed)
-        return self.annealer
+    def _ready(self) -> Sampler:
+        if self.sampler is None:
+            self.sampler = self._made(self._seed)
+        return self.sampler
 
-    def _take(self, annealer: Annealer) -> bool:
-        """Offer the plan that annealing met or ended with; returns whether it met a better one."""
-        if annealer.value is not None:
-            return self._context.offer(annealer.placement(best=True), "annealing")
-        self._context.offer(annealer.placement(), "annealing")
-        return False
+    def _take(self, sampler: Sampler) -> bool:
+        """Offer the plan that a run met or ended with; returns whether it met a better one."""
+        plan = sampler.plan()
+        better = self._context.offer(sampler.placement() if plan is None else plan, "annealing")
+        return better and plan is not None

@@ -8,9 +8,9 @@ penalty is a float.
 The functions that Python calls are imported here; ``compiled`` describes how loops are written.
 """
 
-from formulations.search.kernels.annealing import anneal, select, temper
+from formulations.search.kernels.annealing import put, sample, select
 from formulations.search.kernels.evening import even
 from formulations.search.kernels.loads import BROKEN
-from formulations.search.kernels.tidying import preference_sum, tidy
+from formulations.search.kernels.tidying import tidy
 
-__all__ = ["BROKEN", "anneal", "even", "preference_sum", "select", "temper", "tidy"]
+__all__ = ["BROKEN", "even", "put", "sample", "select", "tidy"]

@@ -62,13 +62,24 @@ def _one_move(a, w, choice_start, choice, heat, mix):
 
 
 @kernel
-def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
+def _put(a, w, order, count, looks):
     for i in range(count):
         table = order[i]
-        if mix[7]:
-            place_table(a, w, table, old_option_of(a, table), mix[7])
+        if looks:
+            place_table(a, w, table, old_option_of(a, table), looks)
         else:
             put_table(a, w, table, old_option_of(a, table), a[OLD_PLACE])
+
+
+@entry
+def put(a, w, order, looks):
+    """Place tables, with the options in ``OLD_OPTION``: at the places in ``OLD_PLACE`` or, if
+    ``looks`` is positive, at the least penalised of that many places."""
+    _put(a.ctypes, w.ctypes, order.ctypes, len(order), looks)
+
+
+@kernel
+def _anneal(a, w, choice_start, choice, span, heats, mix, limits):
     penalty, heat = penalty_of(a, w), heats[0]
     for n in range(span[0], span[1]):
         while penalty < _NOTHING:
@@ -83,37 +94,6 @@ def _anneal(a, w, order, count, choice_start, choice, span, heats, mix, limits):
             heat = heats[0] * (heats[1] / heats[0]) ** (n / span[2])
         penalty += _one_move(a, w, choice_start, choice, heat, mix)
     return penalty_of(a, w)
-
-
-@entry
-def anneal(a, w, order, choice_start, choice, span, heats, mix, limits):
-    """Place tables, then make moves ``span[0]`` to ``span[1]`` of ``span[2]``, cooling
-    geometrically; returns the penalty at the end.
-
-    Parameters
-    ----------
-    order : int64 array
-        Tables to place first, with the options in ``OLD_OPTION``: at the places in ``OLD_PLACE``
-        or, if ``mix[7]`` is positive, at the least penalised of that many places.
-    choice_start, choice : int64 arrays
-        Options that moves choose from, by table.
-    span : three ints
-    heats : two floats
-        Temperatures at the first and at the last of all moves.
-    mix : eight ints
-        Thresholds for two random numbers from 0 to 99. By the first, a move below mix[0] changes an
-        option, below mix[1] moves a shard, below mix[4] swaps two shards. For the others the second
-        decides: below mix[5] they repack some ranks, below mix[6] they change an option and then
-        repack, and the rest ruin and put back. mix[2] is the number of places tried for each shard
-        of an option, mix[3] for a single shard.
-    limits : two floats
-        After a plan without penalty, the target is set below its objective by the first as a share;
-        an objective of at most the second ends the run.
-    """
-    return _anneal(
-        a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
-        span, heats, mix, limits,
-    )  # fmt: skip
 
 
 @kernel
@@ -137,40 +117,53 @@ def select(a, replica):
 
 
 @kernel
-def _temper(a, w, choice_start, choice, ladder, slot, left, count, rounds, burst, mix, limits):
+def _sample(a, w, choice_start, choice, ladder, slot, left, count, rounds, span, mix, limits):
     for n in range(rounds):
         for i in range(count):
             _select(a, slot[i])
-            aim(a)
-            heats = (ladder[i], ladder[i])
-            left[i] = _anneal(
-                a, w, slot, 0, choice_start, choice, (0, burst, burst), heats, mix, limits
-            )
+            if count > 1:
+                aim(a)
+            heats = (ladder[2 * i], ladder[2 * i + 1])
+            left[i] = _anneal(a, w, choice_start, choice, span, heats, mix, limits)
             if a[TALLY] and a[TALLY + 1] <= limits[1]:
                 return
         for i in range(n % 2, count - 1, 2):
-            gain = (1 / ladder[i + 1] - 1 / ladder[i]) * (left[i] - left[i + 1])
+            gain = (1 / ladder[2 * i + 3] - 1 / ladder[2 * i + 1]) * (left[i] - left[i + 1])
             if gain <= 0.0 or draw(a, 1 << 30) < np.exp(-gain) * (1 << 30):
                 slot[i], slot[i + 1] = slot[i + 1], slot[i]
                 left[i], left[i + 1] = left[i + 1], left[i]
 
 
 @entry
-def temper(a, w, choice_start, choice, ladder, slot, left, rounds, burst, mix, limits):
+def sample(a, w, choice_start, choice, ladder, slot, left, rounds, span, mix, limits):
     """Anneal replicas, each at its own temperature, and exchange neighbours' temperatures.
 
     Parameters
     ----------
-    ladder : float64 array
-        Temperatures, the hottest first.
+    choice_start, choice : int64 arrays
+        Options that moves choose from, by table.
+    ladder : float64 array [2 × replicas]
+        Temperatures at the first and at the last of all moves, between which a replica cools
+        geometrically; the hottest replica first.
     slot : int64 array
         Replica at each temperature.
     left : float64 array
         Receives the penalty of the replica at each temperature.
-    rounds, burst : int
-        Number of exchanges, and moves of every replica before each.
+    rounds : int
+        Number of exchanges.
+    span : three ints
+        Every replica makes moves ``span[0]`` to ``span[1]`` of ``span[2]`` before each exchange.
+    mix : seven ints
+        Thresholds for two random numbers from 0 to 99. By the first, a move below mix[0] changes an
+        option, below mix[1] moves a shard, below mix[4] swaps two shards. For the others the second
+        decides: below mix[5] they repack some ranks, below mix[6] they change an option and then
+        repack, and the rest ruin and put back. mix[2] is the number of places tried for each shard
+        of an option, mix[3] for a single shard.
+    limits : two floats
+        After a plan without penalty, the target is set below its objective by the first as a share;
+        an objective of at most the second ends the run.
     """
-    _temper(
+    _sample(
         a.ctypes, w.ctypes, choice_start.ctypes, choice.ctypes, ladder.ctypes, slot.ctypes,
-        left.ctypes, len(slot), rounds, burst, mix, limits,
+        left.ctypes, len(slot), rounds, span, mix, limits,
     )  # fmt: skip

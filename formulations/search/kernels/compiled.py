@@ -25,7 +25,7 @@ _TYPES = {
     "heat": types.float64, "change": types.float64, "share": types.float64,
     "span": types.UniTuple(types.int64, 3), "heats": types.UniTuple(types.float64, 2),
     "ladder": types.CPointer(types.float64), "left": types.CPointer(types.float64), "slot": _INTS,
-    "mix": types.UniTuple(types.int64, 8), "limits": types.UniTuple(types.float64, 2),
+    "mix": types.UniTuple(types.int64, 7), "limits": types.UniTuple(types.float64, 2),
 }  # fmt: skip
 
 

@@ -41,20 +41,6 @@ def _preference(a, table, preferences):
 
 
 @kernel
-def _preference_sum(a, preferences):
-    total = 0
-    for table in range(a[TABLES]):
-        total += _preference(a, table, preferences)
-    return total
-
-
-@entry
-def preference_sum(a, preferences):
-    """Sum over tables of the preferences of their states."""
-    return _preference_sum(a.ctypes, preferences.ctypes)
-
-
-@kernel
 def _take_together(a, w, choice_start, choice, preferences, like, most):
     """Move all tables of a fusion group to the level of an option if their preferences improve and
     none gets worse; returns whether it did."""

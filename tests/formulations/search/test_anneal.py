@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +15,7 @@ from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement, same_ranks
 from formulations.search import kernels
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Choice, Sampler, Within
 from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
 from formulations.search.parameters import DEFAULT
 from tests.formulations.brute_force import brute_force
@@ -22,6 +24,13 @@ from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 HEATS = (0.3, 1e-3)
+#: Few moves between exchanges, as instances are small.
+BRISK = replace(DEFAULT, burst=20)
+
+
+def ladder(hottest: float, coldest: float, count: int) -> list[tuple[float, float]]:
+    """Temperatures of that many replicas."""
+    return [(heat, heat) for heat in np.geomspace(hottest, coldest, count).tolist()]
 
 
 def targets(instance: Instance, plan: object | None, far: int = 0) -> list[int]:
@@ -35,24 +44,24 @@ def targets(instance: Instance, plan: object | None, far: int = 0) -> list[int]:
     return [verdict.objectives[instance.objective.value] + far]
 
 
-def started(instance: Instance, target: list[int], seed: int = 0) -> Annealer | None:
-    """An annealer at the first usable option of every table; None where a table has none."""
+def started(instance: Instance, target: list[int], seed: int = 0) -> Sampler | None:
+    """A sampler at the first usable option of every table; None where a table has none."""
     keep = usable(instance)
     options = [[o for o in instance.options_of(t) if keep[o]] for t in range(instance.num_tables)]
     if not all(options):
         return None
-    annealer = Annealer(instance, seed)
-    annealer.choose_from(keep)
-    annealer.start(np.asarray([o[0] for o in options], dtype=np.int64), target)
-    return annealer
+    sampler = Sampler(instance, seed, BRISK)
+    sampler.choose_from(keep)
+    first = np.asarray([o[0] for o in options], dtype=np.int64)
+    sampler.begin(Choice(first), Within(target))
+    return sampler
 
 
 def contradictory(instance: Instance) -> bool:
-    """Whether a pin puts shards on one rank that must part: nothing is left to search."""
-    return any(
-        pin.ranks is not None and any(len(set(ranks)) < len(ranks) for ranks in pin.ranks)
-        for pin in instance.pins
-    )
+    """Whether a pin, or today's plan, puts shards on one rank that must part: nothing is left to
+    search."""
+    given = [pin.ranks or () for pin in instance.pins] + [now.ranks for now in instance.current]
+    return any(len(set(ranks)) < len(ranks) for blocks in given for ranks in blocks)
 
 
 def test_what_every_rank_carries_comes_first() -> None:
@@ -65,8 +74,8 @@ def test_what_every_rank_carries_comes_first() -> None:
         builder.add_option("o", [Block(where, [Shard({"hbm": use}, [cost])])])
     instance = builder.build()
     for seed in range(8):
-        annealer = started(instance, [10], seed)
-        assert annealer is not None and annealer.over == (0.0, 0.0)
+        sampler = started(instance, [10], seed)
+        assert sampler is not None and sampler.over == 0.0
 
 
 def test_like_shards_part() -> None:
@@ -77,9 +86,9 @@ def test_like_shards_part() -> None:
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": use}, [cost])])])
     instance = builder.build()
     for seed in range(8):
-        annealer = started(instance, [100], seed)
-        assert annealer is not None
-        ranks = [int(r[0][0]) for r in annealer.placement().ranks]
+        sampler = started(instance, [100], seed)
+        assert sampler is not None
+        ranks = [int(r[0][0]) for r in sampler.placement().ranks]
         assert ranks[0] != ranks[1] and ranks[2] != ranks[3]
 
 
@@ -87,16 +96,16 @@ def test_like_shards_part() -> None:
 @given(instances(), st.integers(0, 400))
 def test_loads_in_place_are_the_loads_of_the_check(instance: Instance, moves: int) -> None:
     """After any number of moves the kept loads are those summed from scratch."""
-    annealer = started(instance, targets(instance, None))
-    if annealer is None:
+    sampler = started(instance, targets(instance, None))
+    if sampler is None:
         return
-    annealer.run(moves, HEATS, lambda: False)
-    placement = annealer.placement()
+    sampler.run(None, Within(targets(instance, None)), [HEATS], moves)
+    placement = sampler.placement()
     verdict = check(instance, placement)
     if verdict.loads is None:  # shards that must part had too few places at the start
         assert instance.block_distinct.any()
         return
-    loads, array = compute_loads(instance, placement), annealer.array
+    loads, array = compute_loads(instance, placement), sampler.array
     wide = int(array[WIDE])
     kept = array[array[LOAD] : array[LOAD] + array[MACHINE_LOAD]].reshape(instance.num_ranks, wide)
     if instance.objective == Objective.TOTAL:
@@ -118,17 +127,17 @@ def test_what_it_calls_a_plan_passes_the_check(instance: Instance) -> None:
     there is no plan."""
     truth = brute_force(instance)
     far = targets(instance, truth.placement, 3)
-    annealer = started(instance, far)
-    if annealer is None:
+    sampler = started(instance, far)
+    if sampler is None:
         return
-    annealer.run(3000, HEATS, lambda: False)
-    if annealer.value is None or contradictory(instance):
+    sampler.run(None, Within(far), [HEATS], 3000)
+    if sampler.value is None or contradictory(instance):
         return
     assert truth.objective is not None
-    verdict = check(instance, annealer.placement(best=True))
+    verdict = check(instance, sampler.placement(best=True))
     assert verdict.feasible, verdict.violations
-    assert verdict.objectives[instance.objective.value] == annealer.value
-    assert truth.objective <= annealer.value <= sum(far)
+    assert verdict.objectives[instance.objective.value] == sampler.value
+    assert truth.objective <= sampler.value <= sum(far)
 
 
 @LOOSE
@@ -140,12 +149,13 @@ def test_it_finds_the_optimum(instance: Instance) -> None:
         return
     aim = targets(instance, truth.placement)
     for seed in range(5):
-        annealer = started(instance, aim, seed)
-        assert annealer is not None
-        annealer.run(20_000, HEATS, lambda: False, least=truth.objective)
-        if annealer.value is not None:
+        sampler = started(instance, aim, seed)
+        assert sampler is not None
+        assert truth.objective is not None
+        sampler.run(None, Within(aim, least=truth.objective), [HEATS], 20_000)
+        if sampler.value is not None:
             break
-    assert annealer.value == truth.objective
+    assert sampler.value == truth.objective
 
 
 @LOOSE
@@ -155,10 +165,10 @@ def test_a_placement_loads_as_it_is(instance: Instance) -> None:
     truth = brute_force(instance)
     if truth.placement is None:
         return
-    annealer = Annealer(instance)
-    annealer.load(truth.placement, targets(instance, truth.placement))
-    assert annealer.penalty == 0
-    back = annealer.placement()
+    sampler = Sampler(instance)
+    sampler.begin(truth.placement, Within(targets(instance, truth.placement)))
+    assert sampler.penalty == 0
+    back = sampler.placement()
     assert back.options.tolist() == truth.placement.options.tolist()
     for table in range(instance.num_tables):
         assert same_ranks(back.to_lists(table), truth.placement.to_lists(table))
@@ -169,27 +179,27 @@ def test_a_placement_loads_as_it_is(instance: Instance) -> None:
 def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
     """After exchanges each replica's kept loads are those of its placement, and what is met passes
     the check."""
-    annealer = started(instance, targets(instance, None))
-    if annealer is None:
+    sampler = started(instance, targets(instance, None))
+    if sampler is None:
         return
-    annealer.replicate(np.geomspace(0.3, 1e-3, count).tolist())
-    made = annealer.temper(600 * count, lambda: False, DEFAULT.mix, 1e-3, burst=20)
+    within = Within(targets(instance, None))
+    made = sampler.run(None, within, ladder(0.3, 1e-3, count), 600 * count)
     assert made >= 600 * count or not instance.num_tables
     for replica in range(count):
-        kernels.select(annealer.array, replica)
-        penalty, placement = annealer.penalty, annealer.placement()
+        kernels.select(sampler.array, replica)
+        penalty, placement = sampler.penalty, sampler.placement()
         if check(instance, placement).loads is None:
             continue
-        fresh = Annealer(instance)
-        fresh.load(placement, targets(instance, None))
-        loads = slice(int(annealer.array[LOAD]), int(annealer.array[LOAD] + annealer.array[LOADS]))
+        fresh = Sampler(instance)
+        fresh.begin(placement, within)
+        loads = slice(int(sampler.array[LOAD]), int(sampler.array[LOAD] + sampler.array[LOADS]))
         own = slice(int(fresh.array[LOAD]), int(fresh.array[LOAD] + fresh.array[LOADS]))
-        assert annealer.array[loads].tolist() == fresh.array[own].tolist()
+        assert sampler.array[loads].tolist() == fresh.array[own].tolist()
         assert penalty >= 0
-    if annealer.value is not None and not contradictory(instance):
-        verdict = check(instance, annealer.placement(best=True))
+    if sampler.value is not None and not contradictory(instance):
+        verdict = check(instance, sampler.placement(best=True))
         assert verdict.feasible
-        assert verdict.objectives[instance.objective.value] == annealer.value
+        assert verdict.objectives[instance.objective.value] == sampler.value
 
 
 def test_replicas_pass_a_barrier() -> None:
@@ -202,22 +212,15 @@ def test_replicas_pass_a_barrier() -> None:
     instance = builder.build()
     both = Placement(np.arange(4), [[np.asarray([r])] for r in (0, 0, 1, 1)])
     single_shards_only = (0, 100, 8, 1, 100, 0, 0)
-    annealer = Annealer(instance, seed=3)
-    annealer.load(both, [11])
-    annealer.run(20_000, (1e-3, 1e-3), lambda: False, single_shards_only)
-    assert annealer.value is None
-    annealer.load(both, [11])
-    annealer.replicate([1e-3])
-    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
-    assert annealer.value is None
-    annealer.load(both, [11])
-    annealer.replicate([1.0, 0.3, 1e-3])
-    annealer.temper(20_000, lambda: False, single_shards_only, 1e-3, burst=20)
-    assert annealer.value == 11
-    assert annealer.placement().to_lists(0) != annealer.placement().to_lists(1)
+    sampler = Sampler(instance, 3, replace(BRISK, mix=single_shards_only))
+    sampler.run(both, Within([11]), [(1e-3, 1e-3)], 20_000)
+    assert sampler.value is None
+    sampler.run(both, Within([11]), [(heat, heat) for heat in (1.0, 0.3, 1e-3)], 20_000)
+    assert sampler.value == 11
+    assert sampler.placement().to_lists(0) != sampler.placement().to_lists(1)
 
 
-@pytest.mark.parametrize("replicas", [0, 3])
+@pytest.mark.parametrize("replicas", [1, 3])
 def test_phases_share_one_target(replicas: int) -> None:
     """A target all of which lies with the other phase than the best plan needs is shifted there,
     and follows plans down."""
@@ -226,14 +229,10 @@ def test_phases_share_one_target(replicas: int) -> None:
         builder.add_table(name)
         builder.add_option("dear", [Block(Where.ANY_RANK, [Shard({}, costs)])])
         builder.add_option("cheap", [Block(Where.ANY_RANK, [Shard({}, (0, 18, 7))])])
-    annealer = Annealer(builder.build(), seed=4)
-    annealer.start(np.asarray([0, 2]), [30, 1, 1])
-    if replicas:
-        annealer.replicate(np.geomspace(0.3, 1e-2, replicas).tolist())
-        annealer.temper(20_000, lambda: False, DEFAULT.mix, 1e-3, burst=20)
-    else:
-        annealer.run(20_000, HEATS, lambda: False)
-    assert annealer.value == 25
+    sampler = Sampler(builder.build(), 4, BRISK)
+    rungs = ladder(0.3, 1e-2, replicas) if replicas > 1 else [HEATS]
+    sampler.run(Choice(np.asarray([0, 2])), Within([30, 1, 1]), rungs, 20_000)
+    assert sampler.value == 25
 
 
 def test_a_phase_that_costs_nothing_keeps_no_plan_away() -> None:
@@ -242,10 +241,9 @@ def test_a_phase_that_costs_nothing_keeps_no_plan_away() -> None:
     builder.add_table("t")
     for cost in (9, 8, 7, 6, 5, 4):
         builder.add_option(f"o{cost}", [Block(Where.ANY_RANK, [Shard({}, (cost, 0))])])
-    annealer = Annealer(builder.build())
-    annealer.start(np.asarray([0]), [9, 0])
-    annealer.run(2000, HEATS, lambda: False, least=4)
-    assert annealer.value == 4
+    sampler = Sampler(builder.build())
+    sampler.run(Choice(np.asarray([0])), Within([9, 0], least=4), [HEATS], 2000)
+    assert sampler.value == 4
 
 
 def test_tables_start_on_the_machines_told() -> None:
@@ -255,9 +253,9 @@ def test_tables_start_on_the_machines_told() -> None:
         builder.add_table(name)
         builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])], count=2)])
     instance = builder.build()
-    annealer = Annealer(instance)
-    annealer.start(np.arange(3), [9], machines=np.asarray([1, 0, -1]))
-    placement = annealer.placement()
+    sampler = Sampler(instance)
+    sampler.begin(Choice(np.arange(3), np.asarray([1, 0, -1])), Within([9]))
+    placement = sampler.placement()
     assert {int(r) for r in placement.ranks[0][0]} <= {2, 3}
     assert {int(r) for r in placement.ranks[1][0]} <= {0, 1}
 
@@ -266,10 +264,10 @@ def test_it_repeats() -> None:
     """The same seed and moves give the same state; another seed gives another."""
     runs = []
     for seed in (1, 1, 2):
-        annealer = started(every_kind(), targets(every_kind(), None), seed)
-        assert annealer is not None
-        annealer.run(777, (5.0, 1.0), lambda: False)
-        placement = annealer.placement()
+        sampler = started(every_kind(), targets(every_kind(), None), seed)
+        assert sampler is not None
+        sampler.run(None, Within(targets(every_kind(), None)), [(5.0, 1.0)], 777)
+        placement = sampler.placement()
         runs.append([placement.to_lists(t) for t in range(every_kind().num_tables)])
     assert runs[0] == runs[1] != runs[2]
 
@@ -283,10 +281,10 @@ def test_a_forbidden_plan_in_production_is_not_returned_to() -> None:
     instance = builder.build(
         forbidden=[(0, 1)], current=[Current(0, 1, ((0,),))], max_moved_tables=0
     )
-    annealer = started(instance, [10])
-    assert annealer is not None
-    annealer.run(500, HEATS, lambda: False)
-    assert annealer.value is None
+    sampler = started(instance, [10])
+    assert sampler is not None
+    sampler.run(None, Within([10]), [HEATS], 500)
+    assert sampler.value is None
 
 
 def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
@@ -299,7 +297,6 @@ def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
     builder.add_option("o", block, fusion=("f", 2))
     builder.add_option("p", block)
     instance = builder.build()
-    annealer = Annealer(instance)
-    annealer.start(np.asarray([0, 1]), [0])
-    annealer.run(100, HEATS, lambda: False)
-    assert annealer.value == 0 and check(instance, annealer.placement(best=True)).feasible
+    sampler = Sampler(instance)
+    sampler.run(Choice(np.asarray([0, 1])), Within([0]), [HEATS], 100)
+    assert sampler.value == 0 and check(instance, sampler.placement(best=True)).feasible

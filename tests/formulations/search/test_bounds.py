@@ -17,9 +17,9 @@ from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
 from formulations.result.verify import certifies
+from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
-from formulations.search.plans import Choice
 from formulations.search.prover import Prover
 from formulations.search.question import APART, ask, with_room
 from formulations.search.whole import Whole, place

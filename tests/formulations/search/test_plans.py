@@ -11,10 +11,10 @@ from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
-from formulations.search.anneal import Annealer
+from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
-from formulations.search.parameters import DEFAULT
-from formulations.search.plans import Choice, Plans
+from formulations.search.parameters import DEFAULT, Parameters
+from formulations.search.plans import Plans
 
 
 def tight() -> Instance:
@@ -57,13 +57,13 @@ def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
     assert context.offer(Placement(np.arange(8), ranks), "test")
     seeds = []
     with pytest.MonkeyPatch.context() as patch:
-        of = Annealer.__init__
+        of = Sampler.__init__
 
-        def noted(self: Annealer, instance: Instance, seed: int = 0) -> None:
+        def noted(self: Sampler, instance: Instance, seed: int, chosen: Parameters) -> None:
             seeds.append(seed)
-            of(self, instance, seed)
+            of(self, instance, seed, chosen)
 
-        patch.setattr(Annealer, "__init__", noted)
+        patch.setattr(Sampler, "__init__", noted)
         plans = Plans(context, np.arange(8))
         for _ in range(2 * DEFAULT.patience + 1):
             assert plans.temper(0.01)
@@ -76,11 +76,11 @@ def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, be
     instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
     context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
     context.lift(bound, CERTIFICATE)
-    made = list[Annealer]()
+    made = list[Sampler]()
     with pytest.MonkeyPatch.context() as patch:
         replicated = Plans._replicated
 
-        def noted(plans: Plans) -> Annealer:
+        def noted(plans: Plans) -> Sampler:
             made.append(replicated(plans))
             return made[-1]
 
@@ -103,15 +103,13 @@ def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
     plans, aims = Plans(context, np.arange(8)), list[list[int]]()
     plans.choose(Choice(np.arange(8), value=1900))
     with pytest.MonkeyPatch.context() as patch:
-        start = Annealer.start
+        begin = Sampler.begin
 
-        def noted(
-            annealer: Annealer, options: np.ndarray, target: list[int], machines: None
-        ) -> None:
-            aims.append(target)
-            start(annealer, options, target, machines)
+        def noted(sampler: Sampler, start: Choice | None, within: Within) -> None:
+            aims.extend([list(within.target)] if start is not None else [])
+            begin(sampler, start, within)
 
-        patch.setattr(Annealer, "start", noted)
+        patch.setattr(Sampler, "begin", noted)
         plans.temper(0.01)
         assert context.objective == 2000
         plans.choose(Choice(np.arange(8), value=value))
@@ -127,19 +125,19 @@ def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
     plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2)
     machines = list[object]()
     with pytest.MonkeyPatch.context() as patch:
-        start, replicate = Annealer.start, Annealer.replicate
+        run = Sampler.run
 
-        def noted(annealer: Annealer, options: np.ndarray, target: list[int], at: object) -> None:
-            machines.append(at)
-            start(annealer, options, target, at)
+        def late(
+            sampler: Sampler, start: Choice | None, within: Within, ladder: Ladder, moves: int
+        ) -> int:
+            made = run(sampler, start, within, ladder, moves)
+            if start is not None:
+                machines.append(start.machines)
+                if len(machines) == 1:
+                    plans.choose(told)
+            return made
 
-        def late(annealer: Annealer, heats: list[float]) -> None:
-            replicate(annealer, heats)
-            if len(machines) == 1:
-                plans.choose(told)
-
-        patch.setattr(Annealer, "start", noted)
-        patch.setattr(Annealer, "replicate", late)
+        patch.setattr(Sampler, "run", late)
         plans.temper(0.01)
         plans.temper(0.01)
     assert len(machines) == 2 and machines[0] is None and machines[1] is told.machines
@@ -152,18 +150,18 @@ def test_a_turn_works_with_one_choice() -> None:
     plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2, 5)
     begun = list[object]()
     with pytest.MonkeyPatch.context() as patch:
-        restrict, start = Plans._restrict, Annealer.start
+        restrict, begin = Plans._restrict, Sampler.begin
 
-        def late(plans: Plans, annealer: Annealer, target: int) -> None:
+        def late(plans: Plans, sampler: Sampler, target: int) -> None:
             plans.choose(told)
-            restrict(plans, annealer, target)
+            restrict(plans, sampler, target)
 
-        def noted(annealer: Annealer, options: np.ndarray, target: list[int], at: object) -> None:
-            begun.append(at)
-            start(annealer, options, target, at)
+        def noted(sampler: Sampler, start: Choice | None, within: Within) -> None:
+            begun.extend([start.machines] if start is not None else [])
+            begin(sampler, start, within)
 
         patch.setattr(Plans, "_restrict", late)
-        patch.setattr(Annealer, "start", noted)
+        patch.setattr(Sampler, "begin", noted)
         plans._packed = True
         plans.anneal(False, 0.001, 0.001)
         plans.anneal(False, 0.001, 0.001)
@@ -234,7 +232,7 @@ def test_a_pass_from_a_choice_aims_not_far_above_the_bound(
     targets = list[int]()
     plans = Plans(context, np.arange(8))
     plans._packed = True
-    monkeypatch.setattr(plans, "_restrict", lambda annealer, target: targets.append(target))
+    monkeypatch.setattr(plans, "_restrict", lambda sampler, target: targets.append(target))
     plans.anneal(False, 0.001, 0.001)
     plans.anneal(True, 0.001, 0.001)
     assert targets == [choice, warm]
