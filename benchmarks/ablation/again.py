@@ -8,10 +8,8 @@ run repeats exactly.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,6 +22,7 @@ from formulations.instance import Current
 from formulations.result.certificate import Certificate
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.search import near
+from formulations.search.numbers import NEAR
 
 #: Units of yesterday's solve; share of the tables that grow, by how much, and how many are new.
 _UNITS, _GROWING, _GROWTH, _NEW = 6.0, 0.05, 1.2, 3
@@ -31,16 +30,9 @@ _UNITS, _GROWING, _GROWTH, _NEW = 6.0, 0.05, 1.2, 3
 _MAY_MOVE = 0.09
 
 
-@contextmanager
-def _changed(values: Mapping[str, Any]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for name, value in values.items():
-            stack.enter_context(patch.object(near, name, value))
-        yield
-
-
 def _variant(name: str, how: str, value: Any) -> Variant:
-    return Variant(f"{name.strip('_').lower()} {how}", switch=partial(_changed, {name: value}))
+    changed = replace(NEAR, **{name: value})
+    return Variant(f"{name} {how}", switch=lambda: patch.object(near, "NEAR", changed))
 
 
 def _step(name: str, method: str) -> Variant:
@@ -55,19 +47,19 @@ def _step(name: str, method: str) -> Variant:
 def variants() -> tuple[Variant, ...]:
     """What is taken out, halved and doubled."""
     off = {
-        "_TRIES": near._TRIES[:1], "_PATIENCE": 1, "_LESS": 1.0, "_WEAK": 0.0, "_WORTH": 1e9,
-        "_LIMITS": 1, "_ROOM": 0,
+        "tries": NEAR.tries[:1], "patience": 1, "less": 1.0, "weak": 0.0, "worth": 1e9,
+        "limits": 1, "room": 0,
     }  # fmt: skip
-    scaled = ("_MOVES", "_TABLES", "_GROWTH", "_PATIENCE", "_STEP", "_LONGEST", "_WORTH")
+    scaled = ("moves", "tables", "growth", "patience", "step", "longest", "worth")
     found = [_variant(name, "off", value) for name, value in off.items()]
     found += [_step("new tables first", "_chosen"), _step("tables that go home", "_homed")]
     for how, factor in (("halved", 0.5), ("doubled", 2.0)):
         for name in scaled:
-            now = getattr(near, name)
+            now = getattr(NEAR, name)
             value = now * factor if isinstance(now, float) else max(1, int(now * factor))
             found.append(_variant(name, how, value))
-        heats = tuple(factor * heat for heat in near._HEATS)
-        found.append(_variant("_HEATS", how, heats))
+        heats = tuple(factor * heat for heat in NEAR.heats)
+        found.append(_variant("heats", how, heats))
     return tuple(found)
 
 

@@ -14,15 +14,8 @@ from formulations.instance.facts import total_use
 from formulations.result.check import check, compute_loads, objectives
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
+from formulations.search.numbers import AIMS
 from formulations.settings import MOVES
-
-#: Shares of the objective by which a plan may be more expensive on the way. Many small steps can
-#: make it cheaper in the end, as when two thousand tables leave all ranks one at a time.
-SLACKS = (0.0, 1e-3, 1e-2)
-#: Temperatures of the first and the last move of a try, as penalties.
-HEATS = ((2e-3, 1e-5), (2e-2, 1e-5))
-#: Moves per table in one try.
-MOVES_A_TABLE = 2_000
 
 
 class Local:
@@ -43,7 +36,7 @@ class Local:
         order, best = preferences(problem, task.aim or 0), task.plan
         held = problem.within(task.limits)
         worth = self._worth(task, best)
-        for slack in SLACKS:
+        for slack in AIMS.slacks:
             self._sampler.begin(task.plan, Within([task.most], held=held))
             self._sampler.tidy(order, task.most + int(slack * abs(task.most)))
             plan = self._sampler.placement()
@@ -72,15 +65,13 @@ class Local:
         assert task.aim is not None
         value, made, misses = task.value, 0, 0
         step = max(1, (value - least) // 4)
-        moves = min(most_moves, MOVES_A_TABLE * problem.original.num_tables)
-        while value > least and misses < 2 * len(HEATS) and made < most_moves and not over():
+        moves = min(most_moves, AIMS.moves * problem.original.num_tables)
+        while value > least and misses < 2 * len(AIMS.heats) and made < most_moves and not over():
             limits = list(task.limits)
             limits[task.aim] = max(least, value - problem.aims[task.aim].rounded(step))
             held = problem.within(limits)
-            target, ladder = (
-                _target(problem.original, plan, task.most),
-                [HEATS[misses % len(HEATS)]],
-            )
+            target = _target(problem.original, plan, task.most)
+            ladder = [AIMS.heats[misses % len(AIMS.heats)]]
             made += self._sampler.run(plan, Within(target, over, task.most, held), ladder, moves)
             found = self._sampler.plan()
             if found is not None and _fits(problem.original, held, found, task.most):

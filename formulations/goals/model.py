@@ -11,7 +11,7 @@ import numpy as np
 from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
 from formulations.goals.neighbourhoods import Descent
-from formulations.goals.problem import PARTS, Aim, Problem
+from formulations.goals.problem import Aim, Problem
 from formulations.instance import Instance
 from formulations.model.build import Model, build
 from formulations.model.fullest import fullest
@@ -22,12 +22,8 @@ from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement
 from formulations.search.context import Context
+from formulations.search.numbers import AIMS, PARTS
 from formulations.settings import Settings
-
-#: Up to this many columns, one solve without presolve gives both plan and bound.
-SMALL = 3_000
-#: Share of the time for plans where plan and bound take a solve each.
-FOR_PLANS = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,7 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
     values = fitted(model, task.plan, task.options().replacement)
     if values is None:
         return Solved(task.plan)
-    small = model.linear.num_columns <= SMALL
+    small = model.linear.num_columns <= AIMS.columns
 
     def ask(use: Use, share: float) -> Answer:
         limits = clock.limits(share * amount, settings.seed, settings.workers)
@@ -89,11 +85,11 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
         clock.spend(answer.work)
         return answer
 
-    answer = ask(Use.CLAIMS if small else Use.PLANS, 1.0 if small else FOR_PLANS)
+    answer = ask(Use.CLAIMS if small else Use.PLANS, 1.0 if small else AIMS.for_plans)
     plan = task.plan if answer.values is None else decode(model, answer.values)
     if not small and not clock.over():
         values = values if answer.values is None else answer.values
-        answer = ask(Use.CLAIMS, 1.0 - FOR_PLANS)
+        answer = ask(Use.CLAIMS, 1.0 - AIMS.for_plans)
     return Solved(plan, _bound(task, answer))
 
 

@@ -20,11 +20,7 @@ from formulations.model.placements import decode, encode
 from formulations.result.check import Loads, check, compute_loads, objectives
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-
-#: Deterministic seconds for one neighbourhood.
-_WORK = 1.5
-#: A neighbourhood beyond this many placing columns is too slow to build and solve.
-MAX_COLUMNS = 6_000
+from formulations.search.numbers import AIMS
 
 
 class Descent:
@@ -65,7 +61,7 @@ class Descent:
             repair=True,
         )  # fmt: skip
         model = build(context.instance, by_rank(context.instance, free), parts)
-        limits = context.limits(_WORK, self._rng.randrange(2**31))
+        limits = context.limits(AIMS.opened_work, self._rng.randrange(2**31))
         hint = encode(model, self.placement)
         answer = solve_cpsat(model.linear, limits, hint, Asked(Use.PLANS))
         context.spend(answer.work)
@@ -217,7 +213,7 @@ class Chooser:
         total, kept = 0, list[int]()
         for table in tables:
             total += int(self._choices[table]) * (1 + ranks // 2)
-            if total > MAX_COLUMNS and kept:
+            if total > AIMS.opened_columns and kept:
                 break
             kept.append(table)
         return kept

@@ -20,6 +20,7 @@ from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads, moved_tables
 from formulations.result.placement import Placement
+from formulations.search.numbers import LOOSE, PARTS
 from formulations.settings import (
     EVEN_MEMORY,
     HOST_MEMORY,
@@ -28,11 +29,6 @@ from formulations.settings import (
     TOTAL,
     Goals,
 )
-
-#: The fill of a place is counted in thousandths, rounded up.
-PARTS = 1000
-#: Exceeds every sum of an instance, so it is no limit.
-LOOSE = 2**61
 
 
 @dataclass(frozen=True)

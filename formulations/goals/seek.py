@@ -13,31 +13,16 @@ from dataclasses import dataclass
 from formulations.clock import Clock
 from formulations.goals.local import Local
 from formulations.goals.model import Task, by_model, by_neighbourhoods, pooled_bound
-from formulations.goals.problem import PARTS, Aim, Problem
+from formulations.goals.problem import Aim, Problem
 from formulations.instance import Instance, Scope
 from formulations.presolve import Presolved, placement_variables
 from formulations.result.check import check
 from formulations.result.outcome import GoalReached, Outcome, with_plan
 from formulations.result.placement import Placement
 from formulations.search.loops import loaded, waited_for
+from formulations.search.numbers import AIMS
 from formulations.search.parameters import DEFAULT
 from formulations.settings import Settings
-
-#: Up to this many options and placement variables, the exact model is solved.
-WHOLE_UP_TO = 40_000
-#: Time for all aims, as a share of the time already spent, and its minimum and maximum in units;
-#: goals that the caller names get the maximum.
-SHARE, LEAST, MOST = 1.0, 3.0, 10.0
-#: Share of the time limit kept for the goals, and its maximum in units.
-KEEP, MOST_KEPT = 0.1, 6.0
-#: Units per option for the one pass of the compiled loops that always runs, and the largest share
-#: of the limit for it.
-EACH, MOST_AFTERWARDS = 4e-5, 0.2
-#: A number of moves that only time limits.
-MANY = 2**60
-#: Where the caller sets no tolerance: the share of the objective given up if a rank fuller than
-#: ``ROOMY`` gains at least ``WORTH`` of room (both in parts of its capacity).
-GIVEN, ROOMY, WORTH = 1e-4, round(0.8 * PARTS), round(0.1 * PARTS)
 
 
 def kept_for_goals(instance: Instance, settings: Settings) -> float:
@@ -45,8 +30,8 @@ def kept_for_goals(instance: Instance, settings: Settings) -> float:
     if not settings.polish or settings.work_limit is not None or settings.time_limit is None:
         return 0.0
     limit = settings.time_limit
-    once = min(EACH * instance.num_options, MOST_AFTERWARDS * limit)
-    return min(MOST_KEPT, KEEP * limit) + once
+    once = min(AIMS.each * instance.num_options, AIMS.most_afterwards * limit)
+    return min(AIMS.most_kept, AIMS.kept * limit) + once
 
 
 def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clock) -> Outcome:
@@ -100,7 +85,9 @@ class _Seek:
         self._local: Local | None = None
         self._tidy = False
         named = settings.goals.named
-        self._end = clock.now() + (MOST if named else min(MOST, max(LEAST, SHARE * clock.now())))
+        self._end = clock.now() + (
+            AIMS.most if named else min(AIMS.most, max(AIMS.least, AIMS.share * clock.now()))
+        )
 
     def run(self) -> None:
         """Minimise all aims in order."""
@@ -152,7 +139,7 @@ class _Seek:
     def _whole(self) -> bool:
         presolved = self._options(self.most)
         size = placement_variables(self._problem.instance, presolved)
-        return size + int(presolved.kept.sum()) <= WHOLE_UP_TO
+        return size + int(presolved.kept.sum()) <= AIMS.whole
 
     def _compiled(self) -> Local | None:
         """The compiled search once its loops are loaded; if the caller named goals, wait for
@@ -188,7 +175,7 @@ class _Seek:
         assert self._local is not None
         amount, bound = self._amount(index) / 3, self._known[index].bound or 0
         end, unit = self._clock.now() + amount, DEFAULT.moves_a_unit
-        most = max(1, int(amount * unit)) if self._clock.counts else MANY
+        most = max(1, int(amount * unit)) if self._clock.counts else AIMS.endless
         plan, made = self._local.annealed(
             self._task(index), bound, most, lambda: self._over() or self._clock.now() >= end
         )
@@ -234,13 +221,13 @@ class _Seek:
         room."""
         known, before = self._known[index], (self.plan, self._known[index])
         full = known.limit or 0
-        if full <= ROOMY or self._over():
+        if full <= AIMS.roomy or self._over():
             return
-        self._end = max(self._end, self._clock.now() + 2 * LEAST)  # a full rank deserves time
-        self.most = self._objective + int(GIVEN * abs(self._objective))
+        self._end = max(self._end, self._clock.now() + 2 * AIMS.least)  # a full rank deserves time
+        self.most = self._objective + int(AIMS.given * abs(self._objective))
         self._known[index] = _Known()
         self._aim(index)
-        if (self._known[index].limit or 0) > full - WORTH:
+        if (self._known[index].limit or 0) > full - AIMS.worth:
             self.plan, self._known[index] = before
             self.most = self._objective
             return
@@ -250,8 +237,8 @@ class _Seek:
 
     def _cheapest(self) -> None:
         """Give up no more of the objective than the goals need; this gets time of its own."""
-        self._end = max(self._end, self._clock.now() + LEAST)
-        solved = by_model(self._task(None), LEAST / 2, self._settings, self._clock)
+        self._end = max(self._end, self._clock.now() + AIMS.least)
+        solved = by_model(self._task(None), AIMS.least / 2, self._settings, self._clock)
         self._take(solved.plan)
         kind = self._problem.original.objective.value
         self.most = check(self._problem.original, self.plan).objectives[kind]

@@ -20,16 +20,9 @@ from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
 from formulations.search.first_state import largest_shard, mixed, one_level_a_group
+from formulations.search.numbers import BROKEN, FAR_TARGET, LOOKS, NOTHING, SLICE
 from formulations.search.parameters import DEFAULT, Parameters
 
-#: Moves between two checks of the clock: a few hundredths of a second.
-SLICE = 20_000
-#: Places that a shard of a first state is compared at.
-LOOKS = 256
-#: Targets are capped at this, so that their sum over phases stays below 2^63.
-_FAR = 2**59
-#: No plan costs as little.
-NOTHING = -(2**62)
 #: A rung for every replica, the hottest first: its temperature, as a penalty, at the first and at
 #: the last move. One replica anneals; several exchange temperatures.
 Ladder = Sequence[tuple[float, float]]
@@ -235,7 +228,7 @@ class Sampler:
 
     def _aim(self, target: Sequence[int]) -> None:
         """Set the target."""
-        target = [min(one, _FAR) for one in target]
+        target = [min(one, FAR_TARGET) for one in target]
         self.array[data.GOAL] = sum(target)
         self._loads(data.LIMIT)[self._aimed] = np.resize(target, int(self._aimed.sum()))
         self._weight[self._aimed] = 1.0 / max(1, abs(sum(target)))
@@ -279,7 +272,7 @@ class Sampler:
 
     def _strict(self, most: int) -> NDArray[np.float64]:
         """Weights under which capacities are never broken."""
-        return np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * self._kernels.BROKEN)
+        return np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * BROKEN)
 
     def _states(self, preferences: IntArray) -> tuple[IntArray, IntArray]:
         """Options that moves may choose, and homes (option + number of options), table by table

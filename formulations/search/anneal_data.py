@@ -17,6 +17,7 @@ from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.facts import members
 from formulations.instance.lowering import lower, settled_ranks
 from formulations.result.placement import machine_ranks
+from formulations.search.numbers import REPACKED_SHARDS
 
 #: Kinds of assignment: a shard on a rank, the same shard on all ranks of a machine, one shard each.
 RANK, MACHINE, UNEVEN_MACHINE = 0, 1, 2
@@ -48,8 +49,6 @@ _CLUSTER = 2
 _HEADER = 65
 # Each replica has its own LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED, side by
 # side and a[STATE] apart from the next replica's; the names point to those of replica a[REPLICA].
-#: Most assignments repacked at once.
-MOST_REPACKED = 160
 _ASSIGNMENT = (
     ASSIGNMENT_ENTRY,
     ASSIGNMENT_KIND,
@@ -163,7 +162,7 @@ class Lowered:
             HOME_OPTION: np.full(tables, -2), HOME: np.full(places, -1),
             BEST_OPTION: np.zeros(tables), BEST_PLACE: np.zeros(places),
             OLD_OPTION: np.zeros(tables), OLD_PLACE: np.zeros(places),
-            RUINED: np.zeros(8), REPACKED: np.zeros(4 * MOST_REPACKED + 8),
+            RUINED: np.zeros(8), REPACKED: np.zeros(4 * REPACKED_SHARDS + 8),
             PREFERRED: np.full(tables, -1),
             LOAD: np.zeros(loads), LIMIT: np.concatenate([a.ravel() for a in self.capacity]),
             OPTION: np.zeros(tables), PLACE: np.zeros(places),

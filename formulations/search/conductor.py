@@ -30,18 +30,14 @@ from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, 
 from formulations.result.placement import current_plan
 from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
-from formulations.search.context import GRACE, Context
+from formulations.search.context import Context
 from formulations.search.lists import LARGE, MAKERS, SMALL, Shared, parts
+from formulations.search.numbers import CLOSING, GRACE, NOTICED
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.turns import Part, step, take_turns
 from formulations.search.whole import Whole
 from formulations.settings import Settings
-
-#: Share of the time left that certifying the caller's gap may take.
-_CLOSING = 0.5
-#: Seconds of compiling from which on an outcome tells them.
-_NOTICED = 0.5
 
 
 def conduct(instance: Instance, settings: Settings, clock: Clock, name: str) -> Outcome:
@@ -225,7 +221,7 @@ def _close(context: Context, prover: Prover) -> None:
     because other parts' turns are long."""
     while not context.over():
         if prover.may_end():
-            prover.close(context.clock.share(_CLOSING))
+            prover.close(context.clock.share(CLOSING))
         else:
             context.settings.stop.wait(POLL)
 
@@ -291,7 +287,7 @@ def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:
         if certificate is not None and context.settings.certificate:
             outcome = with_certificate(context.instance, outcome, certificate, context.accepts)
     detail: dict[str, object] = {"work": round(context.clock.work, 3)}
-    if context.loops.seconds > _NOTICED:
+    if context.loops.seconds > NOTICED:
         detail["compiling"] = round(context.loops.seconds, 1)
     return outcome.with_(detail=detail, **solver())
 

@@ -18,13 +18,10 @@ from formulations.result.outcome import within_gap
 from formulations.result.placement import Placement
 from formulations.result.verify import accepted
 from formulations.search.loops import Loops
+from formulations.search.numbers import GRACE
 from formulations.search.parameters import Parameters
 from formulations.search.state import Known, State
 from formulations.settings import Settings, available_cores
-
-#: Seconds that the check of a certificate may take even if less time is left, and that a side has
-#: to end when the search is over (a compiler takes longer, and is left behind).
-GRACE = 2.0
 
 
 class Context:

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.search.anneal_data import EVERY_RANK, RANK, Lowered
-
-#: Added to the size of shards on all ranks of a machine: larger than the size of any shard.
-_WHOLE = 2.0**62
+from formulations.search.numbers import WHOLE_MACHINE
 
 
 def one_level_a_group(
@@ -76,7 +74,7 @@ def largest_shard(lowered: Lowered, options: IntArray, limit: IntArray) -> NDArr
     left = limit.reshape(lowered.instance.num_ranks, wide).mean(axis=0) - every[options].sum(axis=0)
     room = np.where(left > 0, left, np.maximum(1, entry.max(axis=0, initial=1)))
     size = (entry[assignments[:, 0]] / room).max(axis=1, initial=0.0)
-    size += np.where(assignments[:, 1] == RANK, 0.0, _WHOLE)
+    size += np.where(assignments[:, 1] == RANK, 0.0, WHOLE_MACHINE)
     largest = np.full(count, -np.inf)
     np.maximum.at(largest, lowered.instance.option_of[assignments[:, 2]], size)
     return np.where(largest < 0, np.inf, largest)[options]

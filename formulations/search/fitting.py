@@ -18,12 +18,9 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import option_facts, per_option, shard_counts, total_use
 from formulations.proof.rows import measures
+from formulations.search.numbers import FITTING_ROUNDS, FITTING_STEPS
 
 Floats = NDArray[np.float64]
-#: Rounds in which prices, unused time and what all ranks carry follow the choice.
-_ROUNDS = 8
-#: Steps of bisection for the price of a resource.
-_STEPS = 24
 
 
 class Fitting:
@@ -80,7 +77,7 @@ class Fitting:
         use, unused = self._use, np.zeros(len(keep))
         price = np.zeros(use.shape[1])
         options, keep = None, keep.copy()
-        for _ in range(_ROUNDS):
+        for _ in range(FITTING_ROUNDS):
             if not np.logical_or.reduceat(keep, self._start).all():
                 return None
             cost = np.where(keep, self._cost, np.inf)
@@ -131,7 +128,7 @@ class Fitting:
         low, high = 0.0, max(1e-9, float(cost[np.isfinite(cost)].max(initial=1.0))) / room
         while over(high) and high < 1e12:
             low, high = high, 8 * high
-        for _ in range(_STEPS):
+        for _ in range(FITTING_STEPS):
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) else (low, middle)
         return high

@@ -15,8 +15,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
-#: Days after which a folder that nobody has used is removed.
-UNUSED = 90
+from formulations.search.numbers import UNUSED
 
 
 def user_cache() -> Path:
@@ -48,7 +47,8 @@ def loops_folder() -> Path | None:
     here, chosen = Path(__file__).parent / "kernels", os.environ.get("NUMBA_CACHE_DIR")
     try:
         kept = Path(chosen) if chosen else user_cache() / "milp-planner"
-        folder = folder_for([*sorted(here.glob("*.py")), here.parent / "anneal_data.py"], kept)
+        read = [here.parent / "anneal_data.py", here.parent / "numbers.py"]
+        folder = folder_for([*sorted(here.glob("*.py")), *read], kept)
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # read-only, or a user without a home
         return None

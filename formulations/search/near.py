@@ -28,35 +28,11 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.home import preferences
 from formulations.search.loops import waited_for
+from formulations.search.numbers import NEAR
 from formulations.search.parameters import DEFAULT
 
 #: Seconds left, where there is a clock.
 Left = Callable[[], float] | None
-
-#: Annealing moves per table of one try within limits. For each try: the share by which a plan may
-#: cost more than the wish, and the temperatures of the first and the last move (cold ones leave
-#: most tables where they are).
-_MOVES = DEFAULT.settling_moves
-_TRIES = ((0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)))
-#: The first limits: this many tables, or one table in this many, whichever is more; and this
-#: multiple of the largest overflow in bytes. Limits without a plan grow by this factor, this often.
-_TABLES, _ROOM, _GROWTH, _LIMITS = 30, 4, 3, 8
-#: Temperatures of the first and the last move of passes that improve a plan, and the number of
-#: passes in a row without success that ends the search.
-_HEATS, _PATIENCE = (2e-4, 2e-6), 6
-#: A plan met in these passes lowers the target by this share.
-_SHRINK = 5e-4
-#: First target of these passes, as a share of the way from the plan to the bound; a failure
-#: multiplies that share by the second number, a success divides it.
-_STEP, _LESS = 0.2, 0.6
-#: Annealing moves per table of the shortest and the longest pass, and the share of the time left
-#: that one pass may take.
-_LEAST, _LONGEST, _SHARE = 25, 300, 0.4
-#: Multipliers whose bound is below this share of an average rank's cost are not used.
-_WEAK = 0.5
-#: Moves may choose options whose bound, at the multipliers, is at most this share above the best
-#: bound.
-_WORTH = 0.005
 
 
 def complete(instance: Instance, wish: Placement) -> bool:
@@ -120,7 +96,7 @@ def _choices(
     bound, from the multipliers if there are any."""
     known = (wish.options >= 0) & able[wish.options]
     bounds = None if prices is None else bounds_at(instance, able, prices)
-    if bounds is not None and bounds.bound < _WEAK * _mean(instance, wish.options[known]):
+    if bounds is not None and bounds.bound < NEAR.weak * _mean(instance, wish.options[known]):
         bounds = None
     keep = able if bounds is None else _worthwhile(bounds, able, wish.options[known])
     options = np.where(known, wish.options, _least(instance, keep, own_cost(instance)))
@@ -152,7 +128,7 @@ def _worthwhile(
     bounds: OptionBounds, able: NDArray[np.bool_], options: IntArray
 ) -> NDArray[np.bool_]:
     """Promising options, and those of the wish."""
-    keep = bounds.below(bounds.bound + int(_WORTH * abs(bounds.bound)) + 1)
+    keep = bounds.below(bounds.bound + int(NEAR.worth * abs(bounds.bound)) + 1)
     keep[options] = True
     return keep & able
 
@@ -167,7 +143,7 @@ class _Search:
         if instance.current:
             instance = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
         self._instance, self._wish = instance, wish
-        self._sampler = Sampler(instance, seed, replace(DEFAULT, shrink=_SHRINK))
+        self._sampler = Sampler(instance, seed, replace(DEFAULT, shrink=NEAR.shrink))
         self._keep, self._seed = keep, seed
         self._sampler.choose_from(keep)
         self._sampler.settle(wish)
@@ -187,16 +163,16 @@ class _Search:
         The caller's own limits are all that is left once the time is over, or after a first failure
         if there are any; at last the plan may cost anything.
         """
-        tables = len(self._moved) + max(_TABLES, self._instance.num_tables // _TABLES)
-        size = moved_bytes(self._instance, self._start, self._moved) + _ROOM * self._short()
-        for _ in range(1 if self._asked.limits_moves else _LIMITS):
-            for dearer, heats in _TRIES:
+        tables = len(self._moved) + max(NEAR.tables, self._instance.num_tables // NEAR.tables)
+        size = moved_bytes(self._instance, self._start, self._moved) + NEAR.room * self._short()
+        for _ in range(1 if self._asked.limits_moves else NEAR.limits):
+            for dearer, heats in NEAR.tries:
                 plan = None if over() else self._within(tables, size, dearer, heats, stop)
                 if plan is not None or stop():
                     return plan
-            tables, size = _GROWTH * tables, _GROWTH * size + 1
+            tables, size = NEAR.growth * tables, NEAR.growth * size + 1
         last: tuple[tuple[float | None, tuple[float, float]], ...]
-        last = (*_TRIES[1:], (None, _TRIES[-1][1]))
+        last = (*NEAR.tries[1:], (None, NEAR.tries[-1][1]))
         for share, heats in last:
             plan = self._within(MAX_VALUE, MAX_VALUE, share, heats, stop)
             if plan is not None or stop():
@@ -212,17 +188,17 @@ class _Search:
         even where the aim was missed.
         """
         best = self._chosen(plan, over)
-        value, step, passes, misses = self._value(best), _STEP, 0, 0
-        while misses < _PATIENCE and value > self._bound and not over():
+        value, step, passes, misses = self._value(best), NEAR.step, 0, 0
+        while misses < NEAR.patience and value > self._bound and not over():
             passes += 1
             self._sampler.reseed(self._seed + passes)
             lower = value - max(1, int(step * (value - self._bound)))
             self._run(best, Within(self._cost(best, lower), over, 0, self._asked), left)
             found = self._better(value)
             if found is None:
-                misses, step = misses + 1, step * _LESS
+                misses, step = misses + 1, step * NEAR.less
             else:
-                misses, step = 0, min(1.0, step / _LESS)
+                misses, step = 0, min(1.0, step / NEAR.less)
                 value = self._value(found)
                 best = self._homed(found, [value])  # which leaves room for others to move
         return best
@@ -240,17 +216,17 @@ class _Search:
         moves = self._length(left)
         self._sampler.begin(plan, within)
         begin = perf_counter()
-        made = self._sampler.run(None, within, [_HEATS], moves)
+        made = self._sampler.run(None, within, [NEAR.heats], moves)
         self._seconds = (perf_counter() - begin) / max(1, made)
 
     def _length(self, left: Left) -> int:
         """Number of moves of the next pass: enough to cool well, but at most its share of the time
         left."""
-        most = _LONGEST * self._instance.num_tables
+        most = NEAR.longest * self._instance.num_tables
         if left is None:
             return most
-        afford = _SHARE * left() / max(self._seconds, 1e-9)
-        return max(_LEAST * self._instance.num_tables, int(min(most, afford)))
+        afford = NEAR.share * left() / max(self._seconds, 1e-9)
+        return max(NEAR.least * self._instance.num_tables, int(min(most, afford)))
 
     def _chosen(self, plan: Placement, over: Callable[[], bool]) -> Placement:
         """The plan after improving only the tables that may be anywhere."""
@@ -265,7 +241,7 @@ class _Search:
         size = moved_bytes(instance, plan, moved)
         held = replace(instance, max_moved_tables=len(moved), max_moved_bytes=size)
         within = Within(self._cost(plan), over, 0, held)
-        sampler.run(plan, within, [_HEATS], _MOVES * instance.num_tables)
+        sampler.run(plan, within, [NEAR.heats], NEAR.moves * instance.num_tables)
         found = sampler.plan()
         sampler.choose_from(self._keep)
         if found is None or not check(self._asked, found).feasible:
@@ -319,7 +295,7 @@ class _Search:
                 max_moved_bytes=min(size, _or_most(asked.max_moved_bytes)),
             )
         within = Within(target, stop, sum(target), held)
-        sampler.run(self._start, within, [heats], _MOVES * max(1, held.num_tables))
+        sampler.run(self._start, within, [heats], NEAR.moves * max(1, held.num_tables))
         plan = sampler.plan()
         return self._homed(plan, target) if plan and check(held, plan).feasible else None
 

@@ -12,12 +12,7 @@ from formulations.patterns.tree import Decision, decide
 from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
-
-#: Cases per target, seconds to pack one choice, and the gap between bound and plan to stop at.
-CASES, PACKING, NEAR = 200, 5.0, 1e-5
-#: The first step above the bound is the bound divided by this; seconds in which a first target must
-#: be decided.
-LEAST_STEP, FIRST = 200, 4.0
+from formulations.search.numbers import PATTERNS
 
 
 def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) -> bool:
@@ -38,23 +33,23 @@ def seek_patterns(context: Context, known: set[tuple[int, ...]], amount: float) 
 
     def over() -> bool:
         spent = clock.now() - start
-        return context.over() or spent >= (amount if moved else min(amount, FIRST))
+        return context.over() or spent >= (amount if moved else min(amount, PATTERNS.first))
 
     unit = portions.unit  # costs are multiples of it, so other targets are no use
     closed, value = -(-context.bound // unit) - 1, context.objective
     high = 2 * closed + 2 if value is None else -(-value // unit)
-    step, missed = 1 + closed // LEAST_STEP, False
-    while high - closed > max(1, int(NEAR * high)) and not over():
+    step, missed = 1 + closed // PATTERNS.step, False
+    while high - closed > max(1, int(PATTERNS.near * high)) and not over():
         middle = (closed + high) // 2
         if not missed:  # low targets are fast, so go up from the bound in growing steps
             middle, step = min(middle, closed + step), 2 * step
-        decision = decide(portions, (middle + 1) * unit - 1, known, over, CASES)
+        decision = decide(portions, (middle + 1) * unit - 1, known, over, PATTERNS.cases)
         if _lifted(context, decision):
             closed, moved = middle, True
             continue
         high, missed, moved = middle, True, moved or decision.options is not None
         _place(context, portions, decision, middle * unit, over)
-    return moved and high - closed > max(1, int(NEAR * high))
+    return moved and high - closed > max(1, int(PATTERNS.near * high))
 
 
 def _lifted(context: Context, decision: Decision) -> bool:
@@ -89,10 +84,10 @@ def _place(
     """Pack the options that a target left or, if they do not fit in memory, others that may."""
     for fits in (False, True):
         if fits:
-            decision = decide(portions, target, set(), over, CASES, fits=True)
+            decision = decide(portions, target, set(), over, PATTERNS.cases, fits=True)
         if decision.options is None:
             continue
-        plan = packed(portions, decision.options, target, PACKING, over)
+        plan = packed(portions, decision.options, target, PATTERNS.packing, over)
         if plan is not None:
             context.offer(plan, "patterns")
             return

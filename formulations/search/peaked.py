@@ -14,13 +14,7 @@ from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
 from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
-
-#: Most tables; with more, a bound takes too long, and many shards on a rank even all phases. Where
-#: the tree's bound is this share of the best one, it goes before other parts; where it is not after
-#: so many turns, it is given up.
-_TABLES, _NEAR, _TURNS = 400, 0.97, 3
-#: The tree is built anew when a better plan leaves less than this share of its options.
-_FEWER = 0.9
+from formulations.search.numbers import PEAKED
 
 
 class Peaked:
@@ -52,7 +46,7 @@ class Peaked:
         return few and self._leads(self._boxes)
 
     def _leads(self, boxes: Boxes) -> bool:
-        return boxes.bound >= _NEAR * (self._context.bound or 0)
+        return boxes.bound >= PEAKED.near * (self._context.bound or 0)
 
     def run(self, amount: float) -> bool:
         """Split boxes for some time and certify their bound; whether more time may raise it.
@@ -60,7 +54,7 @@ class Peaked:
         Work is not counted here, so nothing is done under a work clock.
         """
         context, clock = self._context, self._context.clock
-        if clock.counts or context.instance.num_tables > _TABLES:
+        if clock.counts or context.instance.num_tables > PEAKED.tables:
             return False
         if self.waits():
             return True
@@ -75,7 +69,7 @@ class Peaked:
         more = boxes.run(over)
         self._turns += 1
         self._certify(boxes)
-        return more and (self._turns < _TURNS or self._leads(boxes))
+        return more and (self._turns < PEAKED.turns or self._leads(boxes))
 
     def _tree(self) -> Boxes | None:
         """The tree, begun anew where the best plan now excludes many more options; None where
@@ -84,7 +78,7 @@ class Peaked:
         assert upper is not None and context.known.certificate is not None
         first = self._first or context.known.certificate
         keep = left_by(context.instance, first, upper)
-        if self._boxes is None or keep.sum() < _FEWER * self._options:
+        if self._boxes is None or keep.sum() < PEAKED.fewer * self._options:
             first = context.known.certificate
             keep = left_by(context.instance, first, upper)
             peaks = (

@@ -14,14 +14,10 @@ from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from formulations.search.anneal import NOTHING, Choice, Ladder, Sampler, Within
+from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
 from formulations.search.fitting import fitting
-
-#: No turn takes longer than this multiple of its length; and its fewest moves.
-_OVERDUE, _FEWEST = 3.0, 1000
-#: Most targets of a sweep.
-_TARGETS = 16
+from formulations.search.numbers import FEWEST, NOTHING, OVERDUE, SWEPT
 
 
 class Plans:
@@ -112,7 +108,7 @@ class Plans:
         least = fitting(context.instance).least(context.keep)
         missed = least if context.bound is None else max(least, context.bound)
         step = max(1, int(chosen.far * missed))
-        for _ in range(_TARGETS):
+        for _ in range(SWEPT):
             met = context.objective
             if met is not None and met - missed <= max(1, chosen.shrink * met):
                 return
@@ -198,12 +194,12 @@ class Plans:
     ) -> None:  # fmt: skip
         """A run for an amount of time; moves may be far slower than expected."""
         clock = self._context.clock
-        end = inf if clock.counts else clock.now() + _OVERDUE * amount
+        end = inf if clock.counts else clock.now() + OVERDUE * amount
 
         def over() -> bool:
             return self._context.over() or clock.now() > end
 
-        moves = max(_FEWEST, int(amount * self._rate))
+        moves = max(FEWEST, int(amount * self._rate))
         self._run(sampler, start, target, ladder, moves, over)
 
     def _run(

@@ -10,7 +10,6 @@ The functions that Python calls are imported here; ``compiled`` describes how lo
 
 from formulations.search.kernels.annealing import put, sample, select
 from formulations.search.kernels.evening import even
-from formulations.search.kernels.loads import BROKEN
 from formulations.search.kernels.tidying import tidy
 
-__all__ = ["BROKEN", "even", "put", "sample", "select", "tidy"]
+__all__ = ["even", "put", "sample", "select", "tidy"]

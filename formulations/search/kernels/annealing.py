@@ -28,11 +28,7 @@ from formulations.search.kernels.places import place_table
 from formulations.search.kernels.tables import assignments_of, put_table
 from formulations.search.kernels.targets import aim, record, shift_target
 from formulations.search.kernels.views import old_option_of
-
-#: A running penalty below this is recomputed exactly.
-_NOTHING = 1e-9
-#: Of 100 moves under ``step_time``, those that shift some of a phase's target to another phase.
-SHIFTS = 2
+from formulations.search.numbers import NO_PENALTY, SHIFTS
 
 
 @kernel
@@ -82,7 +78,7 @@ def put(a, w, order, looks):
 def _anneal(a, w, choice_start, choice, span, heats, mix, limits):
     penalty, heat = penalty_of(a, w), heats[0]
     for n in range(span[0], span[1]):
-        while penalty < _NOTHING:
+        while penalty < NO_PENALTY:
             penalty = penalty_of(a, w)
             if penalty > 0.0:
                 break

@@ -12,7 +12,7 @@ from formulations.search.anneal_data import (
     TABLES,
 )
 from formulations.search.kernels.compiled import entry, kernel
-from formulations.search.kernels.loads import BROKEN, on_assignment, value_of
+from formulations.search.kernels.loads import on_assignment, value_of
 from formulations.search.kernels.places import choose_place, domain_of, ranks_of
 from formulations.search.kernels.tables import assignments_of, has_moved, recount
 from formulations.search.kernels.targets import aim_here
@@ -23,6 +23,7 @@ from formulations.search.kernels.views import (
     machine_of,
     stays_together,
 )
+from formulations.search.numbers import BROKEN
 
 
 @kernel

@@ -32,13 +32,7 @@ from formulations.search.anneal_data import (
 )
 from formulations.search.kernels.compiled import kernel
 from formulations.search.kernels.views import entry_of, kind_of, machine_of
-
-#: While tidying, a unit above a capacity weighs twice this; one above the objective, far less.
-BROKEN = 5e5
-#: Share of this added to the penalty: the rank's loads times those of the shard, as shares of their
-#: limits (Panigrahy et al., "Heuristics for vector bin packing", 2011). So of equally penalised
-#: ranks the one is taken that has most left of what the shard needs.
-_TIE = 1e-7
+from formulations.search.numbers import TIE
 
 
 @kernel
@@ -65,7 +59,7 @@ def would_add(a, w, rank, entry):
     for f in range(wide):
         before, most, value = a[load + f], a[limit + f], a[values + f]
         change += (max(before + value, most) - max(before, most)) * w[at + f]
-        change += _TIE * (before * w[at + f]) * (value * w[at + f])
+        change += TIE * (before * w[at + f]) * (value * w[at + f])
     wide = a[MACHINE_WIDE]
     at = a[MACHINE_LOAD] + machine_of(a, rank) * wide
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_MACHINE] + entry * wide

@@ -37,6 +37,7 @@ from formulations.search.kernels.views import (
     option_of,
     stays_together,
 )
+from formulations.search.numbers import HOMING
 
 
 @kernel
@@ -131,7 +132,7 @@ def move_table(a, w, table, choice_start, choice, heat, most):
     low = choice_start[table]
     count = choice_start[table + 1] - low
     option = choice[low + draw(a, count)]
-    home = a[MOVES] >= 0 and home_of(a, table) >= 0 and draw(a, 5) == 0
+    home = a[MOVES] >= 0 and home_of(a, table) >= 0 and draw(a, HOMING) == 0
     if home:
         option = home_of(a, table)
     elif count == 1 and first_assignment(a, option) == first_assignment(a, option + 1):

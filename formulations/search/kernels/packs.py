@@ -8,7 +8,6 @@ from formulations.search.anneal_data import (
     ENTRY_RANK,
     LIMIT,
     LOAD,
-    MOST_REPACKED,
     OLD_PLACE,
     RANKS,
     REPACKED,
@@ -40,13 +39,25 @@ from formulations.search.kernels.views import (
     option_of,
     stays_together,
 )
+from formulations.search.numbers import (
+    BUSY_OF,
+    NOISE_BITS,
+    NOISE_WAYS,
+    REINSERTED,
+    REPACKED_RANKS,
+    REPACKED_SHARDS,
+    RUINED_DRAWN,
+    RUINED_ELSEWHERE,
+    RUINED_LEAST,
+    RUINED_WAYS,
+)
 
 
 @kernel
 def _busy_rank(a, w):
     """The most penalised of a few ranks, drawn at random."""
     found, least = 0, -1.0
-    for _ in range(4):
+    for _ in range(BUSY_OF):
         rank, over = draw(a, a[RANKS]), 0.0
         for i in range(rank * a[WIDE], (rank + 1) * a[WIDE]):
             over += max(0, a[a[LOAD] + i] - a[a[LIMIT] + i]) * w[i]
@@ -71,7 +82,7 @@ def _reinsert(a, w, table, choice_start, choice, most):
     """Put a lifted table back at the better of its own option and two others."""
     own, low = old_option_of(a, table), choice_start[table]
     best, least = -1, np.inf
-    for k in range(3):
+    for k in range(REINSERTED):
         option = own if k == 0 else choice[low + draw(a, choice_start[table + 1] - low)]
         if conflicts(a, option, -1):
             continue
@@ -87,14 +98,14 @@ def _reinsert(a, w, table, choice_start, choice, most):
 @kernel
 def ruin(a, w, choice_start, choice, heat, most):
     """Lift some tables, most of them from a busy rank, and put them back one after another."""
-    rank, wanted, found, change = _busy_rank(a, w), 2 + draw(a, 4), 0, 0.0
+    rank, wanted, found, change = _busy_rank(a, w), RUINED_LEAST + draw(a, RUINED_WAYS), 0, 0.0
     taken = a[RUINED]
-    for _ in range(12 * wanted):
+    for _ in range(RUINED_DRAWN * wanted):
         table = draw(a, a[TABLES])
         again = False
         for i in range(found):
             again = again or a[taken + i] == table
-        if not again and (_on(a, table, rank) or draw(a, 16) == 0):
+        if not again and (_on(a, table, rank) or draw(a, RUINED_ELSEWHERE) == 0):
             a[taken + found] = table
             found += 1
             change += keep_and_lift(a, w, table)
@@ -134,7 +145,7 @@ def _gather(a, w, ranks, noise):
             place, here = a[places + assignment], False
             for k in range(a[ranks - 1]):
                 here = here or a[ranks + k] == place
-            if not here or found >= MOST_REPACKED:
+            if not here or found >= REPACKED_SHARDS:
                 continue
             size = np.int64(_size(a, w, entry_of(a, assignment)) * 1e9)
             size = size * (noise + draw(a, 1024)) // (noise + 512)
@@ -155,9 +166,9 @@ def _gather(a, w, ranks, noise):
 def _some_ranks(a, rank):
     """List a rank and up to three others, drawn at random; returns where the list begins, with
     its length just before."""
-    ranks = a[REPACKED] + 4 * MOST_REPACKED + 1
+    ranks = a[REPACKED] + 4 * REPACKED_SHARDS + 1
     a[ranks], many = rank, 1
-    for _ in range(1 + draw(a, 3)):
+    for _ in range(1 + draw(a, REPACKED_RANKS)):
         other, again = draw(a, a[RANKS]), False
         for k in range(many):
             again = again or a[ranks + k] == other
@@ -191,7 +202,7 @@ def _best_of(a, w, table, assignment, place, ranks):
 def _repack(a, w, rank):
     """Lift all shards from a rank and a few others and pack them again, the largest first; returns
     the change of the penalty and the number of shards."""
-    ranks, noise = _some_ranks(a, rank), 1 << (8 + draw(a, 8))
+    ranks, noise = _some_ranks(a, rank), 1 << (NOISE_BITS + draw(a, NOISE_WAYS))
     count, change, at = _gather(a, w, ranks, noise), 0.0, a[REPACKED]
     for i in range(count):
         table, assignment, place = a[at + 4 * i], a[at + 4 * i + 1], a[at + 4 * i + 2]

@@ -9,11 +9,12 @@ from formulations.search.anneal_data import (
 )
 from formulations.search.kernels.compiled import entry, kernel
 from formulations.search.kernels.fusion import at_level, change_level, conflicts, option_count
-from formulations.search.kernels.loads import BROKEN, value_of
+from formulations.search.kernels.loads import value_of
 from formulations.search.kernels.places import place_table
 from formulations.search.kernels.tables import is_away, keep_and_lift, put_table, undo
 from formulations.search.kernels.targets import aim_here
 from formulations.search.kernels.views import group_of, home_of, old_option_of, option_of
+from formulations.search.numbers import BROKEN
 
 
 @kernel

@@ -21,6 +21,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import Loads, check, moved_tables
 from formulations.result.outcome import Outcome, Status, StoppedBy, found
 from formulations.result.placement import Placement
+from formulations.search.numbers import AIMS
 from formulations.settings import GOALS, Goals
 from tests.formulations.brute_force import brute_force, table_placements
 from tests.formulations.strategies import instances
@@ -145,7 +146,7 @@ def test_next_to_nothing_is_given_up_for_much_room() -> None:
 
 def test_nothing_is_given_up_for_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where cutting the table frees too little room to be worth it, the plan stays optimal."""
-    monkeypatch.setattr(seek, "WORTH", 750)
+    monkeypatch.setattr(seek, "AIMS", replace(AIMS, worth=750))
     outcome = solve(cut_cheaply(), "cpsat", Settings(workers=1))
     assert (outcome.status, outcome.objective, outcome.before_goals) == (
         Status.OPTIMAL, 100_003, None,
@@ -154,8 +155,7 @@ def test_nothing_is_given_up_for_little_room(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_time_does_not_prove_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without time to search, a goal that could be better is reported as open, not as met."""
-    monkeypatch.setattr(seek, "SHARE", 0.0)
-    monkeypatch.setattr(seek, "LEAST", 0.0)
+    monkeypatch.setattr(seek, "AIMS", replace(AIMS, share=0.0, least=0.0))
     instance = cut_cheaply()
     truth = brute_force(instance)
     assert truth.placement is not None
