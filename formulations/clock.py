@@ -30,6 +30,40 @@ from formulations.settings import News, Settings, TracePoint
 
 #: Units to take a share of if the run has no limit.
 _WITHOUT_LIMIT = 60.0
+#: Most seconds that a time limit leaves out.
+_MOST_UNCOUNTED = 120.0
+
+
+class Stopwatch:
+    """Seconds in which at least one thread was inside, as a context."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._total = self._since = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._since = time.perf_counter()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._total += time.perf_counter() - self._since
+
+    @property
+    def seconds(self) -> float:
+        """The sum so far."""
+        with self._lock:
+            now = time.perf_counter() - self._since if self._inside else 0.0
+            return self._total + now
+
+
+#: Seconds that no time limit counts: another process compiles the loops of the search, once per
+#: machine.
+COMPILING = Stopwatch()
 
 
 @dataclass(frozen=True)
@@ -82,7 +116,7 @@ class Clock:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._start = time.perf_counter()
+        self._start, self._compiled = time.perf_counter(), COMPILING.seconds
         self._lock = threading.Lock()
         self._held_back = 0.0
         self.work = 0.0
@@ -108,8 +142,15 @@ class Clock:
     def seconds_left(self) -> float:
         """Seconds of wall time until the time limit (infinite without one): a last resort."""
         limit = self._settings.time_limit
+        if limit is None:
+            return float("inf")
         held = 0.0 if self.counts else self._held_back
-        return float("inf") if limit is None else max(0.0, limit - held - self.seconds())
+        uncounted = min(_MOST_UNCOUNTED, self.compiling())
+        return max(0.0, limit + uncounted - held - self.seconds())
+
+    def compiling(self) -> float:
+        """Seconds since the start in which the loops of the search were compiled."""
+        return COMPILING.seconds - self._compiled
 
     def share(self, share: float) -> float:
         """A share of the units left, or of a minute if there is no limit."""

@@ -25,6 +25,8 @@ from formulations.result.outcome import (
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 
+#: Seconds of compiling from which on an outcome tells them.
+NOTICED = 0.5
 #: Share of the time for a plan near the hint where moves are limited, and its maximum in seconds.
 NEAR, NEAR_MOST = 0.7, 6.0
 
@@ -72,24 +74,18 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         outcome = _again(instance, chosen, outcome, settings, clock, doubt)
     if outcome.before_goals is None:  # the trace covers only the search for the objective
         _record(outcome, clock)
+    if clock.compiling() > NOTICED:
+        detail["compiling"] = round(clock.compiling(), 1)
+        clock.tell(f"{clock.compiling():.0f} s went into compiling the search, which is kept for "
+                   "later solves and not counted in the time limit")  # fmt: skip
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),
         trace=tuple(clock.trace),
         settings=settings.describe(),
-        note=_note(outcome, clock),
+        note="; ".join(filter(None, (outcome.note, *clock.notes))),
         detail={**outcome.detail, **detail},
     )
-
-
-def _note(outcome: Outcome, clock: Clock) -> str:
-    """The note, how much of the time went into compiling, which happens once per machine, and what
-    the clock was told on the way."""
-    seconds, told = outcome.detail.get("compiling"), [outcome.note]
-    if seconds is not None:
-        told.append(f"{seconds:.0f} s of the time went into compiling the search, once on this "
-                    "machine")  # fmt: skip
-    return "; ".join(filter(None, (*told, *clock.notes)))
 
 
 def _of(instance: Instance, settings: Settings) -> Settings:

@@ -145,10 +145,11 @@ class _Seek:
         """The compiled search once its loops are loaded; if the caller named goals, wait for
         them."""
         if self._local is None:
-            there = self._clock.counts or loaded()
+            begin, there = self._clock.now(), self._clock.counts or loaded()
             waits = self._settings.goals.named and not self._whole()
             if there or (waits and waited_for(self._clock.over)):
                 self._local = Local(self._problem, self._settings.seed)
+            self._end += 0.0 if there else self._clock.now() - begin
         return self._local
 
     def _over(self) -> bool:

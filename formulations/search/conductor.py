@@ -32,7 +32,7 @@ from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.lists import LARGE, MAKERS, SMALL, Shared, parts
-from formulations.search.numbers import CLOSING, GRACE, NOTICED
+from formulations.search.numbers import CLOSING, GRACE
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.turns import Part, step, take_turns
@@ -286,10 +286,7 @@ def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:
     for certificate in (known.proven, known.certificate):
         if certificate is not None and context.settings.certificate:
             outcome = with_certificate(context.instance, outcome, certificate, context.accepts)
-    detail: dict[str, object] = {"work": round(context.clock.work, 3)}
-    if context.loops.seconds > NOTICED:
-        detail["compiling"] = round(context.loops.seconds, 1)
-    return outcome.with_(detail=detail, **solver())
+    return outcome.with_(detail={"work": round(context.clock.work, 3)}, **solver())
 
 
 def _stopped(context: Context) -> StoppedBy:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
+from formulations.clock import COMPILING
 from formulations.cpsat import POLL
 from formulations.search.kept import mark, used
 
@@ -45,12 +46,6 @@ class Loops:
         self._lock, self._apart = threading.Lock(), compile_apart
         self._compiling: subprocess.Popen[bytes] | None = None
         self._loading: threading.Thread | None = None
-        self._begun = self._ended = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds for which another process compiled, so far."""
-        return (self._ended or time.monotonic()) - self._begun if self._begun else 0.0
 
     def prepare(self) -> None:
         """Start loading the loops from the cache, or compiling them; once, whoever asks."""
@@ -66,19 +61,17 @@ class Loops:
             return
         # -P: run this package, not one of the same name in the working folder, such as a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
-        self._begun = time.monotonic()
-        self._compiling = subprocess.Popen(
+        self._compiling = compiler = subprocess.Popen(
             [sys.executable, "-P", "-m", "formulations.search.loops"], env=path, process_group=0,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        threading.Thread(target=_timed, args=(compiler,), daemon=True).start()
 
     def compiling(self) -> bool:
         """Whether the loops are still being compiled or loaded."""
         compiler, loader = self._compiling, self._loading
         if compiler is not None and compiler.poll() is None:
             return True
-        if compiler is not None:
-            self._ended = self._ended or time.monotonic()
         return loader is not None and loader.is_alive()
 
     def ready(self, over: Callable[[], bool]) -> bool:
@@ -104,6 +97,11 @@ class Loops:
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
             self._compiling.wait()
+
+
+def _timed(compiler: subprocess.Popen[bytes]) -> None:
+    with COMPILING:
+        compiler.wait()
 
 
 def waited_for(over: Callable[[], bool]) -> bool:

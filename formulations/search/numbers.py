@@ -15,8 +15,6 @@ from dataclasses import dataclass
 GRACE = 2.0
 #: Share of the time left that certifying the caller's gap may take.
 CLOSING = 0.5
-#: Seconds of compiling from which on an outcome tells them.
-NOTICED = 0.5
 #: Days after which a folder of compiled loops that nobody has used is removed.
 UNUSED = 90
 

@@ -128,7 +128,10 @@ ProfileOption = Annotated[
         " .yaml file such as calibrate writes; default: the cluster's profile.",
     ),
 ]
-_LIMIT = "Wall-clock limit for search, proof and goals, without reading, pricing and writing"
+_LIMIT = (
+    "Wall-clock limit for search, proof and goals, without reading, pricing, writing, and compiling"
+    " the search (once per machine)"
+)
 TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
 OtherTimeLimitOption = Annotated[
     float | None,

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from formulations.clock import Clock, OutOfTime
+from formulations.clock import Clock, OutOfTime, Stopwatch
 from formulations.instance import Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, why_stopped
@@ -80,3 +80,21 @@ def test_the_same_work_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [first.placement.to_lists(t) for t in range(18)] == [
         second.placement.to_lists(t) for t in range(18)
     ]
+
+
+def test_compiling_is_not_counted_in_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty seconds of it leave the limit as it was, but a compiler that hangs does not end it."""
+    now, watch = [1000.0], Stopwatch()
+    monkeypatch.setattr("formulations.clock.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("formulations.clock.COMPILING", watch)
+    with watch:
+        now[0] += 5.0
+    clock = Clock(Settings(time_limit=10.0))
+    with watch, watch:  # two compilers at once are one delay
+        now[0] += 30.0
+        assert (clock.compiling(), clock.remaining(), clock.over()) == (30.0, 10.0, False)
+    now[0] += 4.0
+    assert (clock.compiling(), clock.remaining(), clock.seconds()) == (30.0, 6.0, 34.0)
+    with watch:
+        now[0] += 1000.0
+        assert clock.over()
