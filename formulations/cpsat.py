@@ -1,5 +1,5 @@
 """A linear model handed to CP-SAT: exact in integers (the formulation of that name is
-:mod:`formulations.exact`).
+:mod:`formulations.methods.exact`).
 
 CP-SAT's presolve has given wrong bounds, wrong "optimal" and wrong "infeasible" on linear models
 of ours (google/or-tools #5293, #5274; benchmarks/ortools-presolve), so it is off wherever a status

@@ -60,14 +60,15 @@ class Formulation:
 
 _ALL = (
     Formulation(
-        "auto", "formulations.auto", "optimum or gap", "the exact model or the search, by instance"
+        "auto", "formulations.methods.auto", "optimum or gap",
+        "the exact model or the search, by instance",
     ),
-    Formulation("cpsat", "formulations.exact", "optimum", "the exact model in CP-SAT"),
+    Formulation("cpsat", "formulations.methods.exact", "optimum", "the exact model in CP-SAT"),
     Formulation(
-        "mip", "formulations.mip", "gap", "the exact model through PuLP (HiGHS or CBC)"
+        "mip", "formulations.methods.mip", "gap", "the exact model through PuLP (HiGHS or CBC)"
     ),
     Formulation(
-        "scale", "formulations.scale", "optimum or gap",
+        "scale", "formulations.methods.scale", "optimum or gap",
         "bounds, annealing and LNS, of any size",
     ),
     Formulation(

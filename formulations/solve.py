@@ -11,7 +11,6 @@ from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance
-from formulations.interrupt import interruptible
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import (
     Outcome,
@@ -23,6 +22,7 @@ from formulations.result.outcome import (
     why_stopped,
 )
 from formulations.result.placement import Placement
+from formulations.runtime.interrupt import interruptible
 from formulations.settings import Settings
 
 #: Seconds of compiling from which on an outcome tells them.
@@ -114,7 +114,7 @@ def _with_hint(
 ) -> tuple[Settings, dict[str, object]]:
     """The settings with a feasible hint, if necessary one with few bytes moved, or without a hint
     if none was found; and details of what had to move."""
-    from formulations.result.certify import kept_to_prove
+    from formulations.evidence.certify import kept_to_prove
     from formulations.search.near import complete, settled
 
     hint = settings.hint
@@ -158,7 +158,7 @@ def _proved(
 ) -> Outcome:
     """The outcome of a formulation, with a certificate if time is left for one; at the end, its own
     certificate is tried with the plan's cost as target."""
-    from formulations.result.certify import LEAST_SECONDS, raised
+    from formulations.evidence.certify import LEAST_SECONDS, raised
 
     outcome = _with_proof(instance, chosen, settings, clock)
     if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, settings.gap):
@@ -186,7 +186,7 @@ def _continued(
 def _with_proof(
     instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
 ) -> Outcome:
-    from formulations.result.certify import LEAST_SECONDS, certify, kept_to_prove
+    from formulations.evidence.certify import LEAST_SECONDS, certify, kept_to_prove
 
     conducted = chosen.proves == "optimum or gap"  # reserves time itself, or proves on the way
     with clock.holding_back(0.0 if conducted else kept_to_prove(instance, settings)):
@@ -236,7 +236,7 @@ def _again(
     cleared = without_claims(instance, before, other, doubt)
     if not settings.certificate:
         return cleared
-    from formulations.result.certify import certify
+    from formulations.evidence.certify import certify
 
     certified = certify(instance, cleared, 0.0, clock.tell)
     return cleared if contradiction(instance, certified, other, clock) else certified

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
-from formulations.regular_file import STANDARD_INPUT
+from formulations.runtime.regular_file import STANDARD_INPUT
 from milp_planner.errors import BadInput
 from milp_planner.features.fit_memory.facts import Facts, read_facts
 from milp_planner.inputs import Cluster, Model

@@ -1,8 +1,8 @@
 """Solve published MMKP and GAP instances: ``python benchmarks/literature/run.py FOLDER``.
 
-FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/convert.py). One JSON line
-per instance and formulation is appended to ``results/results.jsonl``; what is there is skipped.
-Then ``results/table.md`` is written.
+FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/instance/convert.py). One
+JSON line per instance and formulation is appended to ``results/results.jsonl``; what is there is
+skipped. Then ``results/table.md`` is written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations import Settings, solve
-from formulations.convert import names_in, read_any
+from formulations.instance.convert import names_in, read_any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "results.jsonl"

@@ -21,10 +21,11 @@ sys.path.insert(0, str(ROOT))
 
 from ortools import __version__ as ortools_version  # noqa: E402
 
-from formulations import Instance, Objective, Settings, exact  # noqa: E402
+from formulations import Instance, Objective, Settings  # noqa: E402
 from formulations import cpsat as adapter  # noqa: E402
 from formulations.clock import Clock, Limits  # noqa: E402
 from formulations.errors import UnsupportedInstance  # noqa: E402
+from formulations.methods import exact  # noqa: E402
 from formulations.search.question import APART, ask  # noqa: E402
 from tests.formulations.brute_force import brute_force  # noqa: E402
 from tests.formulations.fuzz.generate import COSTS, generate  # noqa: E402

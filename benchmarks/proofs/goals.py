@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations import Instance, Outcome, Settings, checker, solve, write_instance
-from formulations.convert import names_in, read_any
+from formulations.instance.convert import names_in, read_any
 from formulations.result.outcome_file import outcome_to_dict
 from milp_planner import plan
 from scenarios import catalog

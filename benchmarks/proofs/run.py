@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from formulations.evidence.verify import certifies
 from formulations.instance.file import read_instance
 from formulations.proof.prove import prove
 from formulations.result.certificate import certificate_to_dict
-from formulations.result.verify import certifies
 
 
 def row(path: Path, plan: int, before: int, seconds: float) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from formulations import Instance, Objective, Outcome, Settings, read_instance, solve
-from formulations.result.verify import verify
+from formulations.evidence.verify import verify
 from formulations.settings import available_cores
 
 HERE = Path(__file__).resolve().parent

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from formulations import reduce
 from formulations.capacity.curve import Answer, Known
+from formulations.evidence.certify import with_certificate
+from formulations.evidence.verify import accepted
 from formulations.instance import Instance
 from formulations.proof.carry import carried
 from formulations.result.certificate import Certificate
-from formulations.result.certify import with_certificate
 from formulations.result.outcome import Outcome, Status, StoppedBy, found, nothing
 from formulations.result.placement import Placement
-from formulations.result.verify import accepted
 
 
 class Proofs:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formulations.collector import uncollected
+from formulations.runtime.collector import uncollected
 
 if TYPE_CHECKING:
     from formulations.instance.instance import Instance

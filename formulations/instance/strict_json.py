@@ -18,7 +18,7 @@ from typing import Any
 
 from formulations.errors import InstanceError
 from formulations.instance import MAX_VALUE
-from formulations.regular_file import read_regular
+from formulations.runtime.regular_file import read_regular
 
 _GZIP_MAGIC = b"\x1f\x8b"
 #: Most bytes of JSON that are read, after decompression, so that a decompression bomb is refused.

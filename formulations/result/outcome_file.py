@@ -79,7 +79,7 @@ def outcome_from_dict(
     """Rebuild an Outcome from its document.
 
     Claims (objective, bound, status) are kept as written;
-    :func:`formulations.result.verify.verify` judges them.
+    :func:`formulations.evidence.verify.verify` judges them.
 
     Parameters
     ----------

@@ -20,12 +20,12 @@ import numpy as np
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.cpsat import POLL, solver
+from formulations.evidence.certify import CERTIFICATE, kept_to_prove, with_certificate
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import own_cost
 from formulations.presolve import presolve
 from formulations.proof.prove import SymmetricLP, prove_infeasible, symmetric_lp
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.certify import CERTIFICATE, kept_to_prove, with_certificate
 from formulations.result.outcome import BoundSource, Outcome, StoppedBy, found, infeasible, nothing
 from formulations.result.placement import current_plan
 from formulations.search.anneal import Choice

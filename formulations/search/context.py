@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.clock import Clock, Limits
+from formulations.evidence.verify import accepted
 from formulations.instance import Instance, Objective
 from formulations.instance.facts import own_cost
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import within_gap
 from formulations.result.placement import Placement
-from formulations.result.verify import accepted
 from formulations.search.loops import Loops
 from formulations.search.numbers import GRACE
 from formulations.search.parameters import Parameters

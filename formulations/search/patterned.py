@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from formulations.evidence.certify import CERTIFICATE
 from formulations.patterns.pack import packed
 from formulations.patterns.portions import Portions, portions_of
 from formulations.patterns.tree import Decision, decide
 from formulations.result.certificate import Certificate
-from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
 from formulations.search.numbers import PATTERNS
 

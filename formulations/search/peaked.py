@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
 from formulations.patterns.boxes import Boxes
 from formulations.patterns.phases import peaks_to_limit
@@ -12,7 +13,6 @@ from formulations.proof.build import build_rows
 from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
-from formulations.result.certify import CERTIFICATE
 from formulations.search.context import Context
 from formulations.search.numbers import PEAKED
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor
 
+from formulations.evidence.certify import CERTIFICATE, FINDING, LEAST_SECONDS
+from formulations.evidence.verify import seconds_to_check
 from formulations.proof.prove import prove
-from formulations.result.certify import CERTIFICATE, FINDING, LEAST_SECONDS
 from formulations.result.outcome import within_gap
-from formulations.result.verify import seconds_to_check
 from formulations.search.context import Context
 from formulations.search.whole import Whole
 

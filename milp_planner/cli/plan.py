@@ -218,7 +218,7 @@ def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance
     from dataclasses import replace
 
     from formulations import Objective
-    from formulations.convert import read_any
+    from formulations.instance.convert import read_any
     from formulations.instance.validate import validate
 
     instance = read_any(path)

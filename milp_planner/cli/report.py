@@ -124,7 +124,7 @@ def _second(source: Path, others: list[Path], asked: bool) -> Path | None:
 
 def is_plan_file(path: Path) -> bool:
     """Whether a file begins as a plan.json."""
-    from formulations.regular_file import first_bytes
+    from formulations.runtime.regular_file import first_bytes
     from milp_planner.plans.plan_file import FORMAT
 
     try:

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from formulations import Instance, Outcome, checker, read_instance
-from formulations.collector import uncollected
 from formulations.errors import InstanceError
+from formulations.evidence.verify import Claim, Verification, refuted_by_the_checker
+from formulations.evidence.verify import verify as verify_outcome
 from formulations.instance.file import instance_to_dict
 from formulations.result.outcome_file import outcome_from_dict
-from formulations.result.verify import Claim, Verification, refuted_by_the_checker
-from formulations.result.verify import verify as verify_outcome
+from formulations.runtime.collector import uncollected
 from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten, show_cost
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.inputs.sharding_group import is_group_of_its_whole

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from formulations.regular_file import STANDARD_INPUT
+from formulations.runtime.regular_file import STANDARD_INPUT
 from milp_planner.errors import CHECK, MOST_PROBLEMS, BadInput, Problem
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from formulations.regular_file import read_regular
+from formulations.runtime.regular_file import read_regular
 from milp_planner.errors import CHECK, MOST_PROBLEMS, BadInput, Problem
 from milp_planner.inputs.problems import Loc, nearest
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from formulations import Placement
-from formulations.collector import uncollected
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
+from formulations.runtime.collector import uncollected
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from formulations import Outcome
 from formulations.errors import InstanceError
+from formulations.evidence.verify import Claim, Verification, verify
 from formulations.instance import Instance
 from formulations.instance.facts import bytes_to_move
 from formulations.instance.strict_json import Reader
@@ -15,7 +16,6 @@ from formulations.priced import Priced, priced
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import certified_gap
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.result.verify import Claim, Verification, verify
 from milp_planner.drawing.units import listed, show_bytes, show_cost, show_gap, show_share
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts

@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from formulations.collector import uncollected
 from formulations.instance import Instance, strict_json
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.strict_json import Reader, shown
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
+from formulations.runtime.collector import uncollected
 from milp_planner.errors import BadInput
 from milp_planner.files import write_json
 from milp_planner.inputs.cluster import Cluster

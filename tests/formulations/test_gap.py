@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from formulations import Instance, Settings, StoppedBy, solve
+from formulations.evidence.verify import verify
 from formulations.result.check import check
 from formulations.result.outcome import certified_gap, near_enough, within_gap
-from formulations.result.verify import verify
 from formulations.settings import News
 from milp_planner.plans.compile import compile_for
 from scenarios import catalog

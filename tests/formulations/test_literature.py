@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from formulations import Settings, solve
-from formulations.convert import names_in, read_any
+from formulations.instance.convert import names_in, read_any
 
 SMALL_GAP = [f"gap1-{i}" for i in range(5)] + ["gap12-2", "gap12-4", "a05100", "a10100", "a20100"]
 

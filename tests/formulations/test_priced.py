@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
 from formulations.errors import InstanceError
+from formulations.evidence.verify import verify
 from formulations.instance import Current, Objective
 from formulations.instance.build import Block, Shard
 from formulations.instance.validate import validate
 from formulations.priced import PHASE, priced
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.result.verify import verify
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations import exact as cpsat
 from formulations.clock import Clock
 from formulations.instance import Instance, Objective, Where
+from formulations.methods import exact as cpsat
 from formulations.presolve import presolve
 from formulations.reduce import NEVER, option_bounds, places_are_fixed
 from formulations.result.check import check
@@ -54,8 +54,8 @@ def test_cores_equal_brute_force(instance: Instance) -> None:
     """Cores that grow from one option beyond the least end at the oracle's optimum and bound."""
     truth = brute_force(instance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("formulations.exact.CORES_FROM", 0)
-        patch.setattr("formulations.exact.FIRST", 1)
+        patch.setattr("formulations.methods.exact.CORES_FROM", 0)
+        patch.setattr("formulations.methods.exact.FIRST", 1)
         wishes = Settings(workers=1, time_limit=60, polish=False)
         outcome = cpsat.solve(instance, wishes, Clock(wishes))
     if truth.objective is None:

@@ -92,7 +92,7 @@ def test_a_malformed_certificate_loses_no_plan(
         return Certificate("bound", upper, (rows,), ({"use": [0]},))
 
     monkeypatch.setattr("formulations.search.prover.prove", malformed)
-    monkeypatch.setattr("formulations.result.certify.prove", malformed)
+    monkeypatch.setattr("formulations.evidence.certify.prove", malformed)
     monkeypatch.setattr("formulations.search.conductor.symmetric_lp", lambda *a, **b: None)
     outcome = solve(tight(), formulation, Settings(time_limit=10, workers=1))
     assert outcome.status == Status.OPTIMAL and outcome.placement is not None

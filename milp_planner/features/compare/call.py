@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from formulations import Instance, Objective, Outcome, Settings, registry, solve
-from formulations.auto import chosen
 from formulations.errors import InstanceError, UnsupportedInstance
-from formulations.interrupt import interruptible
+from formulations.methods.auto import chosen
 from formulations.result.check import check
 from formulations.result.outcome import gap_between, standing
+from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
 from milp_planner.drawing.page import Shown
 from milp_planner.features.batch.curves import LowerBound, best_bound

@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.instance import Objective, strict_json
-from formulations.regular_file import first_bytes
 from formulations.result.outcome import gap_between, without_share
+from formulations.runtime.regular_file import first_bytes
 from formulations.settings import TracePoint
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds

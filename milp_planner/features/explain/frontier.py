@@ -15,8 +15,8 @@ from fractions import Fraction
 from formulations import Instance, Outcome
 from formulations.capacity.budget import Budget
 from formulations.capacity.proofs import Proofs
+from formulations.evidence.verify import holds
 from formulations.result.outcome import certified_gap, standing
-from formulations.result.verify import holds
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.memory import (
     first_of,

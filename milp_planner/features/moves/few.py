@@ -12,10 +12,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from formulations import Instance, Outcome, Settings, solve
+from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.instance.facts import per_option, shard_counts
 from formulations.priced import priced, with_moving
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.certify import CERTIFICATE, with_certificate
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import GoalReached, StoppedBy, found, with_plan
 from formulations.search.home import closer

@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 
 from formulations import Instance, Outcome, Settings
-from formulations.collector import uncollected
 from formulations.errors import InstanceError
+from formulations.evidence.verify import holds
 from formulations.instance import Resource, strict_json
-from formulations.regular_file import read_regular
 from formulations.result.outcome import certified_gap, near_enough
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.result.verify import holds
+from formulations.runtime.collector import uncollected
+from formulations.runtime.regular_file import read_regular
 from milp_planner.errors import BadInput
 from milp_planner.files import write_atomically
 from milp_planner.inputs.spec import fingerprint_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from formulations import Outcome, Settings, registry, solve
-from formulations.collector import uncollected
-from formulations.interrupt import interruptible
+from formulations.runtime.collector import uncollected
+from formulations.runtime.interrupt import interruptible
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from formulations import Instance, Outcome, Settings, StoppedBy, solve
+from formulations.evidence.certify import with_certificate
 from formulations.proof.prove import prove
-from formulations.result.certify import with_certificate
 from formulations.result.outcome import Status, nothing
 from formulations.search.context import Either
 from formulations.settings import News

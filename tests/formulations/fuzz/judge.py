@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from formulations.evidence.verify import verify
 from formulations.instance import Instance
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
-from formulations.result.verify import verify
 
 
 def wrongs(instance: Instance, truth: int | None, outcome: Outcome) -> list[str]:

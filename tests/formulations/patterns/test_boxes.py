@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Settings, checker, solve
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
@@ -20,7 +21,6 @@ from formulations.patterns.phases import peaks_to_limit
 from formulations.proof import judge
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate, certificate_to_dict
-from formulations.result.verify import certifies
 from formulations.search.peaked import left_by
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances

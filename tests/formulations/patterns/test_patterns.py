@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Settings, checker, solve
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict, read_instance
@@ -21,7 +22,6 @@ from formulations.patterns.portions import portions_of
 from formulations.patterns.tree import Decision, decide
 from formulations.result.certificate import certificate_to_dict
 from formulations.result.check import check
-from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Settings, solve
+from formulations.evidence.verify import certifies
 from formulations.proof.carry import carried
 from formulations.proof.prove import prove
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

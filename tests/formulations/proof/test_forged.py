@@ -12,10 +12,10 @@ import pytest
 
 from formulations import checker
 from formulations.errors import InstanceError
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
-from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.certificates import rows
 from tests.formulations.proof.test_prove import four_tables

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations import checker
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
 from formulations.proof.packing import Packing
 from formulations.proof.prove import prove
 from formulations.proof.rows import measures
-from formulations.result.verify import certifies
 
 #: An option: what it puts on every rank, and its shards that choose one.
 Option = tuple[int, tuple[int, ...]]

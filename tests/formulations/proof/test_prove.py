@@ -7,13 +7,13 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof import prove as prove_module
 from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
 from formulations.proof.relaxation import _Matrix
 from formulations.proof.tree import Tree
-from formulations.result.verify import certifies
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 

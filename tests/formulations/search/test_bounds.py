@@ -9,14 +9,14 @@ from hypothesis import settings as tries
 
 from formulations import Settings
 from formulations.clock import Clock, Limits
+from formulations.evidence.certify import CERTIFICATE
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate
-from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
-from formulations.result.verify import certifies
 from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context

@@ -7,9 +7,9 @@ import pytest
 
 from formulations import Settings
 from formulations.clock import Clock
+from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.result.certify import CERTIFICATE
 from formulations.result.placement import Placement
 from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context

@@ -8,13 +8,13 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, given, settings
 
 from formulations.clock import Limits
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.facts import own_cost
 from formulations.model import partition
 from formulations.presolve import usable
 from formulations.proof.prove import prove
-from formulations.result.verify import certifies
 from formulations.search.question import APART, POOLED, ask
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances

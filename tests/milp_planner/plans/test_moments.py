@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from formulations import Instance, Settings, solve
-from formulations.result.verify import verify
+from formulations.evidence.verify import verify
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from tests.formulations.brute_force import brute_force

@@ -10,7 +10,7 @@ import pytest
 
 from formulations import Instance, Settings, solve
 from formulations.capacity.budget import Budget
-from formulations.result.verify import verify
+from formulations.evidence.verify import verify
 from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.frontier import frontier

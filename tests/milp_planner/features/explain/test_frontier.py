@@ -16,9 +16,9 @@ from formulations import Instance, Settings, solve
 from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Answer
 from formulations.capacity.proofs import Proofs
+from formulations.evidence.certify import certify
+from formulations.evidence.verify import verify
 from formulations.reduce import bounds_at
-from formulations.result.certify import certify
-from formulations.result.verify import verify
 from milp_planner import explain, plan, report
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked

@@ -7,11 +7,11 @@ instances, the exact model runs from the first second beside compiled search.
 
 from __future__ import annotations
 
-from formulations import exact, scale
 from formulations.clock import Clock
+from formulations.evidence.certify import kept_to_prove
 from formulations.instance import Instance
+from formulations.methods import exact, scale
 from formulations.presolve import placement_variables, presolve
-from formulations.result.certify import kept_to_prove
 from formulations.result.outcome import Outcome
 from formulations.search.conductor import conduct
 from formulations.settings import Settings

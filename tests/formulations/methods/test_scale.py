@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations import Settings, scale, solve
+from formulations import Settings, solve
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.methods import scale
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from formulations.search.parameters import DEFAULT, Parameters

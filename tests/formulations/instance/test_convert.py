@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import InstanceError, Objective, Scope, Where, write_instance
-from formulations.convert import common_scale, names_in, read_any, scaled
+from formulations.instance.convert import common_scale, names_in, read_any, scaled
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 

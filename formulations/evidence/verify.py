@@ -8,7 +8,6 @@ from functools import lru_cache
 from math import inf
 
 from formulations import checker
-from formulations.collector import uncollected
 from formulations.errors import InstanceError, our_bug
 from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
@@ -18,6 +17,7 @@ from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
+from formulations.runtime.collector import uncollected
 
 #: Tolerance in seconds: the times of trace points and of the outcome are rounded separately.
 _ROUNDING = 0.01

@@ -7,12 +7,12 @@ import pulp
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from formulations import mip
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.mip import solve as solve_mip
+from formulations.methods import mip
+from formulations.methods.mip import solve as solve_mip
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from formulations.result.placement import Placement
@@ -103,7 +103,7 @@ def test_a_second_solve_with_other_threads_runs() -> None:
 def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rounded answer that the check rejects ends as unknown, not as a plan."""
     wrong = Placement(np.asarray([0]), [[np.asarray([0])]])
-    monkeypatch.setattr("formulations.mip.rounded", lambda model: wrong)
+    monkeypatch.setattr("formulations.methods.mip.rounded", lambda model: wrong)
     outcome = solve(_knapsack())
     assert outcome.status == Status.UNKNOWN
     assert outcome.placement is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from formulations.evidence.certify import CERTIFICATE, certify, raised, with_certificate
+from formulations.evidence.verify import verify
 from formulations.proof.prove import symmetric_lp
-from formulations.result.certify import CERTIFICATE, certify, raised, with_certificate
 from formulations.result.outcome import BoundSource, Status, StoppedBy, found, infeasible
-from formulations.result.verify import verify
 from tests.formulations.brute_force import brute_force
 from tests.formulations.proof.test_prove import four_tables
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 
+from formulations.evidence.verify import accepted, seconds_to_check
 from formulations.instance import Instance
 from formulations.proof.prove import prove, prove_infeasible
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
-from formulations.result.verify import accepted, seconds_to_check
 from formulations.settings import Settings
 
 #: Source of a bound that a certificate proves.
@@ -54,7 +54,7 @@ def certify(
     seconds : float, optional
         For finding and checking the certificate.
     tell : callable, optional
-        As in :func:`formulations.result.verify.accepted`.
+        As in :func:`formulations.evidence.verify.accepted`.
 
     Returns
     -------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from formulations import exact
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.methods import exact
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource, Status, infeasible
 from formulations.settings import Settings
@@ -32,10 +32,10 @@ def test_it_is_a_plan() -> None:
 
 def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the starting plan or without, the busiest of three ranks is proved to carry 9 of 25."""
-    monkeypatch.setattr("formulations.exact.START_FROM", 1)
+    monkeypatch.setattr("formulations.methods.exact.START_FROM", 1)
     for hint in ("greedy", None):
         if hint is None:
-            monkeypatch.setattr("formulations.exact.starting_plan", lambda *_: None)
+            monkeypatch.setattr("formulations.methods.exact.starting_plan", lambda *_: None)
         wishes = Settings(workers=1, time_limit=30, certificate=False)
         outcome = exact.solve(_shards([3, 4, 5, 6, 7]), wishes, Clock(wishes))
         assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 9)
@@ -63,7 +63,7 @@ def test_infeasible_despite_a_plan_shows_the_plan(monkeypatch: pytest.MonkeyPatc
     instance, wishes = _shards([3, 4, 5]), Settings(workers=1, time_limit=10)
     plan = starting_plan(instance, wishes, Clock(wishes))
     claim = infeasible("cpsat", BoundSource("cpsat", exact=True))
-    monkeypatch.setattr("formulations.exact._outcome", lambda *_: claim)
+    monkeypatch.setattr("formulations.methods.exact._outcome", lambda *_: claim)
     hinted = Settings(workers=1, time_limit=10, hint=plan)
     told = exact.solve(instance, hinted, Clock(hinted))
     assert plan is not None and told.placement is plan

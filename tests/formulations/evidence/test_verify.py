@@ -18,8 +18,8 @@ from formulations import (
     checker,
     solve,
 )
+from formulations.evidence.verify import Verification, certifies, holds, verify
 from formulations.result.outcome import Outcome, infeasible, nothing
-from formulations.result.verify import Verification, certifies, holds, verify
 from formulations.settings import TracePoint
 from tests.formulations.examples import every_kind, two_modes
 
@@ -80,7 +80,7 @@ def test_arrays_do_without_the_checker(proved: Outcome, monkeypatch: pytest.Monk
         asked.append(outcome)
         return Verification(())
 
-    monkeypatch.setattr("formulations.result.verify.verify", noted)
+    monkeypatch.setattr("formulations.evidence.verify.verify", noted)
     assert holds(two_modes(), proved) and not asked
     assert proved.certificate is not None
     packed = replace(proved.certificate, nodes=({"use": [0], "pack": "hbm"},))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from formulations import Settings, StoppedBy, solve
-from formulations.interrupt import interruptible
+from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
 from milp_planner import plan
 from scenarios import catalog

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from formulations.evidence.verify import verify
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
 from formulations.result.placement import Placement
-from formulations.result.verify import verify
 from formulations.settings import Settings
 from formulations.solve import solve
 from tests.formulations.brute_force import table_placements

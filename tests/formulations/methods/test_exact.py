@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 import formulations
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
-from formulations.exact import solve as solve_exact
 from formulations.goals import seek
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.methods.exact import solve as solve_exact
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from formulations.settings import Settings

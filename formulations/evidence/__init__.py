@@ -1,0 +1,1 @@
+"""Where an Outcome meets its proof: certificates attached, and claims judged."""

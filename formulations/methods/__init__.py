@@ -1,0 +1,1 @@
+"""The formulations that prove: the exact model, its second opinion, and the search."""

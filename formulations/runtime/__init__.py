@@ -1,0 +1,1 @@
+"""The machine below: Ctrl-C, the garbage collector, files."""
