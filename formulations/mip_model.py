@@ -1,9 +1,9 @@
 """The linear model that PuLP hands to HiGHS or CBC, in plain words.
 
-Written independently of :mod:`formulations.model`, so that each cross-checks the other. It has a
-binary x for each option, one of which each table chooses; integers y for the places of a chosen
-option's shards; and rows for every capacity and for the objective, scaled so that floating point
-sees numbers near one.
+Written independently of :mod:`formulations.model`, so that each cross-checks the other; so is where
+a shard may lie (:mod:`formulations.instance.assigning`). The model has a binary x for each option,
+one of which each table chooses; integers y for the places of a chosen option's shards; and rows for
+every capacity and for the objective, scaled so that floating point sees numbers near one.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 from formulations.baselines.partition.proposals import Found, outcome_of
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
-from formulations.instance import Instance, IntArray, Scope, Where
+from formulations.instance import Instance, IntArray, Scope
 from formulations.instance.facts import bytes_to_move, own_cost, total_use
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, StoppedBy, nothing, why_stopped
@@ -109,8 +109,8 @@ def _sliced_options(instance: Instance) -> list[dict[int, int]]:
         found: dict[int, int] = {}
         for option in instance.options_of(table):
             block = int(instance.option_blocks[option])
-            free = instance.block_where[block] == Where.ANY_RANK and single[option]
-            if not free or instance.block_places[block] >= 0 or off[option]:
+            free = instance.free[block] and not instance.by_machine[block]
+            if not free or not single[option] or instance.block_places[block] >= 0 or off[option]:
                 continue
             count = int(instance.block_count[block])
             better = count not in found or own[option] < own[found[count]]

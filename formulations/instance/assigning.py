@@ -1,4 +1,8 @@
-"""Whether given ranks suit an option's blocks, and which shard position gets which rank."""
+"""Whether given ranks suit an option's blocks, and which shard position gets which rank.
+
+What kinds of place there are, and where their shards may lie, only this package knows; others ask
+it. Two independent copies check it: :mod:`formulations.mip_model` and the checker.
+"""
 
 from __future__ import annotations
 

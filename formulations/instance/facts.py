@@ -19,14 +19,10 @@ def shard_counts(instance: Instance) -> IntArray:
     sizes = np.asarray([len(m) for m in instance.machines], dtype=np.int64)
     per_block = np.maximum(instance.block_count, 1).astype(np.int64)
     per_block[instance.everywhere] = instance.num_ranks
-    listed = instance.settled & ~instance.everywhere & ~instance.unplaced
-    for block in np.flatnonzero(listed):
-        per_block[block] = len(instance.place_sets[int(instance.block_places[block])])
-    least = int(sizes.min())
+    for block in np.flatnonzero(instance.listed):
+        per_block[block] = len(instance.places(block))
     for block in np.flatnonzero(instance.whole):
-        places = int(instance.block_places[block])
-        few = least if places < 0 else int(sizes[list(instance.place_sets[places])].min())
-        per_block[block] = instance.block_count[block] * few
+        per_block[block] = instance.block_count[block] * int(sizes[instance.places(block)].min())
     runs = np.diff(instance.block_shards)
     shared = np.repeat(runs == 1, runs)
     times = np.where(instance.whole, instance.block_count, 1)

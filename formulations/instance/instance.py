@@ -301,6 +301,11 @@ class Instance:
         return ~(self.free | self.whole)
 
     @cached_property
+    def listed(self) -> NDArray[np.bool_]:
+        """Blocks with a shard on every rank of a list, bool array [blocks]."""
+        return self.block_where == Where.LIST
+
+    @cached_property
     def free(self) -> NDArray[np.bool_]:
         """Blocks each of whose shards chooses a rank, bool array [blocks]."""
         return np.isin(self.block_where, (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE))
@@ -323,7 +328,14 @@ class Instance:
             return np.arange(self.num_ranks)
         if self.unplaced[block]:
             return np.empty(0, dtype=np.int64)
-        return np.asarray(self.place_sets[int(self.block_places[block])], dtype=np.int64)
+        return self.places(block)
+
+    def places(self, block: int) -> IntArray:
+        """Ranks or, where a block's places are machines, machines that it may take."""
+        index = int(self.block_places[block])
+        if index < 0:
+            return np.arange(len(self.machines) if self.by_machine[block] else self.num_ranks)
+        return np.asarray(self.place_sets[index], dtype=np.int64)
 
     @property
     def limits_moves(self) -> bool:

@@ -30,19 +30,10 @@ def _apart(instance: Instance, block: int) -> int:
     """How many distinct ranks (or machines) a block can take."""
     where = instance.block_where[block]
     if where in (Where.ANY_RANK, Where.ONE_MACHINE):
-        return len(_places(instance, block))
+        return len(instance.places(block))
     if where == Where.ANY_RANK_OF_ONE_MACHINE:
-        return max(len(instance.machines[m]) for m in _places(instance, block))
+        return max(len(instance.machines[m]) for m in instance.places(block))
     return int(MAX_VALUE)
-
-
-def _places(instance: Instance, block: int) -> IntArray:
-    """Ranks, or machines, that a block may take."""
-    places = int(instance.block_places[block])
-    if places < 0:
-        whole = instance.by_machine[block]
-        return np.arange(len(instance.machines) if whole else instance.num_ranks)
-    return np.asarray(instance.place_sets[places], dtype=np.int64)
 
 
 def lower(instance: Instance, keep: NDArray[np.bool_]) -> Candidates:
@@ -180,7 +171,7 @@ class _Lowering:
 
     def _lists(self, owner_of: IntArray, blocks: IntArray) -> None:
         for own, _ in self._groups(blocks):
-            ranks = _places(self._instance, int(own[0]))
+            ranks = self._instance.places(int(own[0]))
             alike = own[self._even_entries(own)]
             self._put(owner_of[alike], self._instance.block_shards[alike][:, None], ranks)
             uneven = own[~self._even_entries(own)]
@@ -222,7 +213,7 @@ class _Lowering:
         put: Callable[[IntArray, IntArray, IntArray, bool], None],
     ) -> None:
         for own, apart in self._groups(blocks):
-            put(owner_of[own], own, _places(self._instance, int(own[0])), apart)
+            put(owner_of[own], own, self._instance.places(int(own[0])), apart)
 
     def _put_inside(
         self, candidate: IntArray, blocks: IntArray, machines: IntArray, apart: bool

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Scope, Where
+from formulations.instance import Instance, IntArray, Scope
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def by_class(instance: Instance) -> Partition:
     just as valid but weaker.
     """
     found = _partition(instance, *_signatures(instance))
-    lists = np.count_nonzero(instance.block_where == Where.LIST)
+    lists = np.count_nonzero(instance.listed)
     many = found.count * instance.num_options > MOST_LISTED
     if not many or lists > FEW_LISTS * instance.num_blocks:
         return found

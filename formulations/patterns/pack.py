@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.instance import IntArray, Where
+from formulations.instance import IntArray
 from formulations.patterns.master import Master
 from formulations.patterns.portions import Portions, portions_of
 from formulations.result.placement import Placement
@@ -87,7 +87,7 @@ def _placement(
     found = []
     for option in options.tolist():
         block = instance.block(int(instance.option_blocks[option]))
-        if block.where == Where.EVERY_RANK:
+        if block.everywhere:
             found.append([np.arange(instance.num_ranks)])
             continue
         left = {e: iter(ranks_of[e]) for e in set(block.entries.tolist())}

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Objective, Scope, Where
+from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.facts import per_option, shard_counts
 
 #: Up to this many portions and tables, patterns are tried. With more, many small shards fill a
@@ -77,7 +77,7 @@ def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
     for option in np.flatnonzero(keep).tolist():
         block = instance.block(int(instance.option_blocks[option]))
         entries = range(*map(int, instance.block_shards[block.index : block.index + 2]))
-        once = block.distinct or block.where in (Where.EVERY_RANK, Where.LIST)
+        once = block.distinct or block.settled
         if len(entries) > 1 and not once:
             return None  # a rank may hold several different shards of the option
         most = 1 if once else block.count

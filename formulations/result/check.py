@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope, Where
+from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope
 from formulations.instance.assigning import misplaced
 from formulations.result.placement import Placement, same_ranks
 
@@ -122,7 +122,7 @@ def compute_loads(
         if block.everywhere and block.shared:
             base_cost += instance.shard_cost[block.entries[0]]
             base_use += instance.shard_use[block.entries[0]]
-        elif block.where == Where.CLUSTER:
+        elif block.unplaced:
             off_entries.extend(block.entry(i) for i in range(block.count))
         else:
             entries.append(position_entries(instance, block, placed))
@@ -148,7 +148,7 @@ def position_entries(instance: Instance, block: BlockView, ranks: IntArray) -> I
     """Shard entry of every position of a placed block, int64 array [positions]."""
     if block.shared:
         return np.full(len(ranks), block.entries[0])
-    if block.where == Where.ONE_MACHINE:
+    if block.whole:
         return np.tile(block.entries, block.count)
     return block.entries
 
@@ -250,7 +250,7 @@ def moved_bytes(instance: Instance, placement: Placement, tables: list[int]) -> 
         blocks = instance.blocks_of(int(placement.options[table]))
         for index, ranks in zip(blocks, placement.ranks[table], strict=True):
             block = instance.block(index)
-            if block.where == Where.CLUSTER:
+            if block.unplaced:
                 ranks = np.zeros(block.count, dtype=np.int64)
             total += int(instance.shard_move[position_entries(instance, block, ranks)].sum())
     return total

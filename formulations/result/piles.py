@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formulations.instance import BlockView, Instance, IntArray, Where
+from formulations.instance import BlockView, Instance, IntArray
 from formulations.result.check import position_entries
 from formulations.result.placement import Placement
 
@@ -25,7 +25,7 @@ class Piles(NamedTuple):
 
     def add(self, instance: Instance, block: BlockView, ranks: IntArray, sign: int = 1) -> None:
         """Add a placed block, or remove it with sign −1."""
-        if block.where == Where.CLUSTER:
+        if block.unplaced:
             off = [block.entry(i) for i in range(block.count)]
             self.off_cost[:] += sign * instance.shard_cost[off].sum(axis=0)
             self.off_use[:] += sign * instance.shard_use[off].sum(axis=0)

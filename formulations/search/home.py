@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
-from formulations.instance import Instance, IntArray, Where
+from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
@@ -118,7 +118,7 @@ def _with_names(instance: Instance, plan: Placement, names: IntArray) -> Placeme
         blocks = instance.blocks_of(int(option))
         ranks.append(
             [
-                here if instance.block_where[block] == Where.EVERY_RANK else names[here]
+                here if instance.everywhere[block] else names[here]
                 for block, here in zip(blocks, own, strict=True)
             ]
         )
