@@ -19,9 +19,9 @@ def shard_counts(instance: Instance) -> IntArray:
     sizes = np.asarray([len(m) for m in instance.machines], dtype=np.int64)
     per_block = np.maximum(instance.block_count, 1).astype(np.int64)
     per_block[instance.everywhere] = instance.num_ranks
-    for block in np.flatnonzero(instance.listed):
+    for block in np.flatnonzero(instance.listed).tolist():
         per_block[block] = len(instance.places(block))
-    for block in np.flatnonzero(instance.whole):
+    for block in np.flatnonzero(instance.whole).tolist():
         per_block[block] = instance.block_count[block] * int(sizes[instance.places(block)].min())
     runs = np.diff(instance.block_shards)
     shared = np.repeat(runs == 1, runs)

@@ -91,7 +91,7 @@ class Sampler:
         self._kernels, self._lowered = kernels, lowered(instance)
         self._instance, self._seed, self._parameters = instance, seed, parameters
         self._peaks, self._sound = self._lowered.peaks, True
-        self.array = self._lowered.array
+        self.array, self._slot = self._lowered.array, np.arange(1)
         self._aimed = self._limits_of_target()
         self.choose_from(instance.allowed)
         self._empty()
