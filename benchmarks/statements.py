@@ -198,6 +198,23 @@ def exact(text: str) -> Iterator[Found]:
             yield "", model, cluster, found, gap_of(row["certified gap"])
 
 
+PLANS = {
+    "TorchRec ms": "", "CP-SAT ms": "", "HiGHS ms": "", "Rebalancer ms": "",
+    "ours ms: best": "gap: best", "before ms: best": "", "the same code again": "",
+    "after ms: best": "", "two workers, ms": "gap: two", "eight, ms": "eight",
+}  # fmt: skip
+"""Columns of plans of an instance, each with the column of its gap if it has one."""
+
+
+def instances(text: str) -> Iterator[Found]:
+    """Instances in TorchRec's estimates: everybody's plans, and our bounds below them."""
+    for row in rows(text, "instance"):
+        for column in (name for name in row if name in PLANS):
+            if found := time_of(row[column], "ms"):
+                gap = gap_of(row[PLANS[column]]) if PLANS[column] else 1.0
+                yield "", row["instance"], "as TorchRec estimates", found, gap
+
+
 def boxes(text: str) -> Iterator[Found]:
     """Verdicts in the output of ``plan``: model@cluster, a time, and the bound if that differs."""
     for model, cluster, box in re.findall(r"╭─ ([\w-]+)@([\w-]+) ─(.*?)╰", text, re.DOTALL):
@@ -232,6 +249,8 @@ READERS: dict[str, Reader] = {
     "docs/distemb.md": distemb,
     "docs/exact.md": exact,
     "docs/explain.md": examples,
+    "docs/against-torchrec.md": instances,
+    "docs/scale.md": instances,
 }
 
 

@@ -109,6 +109,19 @@ def test_what_is_beside_a_plan_is_not_read() -> None:
     assert found.least == pytest.approx(1, rel=0.01)
 
 
+def test_a_peer_below_our_bound_is_reported() -> None:
+    """On an instance of TorchRec's, nobody's plan may cost less than our bound, on any page."""
+    ours = """| instance | CP-SAT ms | ours ms: best | gap: best |
+|---|---|---|---|
+| i | {peer} | 10 | 1% |
+"""
+    name = "docs/against-torchrec.md"
+    dates = {name: {"date": "2026-01-01", "commit": "1111111"}}
+    assert contradictions({name: ours.format(peer="9.95")}, dates) == []
+    (wrong,) = contradictions({name: ours.format(peer="9.7")}, dates)
+    assert "i@as TorchRec estimates: 0 to 9.7 ms" in wrong
+
+
 def test_matrices_and_boxes_are_read() -> None:
     """A suite's column is a cluster, and a verdict in a console is a statement, too."""
     page = """| model | cluster | +0% |
