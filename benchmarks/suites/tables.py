@@ -1,4 +1,4 @@
-"""The tables of docs/suites, from the newest stored run of every suite.
+"""The tables of docs/suites and docs/dp-vs-exact.md, from the newest stored run of every suite.
 
 ``python benchmarks/suites/figures.py`` calls this: it rewrites each page between its two marks and
 measures nothing.
@@ -7,6 +7,7 @@ measures nothing.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import statistics
 import sys
@@ -20,8 +21,9 @@ from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
 from scenarios.catalog import find_model
 
-HERE = Path(__file__).parent
-PAGES = HERE.parents[1] / "docs" / "suites"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ELSEWHERE = {"dp-vs-exact": DOCS / "dp-vs-exact.md"}
+"""Pages of suites that answer a question of their own."""
 BLOCK = "results: benchmarks/suites/figures.py"
 MS = 1e9
 Rows = sqlite3.Connection
@@ -29,8 +31,8 @@ Rows = sqlite3.Connection
 
 def write(name: str, run: Path) -> Path:
     """Put a run's tables, figure and origin between the marks of the suite's page."""
-    page = PAGES / f"{name}.md"
-    link = f"../../benchmarks/suites/{name}/{run.name}"
+    page = ELSEWHERE.get(name, DOCS / "suites" / f"{name}.md")
+    link = os.path.relpath(run, page.parent)
     parts = [
         *TABLES[name](connect(run), run),
         f"![{ABOUT[name]}]({link}/figure.svg)",
