@@ -26,6 +26,7 @@ from milp_planner.features.calibrate.machine import Sample
 from milp_planner.features.calibrate.result import profile_text
 from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts
 from milp_planner.features.calibrate.steps import StepSpec, StepTable
+from milp_planner.features.calibrate.torch_steps import PARTS
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.step_model import StepModel
 
@@ -56,7 +57,7 @@ def measured(path: Path) -> Samples:
 
 
 def _sample(spec: StepSpec, parts: dict[str, list[float]]) -> Sample:
-    seconds = tuple(map(sum, zip(*parts.values(), strict=True)))
+    seconds = tuple(map(sum, zip(*(parts[part] for part in PARTS), strict=True)))
     return Sample(spec.name, seconds, {part: tuple(values) for part, values in parts.items()})
 
 
@@ -109,6 +110,8 @@ def _errors(model: StepModel, steps: Samples, size: str) -> list[dict[str, Any]]
     errors: dict[str, list[float]] = {}
     for spec, sample in steps.items():
         for part, seconds in predicted_parts(model, spec).items():
+            if part not in sample.parts:
+                continue
             name = f"update {spec.optimizer}" if part == "update" else part
             errors.setdefault(name, []).append(abs(seconds / sample.part(part) - 1))
     return [

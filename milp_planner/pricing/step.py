@@ -77,6 +77,11 @@ class Moved(NamedTuple):
     hottest: FloatArray
     """Ids of the table's most popular row."""
 
+    @property
+    def outputs(self) -> FloatArray:
+        """Rows of the outputs."""
+        return self.output_bytes / self.row
+
     def seconds(self, terms: TableTerms, sizes: tuple[float, ...]) -> FloatArray:
         """Seconds of every entry's pass, with caches of ``sizes`` bytes; array [entries].
 
@@ -90,6 +95,7 @@ class Moved(NamedTuple):
         work = (
             self.ids * per_id + self.distinct * per_distinct
             + terms.output_byte_seconds * self.output_bytes + terms.hottest_seconds * self.hottest
+            + terms.output_seconds * self.outputs
         )  # fmt: skip
         return np.maximum(terms.seconds, work) if terms.hidden_dispatch else terms.seconds + work
 

@@ -25,6 +25,8 @@ class TableTerms(Spec):
     step_seconds: Term = 0.0
     """Dispatch, once per step, however many tables there are. It is the same under every plan, so
     only a predicted step includes it, not a plan's price."""
+    start_seconds: Term = 0.0
+    """Of ``step_seconds``, what the device itself takes: starting its kernels."""
     id_seconds: Term = 0.0
     """For every id."""
     byte_seconds: Term = 0.0
@@ -36,6 +38,8 @@ class TableTerms(Spec):
     """Further bytes charged for a missed row, for starting to read it."""
     output_byte_seconds: Term = 0.0
     """For every byte of the outputs, or of their gradient."""
+    output_seconds: Term = 0.0
+    """For every row of the outputs."""
     distinct_seconds: Term = 0.0
     """For every distinct row of the step."""
     distinct_byte_seconds: Term = 0.0

@@ -2,8 +2,9 @@
 
 HOST_ONLY gathers rows on the host into a pinned buffer and copies them over; CACHING copies the
 missing rows over, writes them into slots of the cache and then reads all rows there; HYBRID reads
-its share in HBM and copies the rest. Where dynamicemb is installed, its own tables are timed too,
-built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
+its share in HBM and copies the rest. Rows in HBM are looked up, and steps made, by FBGEMM's TBE
+where it loads. Where dynamicemb is installed, its own tables are timed too, built as in
+NVIDIA/recsys-examples, ``corelib/dynamicemb``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
+from milp_planner.features.calibrate.steps import StepSpec
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
 
 NEAR_BYTES, FAR_BYTES = 2**32, 2**32
@@ -30,10 +32,27 @@ class CudaMachine(TorchMachine):
     near = "rows in HBM"
     far = "rows in pinned host memory"
 
+    def __init__(self, near_bytes: int, far_bytes: int, load: Load, seed: int) -> None:
+        from milp_planner.features.calibrate.fused_tables import fbgemm_version
+
+        super().__init__(near_bytes, far_bytes, load, seed)
+        self._tables: dict[int, Any] = {}
+        self._offsets_of: dict[tuple[int, int], Any] = {}
+        try:
+            self._fbgemm, self.fused = fbgemm_version(self.device), True
+        except ImportError as error:
+            self._fbgemm = f"not used: {error}"
+
     def facts(self) -> dict[str, object]:
-        """The same as for a CPU, and the GPU's name."""
+        """The same as for a CPU, and the GPU's."""
         cuda = self._torch.cuda
-        return {**super().facts(), "gpu": cuda.get_device_name(), "cuda": self._torch.version.cuda}
+        return {
+            **super().facts(),
+            "gpu": cuda.get_device_name(),
+            "cuda": self._torch.version.cuda,
+            "device_cache": cuda.get_device_properties().L2_cache_size,
+            "fbgemm": self._fbgemm,
+        }
 
     def now(self) -> float:
         """Seconds, after the device has finished all queued work."""
@@ -77,6 +96,57 @@ class CudaMachine(TorchMachine):
         return Probe(
             "copy", lambda _: None, lambda _r, _l: source.to(self.device, non_blocking=True)
         ), float(size)
+
+    def step(self, spec: StepSpec) -> Probe:
+        """A training step, by FBGEMM where it loads."""
+        if not self.fused:
+            return super().step(spec)
+        from milp_planner.features.calibrate.fused_tables import FusedTables
+        from milp_planner.features.calibrate.torch_steps import step_probe
+
+        return step_probe(spec, self._large, self.device, self._seed, FusedTables)
+
+    def lookup_training(self, dim: int) -> Probe:
+        """The same by FBGEMM where it loads, with its fused SGD."""
+        if not self.fused:
+            return super().lookup_training(dim)
+        tbe, offsets = self._tbe(dim), self._ends(self.load.bags, self.load.pooling)
+        ones = self._torch.ones(self.load.bags, dim, device=self.device)
+
+        def run(ids: Any, lap: Lap) -> None:
+            out = tbe(ids, offsets)
+            lap("forward")
+            out.backward(ones)
+            lap("backward")
+
+        def prepare(number: int) -> Any:
+            return self._ids(self.load.bags, len(self._near) // dim, self._generator(number))
+
+        return Probe(f"lookup training dim={dim}", prepare, run)
+
+    def _sum(self, table: Any, ids: Any, pooling: int | None = None) -> Any:
+        if not self.fused or table.data_ptr() != self._near.data_ptr():
+            return super()._sum(table, ids, pooling)
+        pooling = pooling or self.load.pooling
+        with self._torch.no_grad():
+            return self._tbe(table.shape[1])(ids, self._ends(len(ids) // pooling, pooling))
+
+    def _tbe(self, dim: int) -> Any:
+        """A TBE whose rows of ``dim`` floats are the near tier."""
+        from milp_planner.features.calibrate.fused_tables import fused
+
+        if dim not in self._tables:
+            tbe = fused([(len(self._near) // dim, dim)], self.device)
+            tbe.weights_dev = self._torch.nn.Parameter(self._near)
+            self._tables[dim] = tbe
+        return self._tables[dim]
+
+    def _ends(self, bags: int, pooling: int) -> Any:
+        """FBGEMM's offsets, which end with the number of ids."""
+        key = bags, pooling
+        if key not in self._offsets_of:
+            self._offsets_of[key] = self._torch.arange(bags + 1, device=self.device) * pooling
+        return self._offsets_of[key]
 
     def runtime(self, mode: str, ratio: float) -> Probe | None:
         """A dynamicemb table in that mode."""

@@ -22,7 +22,8 @@ class HeldOut:
     """Relative errors of one part of the steps of one size."""
 
     part: str
-    """``lookup``, ``dense``, or ``update`` and the optimizer."""
+    """``lookup``, ``dense``, or ``update`` and the optimizer; on a GPU also the device's work
+    alone, which is what a plan pays."""
     size: str
     """``small`` or ``training size``."""
     steps: int
@@ -36,7 +37,7 @@ class HeldOut:
 
 
 def cross_validated(
-    samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], folds: int = FOLDS
+    samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], *, fused: bool = False
 ) -> list[HeldOut]:
     """Errors of steps, each predicted by a fit without it and the others of its fold.
 
@@ -45,11 +46,10 @@ def cross_validated(
     """
     order = sorted(samples, key=lambda spec: (size_of(spec), spec.optimizer))
     found: dict[tuple[str, str], list[float]] = {}
-    for fold in range(folds):
-        out = order[fold::folds]
-        model = fit_steps(
-            {spec: sample for spec, sample in samples.items() if spec not in out}, tier, ""
-        ).model
+    for fold in range(FOLDS):
+        out = order[fold::FOLDS]
+        kept = {spec: sample for spec, sample in samples.items() if spec not in out}
+        model = fit_steps(kept, tier, "", fused=fused).model
         if model is not None:
             for spec in out:
                 _judge(spec, samples[spec], predicted_parts(model, spec), found)
@@ -69,6 +69,10 @@ def _judge(
     found: dict[tuple[str, str], list[float]],
 ) -> None:  # fmt: skip
     for part, seconds in said.items():
-        name = f"update {spec.optimizer}" if part == "update" else part
-        error = abs(seconds / sample.part(part) - 1)
-        found.setdefault((name, size_of(spec)), []).append(error)
+        if part in sample.parts:
+            error = abs(seconds / sample.part(part) - 1)
+            found.setdefault((_name(part, spec), size_of(spec)), []).append(error)
+
+
+def _name(part: str, spec: StepSpec) -> str:
+    return f"{part} {spec.optimizer}" if part.endswith("update") else part

@@ -27,6 +27,8 @@ MORE = 4
 """Most rounds, as a multiple of the planned number, when repeats spread more."""
 Lap = Callable[[str], None]
 """Ends a named part of a probe's run: called with the part's name, it reads the clock."""
+ON_DEVICE = "device "
+"""Before the name of a part: the seconds of the device's own work on it."""
 
 
 class TooNoisy(PlannerError):
@@ -47,6 +49,8 @@ class Probe:
     """The timed call; takes the prepared value and a :data:`Lap`."""
     times: int = 1
     """How often ``run`` repeats its work; the time is divided by this."""
+    beside: Callable[[Any], dict[str, float]] | None = None
+    """Seconds of further parts, timed otherwise before the run; takes the prepared value."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,8 @@ def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
 def _once(probe: Probe, number: int, now: Callable[[], float]) -> tuple[float, dict[str, float]]:
     parts: dict[str, float] = {}
     prepared = probe.prepare(number)
+    if probe.beside is not None:
+        parts |= probe.beside(prepared)
     start = last = now()
 
     def lap(part: str) -> None:
@@ -213,6 +219,8 @@ class Machine(Protocol):
     near: str
     far: str
     load: Load
+    fused: bool
+    """Whether a step looks up and updates all tables by one call each (FBGEMM's TBE)."""
 
     def facts(self) -> dict[str, object]:
         """Processor, versions and sizes: the context for judging the numbers."""

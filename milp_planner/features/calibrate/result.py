@@ -10,7 +10,13 @@ import yaml
 from milp_planner.features.calibrate.held_out import HeldOut, cross_validated
 from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy
 from milp_planner.features.calibrate.step_fit import fit_steps
-from milp_planner.features.calibrate.steps import FITTED, TRAINING, StepSpec, draw_steps
+from milp_planner.features.calibrate.steps import (
+    FITTED,
+    OPTIMIZERS,
+    TRAINING,
+    StepSpec,
+    draw_steps,
+)
 from milp_planner.features.calibrate.sweep import Sweep
 from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, Tiers, fit_tiers
 from milp_planner.pricing.profile import Kernel, Profile, load_profile
@@ -31,7 +37,9 @@ NEVER = (
 CONSTANTS = "TorchRec's constants for a GPU"
 MOVED, QUICK_MOVED = 2**24, 2**22
 """Most bytes that the lookups of one step may read."""
-LARGE, QUICK_LARGE = 24, 12
+ON_GPU = (*OPTIMIZERS, "adagrad")
+"""Optimizers that a GPU measures."""
+LARGE, QUICK_LARGE = 48, 16
 """Number of training steps of training size that a GPU measures besides."""
 LARGE_MOVED = 2**33
 """Most bytes that the lookups of one of them may read."""
@@ -66,7 +74,8 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
         tiers |= {(mode, hit): machine.lookup(mode, hit, DIM) for hit in hits}
     whole = ("HOST_ONLY", 0.0) if machine.device == "cpu" else ("HBM_ONLY", 1.0)
     count, moved = (QUICK_STEPS, QUICK_MOVED) if quick else (STEPS, MOVED)
-    specs = draw_steps(FITTED, count, most=machine.room, moved=moved, seed=seed)
+    drawn = replace(FITTED, optimizers=ON_GPU) if machine.device == "cuda" else FITTED
+    specs = draw_steps(drawn, count, most=machine.room, moved=moved, seed=seed)
     if machine.device == "cuda":
         specs += _training_steps(machine, QUICK_LARGE if quick else LARGE, seed)
     return MeasurementPlan(
@@ -88,7 +97,7 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
 def _training_steps(machine: Machine, count: int, seed: int) -> list[StepSpec]:
     """Steps of training size, equally many of each number of tables."""
     each = count // len(TRAINING.tables)
-    ranges = [replace(TRAINING, tables=(number,)) for number in TRAINING.tables]
+    ranges = [replace(TRAINING, tables=(number,), optimizers=ON_GPU) for number in TRAINING.tables]
     return [
         spec
         for some in ranges
@@ -167,7 +176,8 @@ def calibration(
     tiers = fit_tiers(name, machine, plan.tiers, steady, base)
     tier: Literal["hbm", "ddr"] = "ddr" if machine.device == "cpu" else "hbm"
     kept = {spec: steady[p.name] for spec, p in plan.steps.items() if p.name in steady}
-    steps = fit_steps(kept, tier, _steps_origin(machine, len(kept), len(plan.steps)))
+    origin = _steps_origin(machine, len(kept), len(plan.steps))
+    steps = fit_steps(kept, tier, origin, fused=machine.fused)
     left += [*tiers.left_out, *steps.left_out]
     if tiers.sweep is None and steps.model is None:
         raise TooNoisy(f"nothing could be fitted (is something else running?): {'; '.join(left)}")
@@ -188,7 +198,7 @@ def calibration(
     return Calibration(
         Profile.from_dict(made.to_dict()), tiers.sweep, samples, machine.facts(), seconds,
         tuple(plan.steps), tuple(left), lost,
-        () if steps.model is None else tuple(cross_validated(kept, tier)),
+        () if steps.model is None else tuple(cross_validated(kept, tier, fused=machine.fused)),
     )  # fmt: skip
 
 
@@ -240,10 +250,12 @@ def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str])
         parts.append(f"No step with {', '.join(optimizers)} is in the step model")
     near = "" if "hbm" in lost else f"hbm stands for {machine.near}, host_link for {machine.far}; "
     parts.append(
-        f"{near}{'l' if near else 'L'}ookups by torch's embedding_bag, fp32, "
+        f"{near}{'l' if near else 'L'}ookups by {_operators(machine)}, fp32, "
         f"{machine.load.bags} bags of {machine.load.pooling} ids"
     )
-    if machine.device == "cuda":
+    if machine.fused:
+        parts.append("Steps by FBGEMM's fused lookups and updates, all tables in one call")
+    elif machine.device == "cuda":
         parts.append("Updates by torch's sparse optimizers; FBGEMM's fused ones differ")
     never = ", ".join(f"kernel.{name}" for name in NEVER)
     return ". ".join([*parts, f"Of no machine, but {CONSTANTS}: {never}"])
@@ -256,12 +268,22 @@ def _measured(machine: Machine) -> object:
 
 
 def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:
+    how = "one embedding_bag a table with sparse gradients"
+    if machine.fused:
+        how = "one TBE of all tables with its fused optimizer"
     return (
         f"milp-planner calibrate: {kept} of {drawn} training steps of a small DLRM on "
         f"{_measured(machine)}, torch {machine.facts()['torch']}, "
-        f"{machine.facts().get('threads', 1)} threads: one embedding_bag a table with sparse "
-        "gradients; least squares of relative errors, no term negative"
+        f"{machine.facts().get('threads', 1)} threads, {_operators(machine)}: {how}; "
+        "least squares of relative errors, no term negative"
     )
+
+
+def _operators(machine: Machine) -> str:
+    """What looks rows up."""
+    if machine.fused:
+        return f"FBGEMM {machine.facts()['fbgemm']}'s TBE"
+    return "torch's embedding_bag"
 
 
 _HEAD = "# Hardware profile; see docs/pricing.md for what each number prices.\n"

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from milp_planner.features.calibrate.machine import ELEMENT, Sample
+from milp_planner.features.calibrate.fused_fit import fit_fused
+from milp_planner.features.calibrate.least_squares import relative_fit
+from milp_planner.features.calibrate.machine import ELEMENT, ON_DEVICE, Sample
 from milp_planner.features.calibrate.steps import StepSpec, StepTable
 from milp_planner.inputs.access import Unknown, Zipf
 from milp_planner.pricing.popularity import popularity
@@ -85,12 +87,17 @@ class Fitted:
 
 
 def fit_steps(
-    samples: Mapping[StepSpec, Sample], tier: Literal["hbm", "ddr"], origin: str
+    samples: Mapping[StepSpec, Sample],
+    tier: Literal["hbm", "ddr"],
+    origin: str,
+    *,
+    fused: bool = False,
 ) -> Fitted:
     """Fit every part by nonnegative least squares of the relative errors.
 
     On a GPU dispatch hides behind work, each decade of ids in a step counts alike, and there are no
-    knees: its L2 cache did not show in lookups of up to 50,000 samples, and dispatch did.
+    knees: its L2 cache did not show in lookups of up to 50,000 samples, and dispatch did. With
+    ``fused`` tables it does show (``fused_fit.py``).
 
     Parameters
     ----------
@@ -98,6 +105,9 @@ def fit_steps(
         Steps and their times, without those that are too noisy.
     tier, origin
         Fields of :class:`StepModel`.
+    fused
+        Whether one call looks up all tables, and one updates them. Samples then also have, or only
+        have, the device's seconds (:data:`~milp_planner.features.calibrate.machine.ON_DEVICE`).
     """
     measured = {spec: moved_by(spec) for spec in samples}
     fit = _fit_on_cpu if tier == "ddr" else _fit_on_gpu
@@ -115,14 +125,25 @@ def fit_steps(
 
     if not enough("lookup", steps):
         return Fitted(None, tuple(left))
-    lookup, error["lookup"] = fit([measured[s] for s in steps], seconds("lookup", steps), False)
+
+    def fitted(part: str, chosen: Sequence[StepSpec]) -> tuple[TableTerms, float]:
+        moved, update = [measured[spec] for spec in chosen], part == "update"
+        if fused:
+            pairs = [
+                [(measured[s], samples[s].part(n)) for s in chosen if n in samples[s].parts]
+                for n in (part, ON_DEVICE + part)
+            ]
+            return fit_fused(pairs[0], pairs[1], update, SIZES)
+        return fit(moved, seconds(part, chosen), update)
+
+    lookup, error["lookup"] = fitted("lookup", steps)
     update: dict[Any, TableTerms] = {}
     for optimizer in sorted({spec.optimizer for spec in steps}):
         mine = [spec for spec in steps if spec.optimizer == optimizer]
         if enough(optimizer, mine):
-            found = fit([measured[s] for s in mine], seconds("update", mine), True)
-            update[optimizer], error[optimizer] = found
-    batch, error["dense"] = _fit_batch(steps, seconds("dense", steps))
+            update[optimizer], error[optimizer] = fitted("update", mine)
+    whole = [spec for spec in steps if "dense" in samples[spec].parts]
+    batch, error["dense"] = _fit_batch(whole, seconds("dense", whole))
     model = StepModel(
         tier=tier, lookup=lookup, update=update, batch=batch, error=error, origin=origin
     )
@@ -146,15 +167,23 @@ def moved_by(spec: StepSpec) -> Moved:
 
 
 def predicted_parts(model: StepModel, spec: StepSpec) -> dict[str, float]:
-    """Seconds of a step's parts by a model, without those that the model does not have."""
+    """Seconds of a step's parts by a model, without those that the model does not have.
+
+    With the prefix :data:`~milp_planner.features.calibrate.machine.ON_DEVICE`, the device's work
+    alone.
+    """
     moved = moved_by(spec)
 
-    def of(terms: TableTerms) -> float:
-        return terms.step_seconds + float(moved.seconds(terms, SIZES).sum())
+    parts: dict[str, float] = {}
 
-    parts = {"lookup": of(model.lookup)}
+    def add(part: str, terms: TableTerms) -> None:
+        tables = float(moved.seconds(terms, SIZES).sum())
+        parts[part] = terms.step_seconds + tables
+        parts[ON_DEVICE + part] = terms.start_seconds + tables
+
+    add("lookup", model.lookup)
     if (update := {**model.update}.get(spec.optimizer)) is not None:  # type: ignore[call-overload]
-        parts["update"] = of(update)
+        add("update", update)
     if model.batch is not None:
         parts["dense"] = model.batch.of(spec.batch, len(spec.tables), spec.columns)
     return parts
@@ -243,45 +272,3 @@ def _fit_batch(steps: list[StepSpec], seconds: FloatArray) -> tuple[BatchTerms, 
         column_seconds=found[3], spilled=(cache, found[4]),
     )  # fmt: skip
     return batch, typical
-
-
-def relative_fit(
-    terms: FloatArray, seconds: FloatArray, weights: FloatArray | float = 1.0
-) -> tuple[FloatArray, float]:
-    """Nonnegative coefficients with the least mean squared relative error, and that error.
-
-    ``weights`` multiply the relative errors.
-
-    References
-    ----------
-    C. Lawson, R. Hanson, "Solving least squares problems", 1974, chapter 23 (algorithm NNLS).
-    """
-    target = weights * np.ones(len(seconds))
-    scaled = terms / seconds[:, None] * target[:, None]
-    size = np.linalg.norm(scaled, axis=0)
-    size[size == 0] = 1.0
-    found = _nonnegative(scaled / size, target) / size
-    return found, float(np.mean((scaled @ found - target) ** 2))
-
-
-def _nonnegative(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """NNLS for unit columns: free the column that helps most, fix at 0 those that turn negative."""
-    found = np.zeros(matrix.shape[1])
-    free = np.zeros(matrix.shape[1], np.bool_)
-    for _ in range(10 * matrix.shape[1]):
-        slope = np.where(free, -np.inf, matrix.T @ (target - matrix @ found))
-        if slope.max() <= 1e-10:
-            break
-        free[slope.argmax()] = True
-        while True:
-            wanted = np.zeros_like(found)
-            wanted[free] = np.linalg.lstsq(matrix[:, free], target, rcond=None)[0]
-            wrong = free & (wanted <= 0)
-            if not wrong.any():
-                found = wanted
-                break
-            share = (found[wrong] / (found[wrong] - wanted[wrong])).min()
-            found = found + share * (wanted - found)
-            free &= found > 1e-15
-            found[~free] = 0.0
-    return found

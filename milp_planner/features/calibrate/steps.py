@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_planner.features.calibrate.machine import ELEMENT
 
@@ -138,37 +137,45 @@ def _even(generator: np.random.Generator, low: int, high: int) -> int:
     return int(np.exp(generator.uniform(np.log(low), np.log(high))))
 
 
-def draw_ids(table: StepTable, count: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draw row ids by Zipf's law, with popular rows scattered over the table.
+class Uniform(Protocol):
+    """Source of uniform random numbers, as numpy's generators are."""
+
+    def random(self, count: int, /) -> Any:
+        """``count`` float64 numbers of [0, 1), as an array of the module that draws."""
+
+
+def draw_ids(table: StepTable, count: int, generator: Uniform, arrays: Any = np) -> Any:
+    """Draw row ids by Zipf's law, with popular rows scattered over the table; an int64 array.
 
     Uses rejection-inversion with the integral of x^−alpha: exact, and without an array over the
-    rows.
+    rows. ``arrays`` is the module of the generator's arrays, numpy or torch.
 
     References
     ----------
     W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
     distributions", ACM TOMACS 6(3), 1996, doi:10.1145/235025.235029.
     """
+
+    def whole(values: Any) -> Any:
+        return arrays.asarray(values, dtype=arrays.int64)
+
     if table.alpha == 0:
-        return generator.integers(table.rows, size=count)
+        return whole(arrays.floor(generator.random(count) * table.rows))
     power = 1.0 - table.alpha
 
-    def area(x: Any) -> Any:
-        return np.log(x) if power == 0 else (np.power(x, power) - 1) / power
+    def area(x: Any, log: Any = np.log) -> Any:
+        return log(x) if power == 0 else (x**power - 1) / power
 
-    def inverse(y: Any) -> Any:
-        return np.exp(y) if power == 0 else np.power(1 + y * power, 1 / power)
-
-    low, high = area(1.5) - 1.0, area(table.rows + 0.5)
-    ranks = np.zeros(count, np.int64)
-    left = np.arange(count)
-    while len(left):
-        drawn = generator.uniform(low, high, len(left))
-        rank = np.clip(np.rint(inverse(drawn)), 1, table.rows)
-        kept = drawn >= area(rank + 0.5) - np.power(rank, -table.alpha)
-        ranks[left[kept]] = rank[kept].astype(np.int64) - 1
-        left = left[~kept]
-    return ranks * _stride(table.rows) % table.rows
+    low, high = float(area(1.5)) - 1.0, float(area(table.rows + 0.5))
+    found, left = [], count
+    while left > 0:
+        drawn = low + (high - low) * generator.random(left)
+        inverse = arrays.exp(drawn) if power == 0 else (1 + drawn * power) ** (1 / power)
+        rank = arrays.clip(arrays.round(inverse), 1, table.rows)
+        kept = drawn >= area(rank + 0.5, arrays.log) - rank**-table.alpha
+        found.append(rank[kept])
+        left -= len(found[-1])
+    return (whole(arrays.concatenate(found)) - 1) * _stride(table.rows) % table.rows
 
 
 def _stride(rows: int) -> int:

@@ -43,6 +43,7 @@ class TorchMachine:
     device = "cpu"
     near = "rows in the last-level cache"
     far = "rows in DRAM"
+    fused = False
 
     def __init__(self, near_bytes: int, far_bytes: int, load: Load, seed: int) -> None:
         import torch

@@ -1,58 +1,117 @@
-"""A training step in torch: embedding bags under a small DLRM, sparse gradients, an optimizer.
+"""A training step in torch: embedding bags under a small DLRM, gradients, an optimizer.
 
 The MLPs are those of MLPerf EDU's micro-DLRM-DRAM (16-8-8 below, 32-16-1 above the joined
-embeddings); rows are updated by torch's SGD, Adagrad and SparseAdam, and by a row-wise Adagrad that
-keeps one number per row, as FBGEMM's does, written here in torch operations.
+embeddings). The tables are torch's, or FBGEMM's (``fused_tables.py``). Torch's rows get sparse
+gradients and are updated by its SGD, Adagrad and SparseAdam, and by a row-wise Adagrad that keeps
+one number per row, as FBGEMM's does, written here in torch operations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from milp_planner.features.calibrate.machine import Lap, Probe
+from milp_planner.features.calibrate.device_clock import DeviceClock
+from milp_planner.features.calibrate.machine import ON_DEVICE, Lap, Probe
 from milp_planner.features.calibrate.steps import StepSpec, StepTable, draw_ids
 
 DENSE, BOTTOM, TOP = 16, (8, 8), (32, 16, 1)
 RATE = 1e-9
 """Learning rate: too small to influence the next step."""
 EPSILON = 1e-8
+PARTS = ("lookup", "dense", "update")
+ALIGNED = 64
+"""Elements to whose multiples memory is cut: FBGEMM reads 16 bytes at once."""
 
 
-def step_probe(spec: StepSpec, storage: Any, device: str, seed: int) -> Probe:
-    """One step on new ids, after an untimed one that leaves the caches in a typical state.
+def step_probe(
+    spec: StepSpec, storage: Any, device: str, seed: int, tables: type[Tables] | None = None
+) -> Probe:
+    """One step on new ids, after one that leaves the caches in a typical state.
 
     Parts: ``lookup``; ``dense`` (MLPs, joining, their gradients and update); ``update`` (gradients
-    of the rows, and the optimizer). Tables and optimizer states are slices of ``storage``.
+    of the rows, and the optimizer); for fused tables, of the first step, the device's seconds of
+    each. Tables and optimizer states are slices of ``storage``; ``tables`` is the class that keeps
+    them, torch's by default.
     """
-    step = _Step(spec, storage, device)
+    step = _Step(spec, (tables or TorchTables)(spec, storage, device), device)
+    clock = DeviceClock(device)
 
     def prepare(number: int) -> Any:
-        batches = [step.batch(np.random.default_rng([seed, number, half])) for half in (0, 1)]
-        step.run(batches[0], lambda _: None)
-        return batches[1]
+        return [step.batch([seed, number, half]) for half in (0, 1)]
 
-    return Probe(spec.name, prepare, step.run)
+    def before(batches: Any) -> dict[str, float]:
+        clock.start()
+        step.run(batches[0], clock.lap)
+        seconds = clock.stop()
+        return {ON_DEVICE + part: seconds[part] for part in PARTS if step.tables.fused}
+
+    return Probe(spec.name, prepare, lambda batches, lap: step.run(batches[1], lap), beside=before)
 
 
-class _Step:
-    """Weights, optimizer states and optimizers of one spec."""
+class Tables(Protocol):
+    """Weights, optimizer states and optimizer of one spec's tables."""
+
+    fused: bool
+    """Whether one call does the work of all tables; the device's seconds are then measured, too."""
+
+    def __init__(self, spec: StepSpec, storage: Any, device: str) -> None: ...
+
+    def inputs(self, ids: list[Any]) -> Any:
+        """What a lookup takes, from the ids of every table."""
+
+    def lookup(self, inputs: Any) -> list[Any]:
+        """Outputs, which joined have the columns of all tables."""
+
+    def update(self, outputs: list[Any], gradients: list[Any]) -> None:
+        """Gradients of the rows and one step of the optimizer."""
+
+
+class TorchTables:
+    """Torch's embedding bags, one after another."""
+
+    fused = False
 
     def __init__(self, spec: StepSpec, storage: Any, device: str) -> None:
         import torch
 
-        self.torch, self.spec, self.device = torch, spec, device
-        third = storage.numel() // 3
-        parts = [storage[i * third : (i + 1) * third] for i in range(3)]
-        weights, first, second = (list(_slices(part, spec.tables)) for part in parts)
-        self.tables = [each.detach().requires_grad_() for each in weights]
+        self.torch = torch
+        weights, first, second = (list(_slices(part, spec.tables)) for part in thirds(storage))
+        self.weights = [each.detach().requires_grad_() for each in weights]
         self.offsets = [
             torch.arange(spec.batch, device=device) * table.pooling for table in spec.tables
         ]
-        self.update = UPDATES[spec.optimizer](self.tables, first, second)
+        self.step = UPDATES[spec.optimizer](self.weights, first, second)
+
+    def inputs(self, ids: list[Any]) -> list[Any]:
+        """The ids."""
+        return ids
+
+    def lookup(self, inputs: list[Any]) -> list[Any]:
+        """The output of every table."""
+        return [
+            self.torch.nn.functional.embedding_bag(ids, table, offsets, mode="sum", sparse=True)
+            for ids, table, offsets in zip(inputs, self.weights, self.offsets, strict=True)
+        ]
+
+    def update(self, outputs: list[Any], gradients: list[Any]) -> None:
+        """Sparse gradients, then the optimizer."""
+        self.torch.autograd.backward(outputs, gradients)
+        self.step()
+        for table in self.weights:
+            table.grad = None
+
+
+class _Step:
+    """Tables and MLPs of one spec."""
+
+    def __init__(self, spec: StepSpec, tables: Tables, device: str) -> None:
+        import torch
+
+        self.torch, self.spec, self.device, self.tables = torch, spec, device, tables
         generator = torch.Generator().manual_seed(0)
         top = (BOTTOM[-1] + spec.columns, *TOP)
         self.bottom, self.top = (
@@ -62,25 +121,21 @@ class _Step:
         layers = [value for layer in (*self.bottom, *self.top) for value in layer]
         self.dense = torch.optim.SGD(layers, lr=RATE)
 
-    def batch(self, generator: np.random.Generator) -> Any:
-        """Dense features, ids of every table, labels."""
+    def batch(self, seed: list[int]) -> Any:
+        """Dense features, the tables' inputs, labels."""
         torch, spec = self.torch, self.spec
-        ids = [
-            torch.from_numpy(draw_ids(t, spec.batch * t.pooling, generator)).to(self.device)
-            for t in spec.tables
-        ]
+        drawn = Drawn(seed, self.device)
+        ids = [draw_ids(t, spec.batch * t.pooling, drawn, torch) for t in spec.tables]
+        generator = np.random.default_rng(seed)
         dense = torch.from_numpy(generator.random((spec.batch, DENSE), np.float32))
         labels = torch.from_numpy(generator.integers(2, size=(spec.batch, 1)).astype(np.float32))
-        return dense.to(self.device), ids, labels.to(self.device)
+        return dense.to(self.device), self.tables.inputs(ids), labels.to(self.device)
 
     def run(self, batch: Any, lap: Lap) -> None:
         """Forward, backward, updates."""
         torch, functional = self.torch, self.torch.nn.functional
-        dense, ids, labels = batch
-        outputs = [
-            functional.embedding_bag(each, table, offsets, mode="sum", sparse=True)
-            for each, table, offsets in zip(ids, self.tables, self.offsets, strict=True)
-        ]
+        dense, inputs, labels = batch
+        outputs = self.tables.lookup(inputs)
         lap("lookup")
         cut = [each.detach().requires_grad_() for each in outputs]
         joined = torch.cat([through(self.bottom, dense, functional.relu), *cut], dim=1)
@@ -90,11 +145,30 @@ class _Step:
         self.dense.step()
         self.dense.zero_grad()
         lap("dense")
-        torch.autograd.backward(outputs, [each.grad for each in cut])
-        self.update()
-        for table in self.tables:
-            table.grad = None
+        self.tables.update(outputs, [each.grad for each in cut])
         lap("update")
+
+
+class Drawn:
+    """Uniform random numbers drawn on the device."""
+
+    def __init__(self, seed: list[int], device: str) -> None:
+        import torch
+
+        self.torch, self.device = torch, device
+        number = int(np.random.default_rng(seed).integers(2**62))
+        self.generator = torch.Generator(device).manual_seed(number)
+
+    def random(self, count: int, /) -> Any:
+        """``count`` float64 numbers of [0, 1)."""
+        torch = self.torch
+        return torch.rand(count, dtype=torch.float64, device=self.device, generator=self.generator)
+
+
+def thirds(storage: Any) -> list[Any]:
+    """Memory for weights, and for the first and second optimizer state."""
+    third = storage.numel() // 3 // ALIGNED * ALIGNED
+    return [storage[i * third : (i + 1) * third] for i in range(3)]
 
 
 def through(layers: list[Any], values: Any, activate: Callable[[Any], Any]) -> Any:

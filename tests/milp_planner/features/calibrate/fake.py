@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
+from milp_planner.features.calibrate.machine import ELEMENT, ON_DEVICE, Lap, Load, Probe
 from milp_planner.features.calibrate.step_fit import access_of
 from milp_planner.features.calibrate.steps import StepSpec
 from milp_planner.pricing.popularity import popularity
@@ -45,6 +45,9 @@ TRUTH = StepModel(
     error={},
     origin="made up",
 )  # fmt: skip
+
+WITH_ADAGRAD = TRUTH.model_copy(update={"update": {"adagrad": TRUTH.update["sgd"]}})
+"""The same machine with an optimizer that only a GPU measures."""
 
 GPU = StepModel(
     tier="hbm",
@@ -92,7 +95,7 @@ def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[
             ids = stream.lookups
             distinct = p.distinct(ids)
             work = ids * (terms.id_seconds + b * terms.byte_seconds)
-            work += spec.batch * b * terms.output_byte_seconds
+            work += spec.batch * (b * terms.output_byte_seconds + terms.output_seconds)
             work += distinct * (terms.distinct_seconds + b * terms.distinct_byte_seconds)
             work += ids * float(p.shares.max()) * terms.hottest_seconds
             for size, cost in terms.missed:
@@ -115,6 +118,7 @@ class FakeMachine:
     narrow: float = 1.5
     cached_penalty: float = 1.0
     device: str = "cpu"
+    fused: bool = False
     near: str = "rows near"
     far: str = "rows far"
     load: Load = field(default_factory=lambda: Load(1024, 8))
@@ -127,7 +131,7 @@ class FakeMachine:
     room: int = 2**27
 
     def facts(self) -> dict[str, object]:
-        return {"processor": "made up", "torch": "0", "device": self.device}
+        return {"processor": "made up", "torch": "0", "device": self.device, "fbgemm": "1.0"}
 
     def now(self) -> float:
         return self.clock
@@ -154,9 +158,14 @@ class FakeMachine:
 
     def step(self, spec: StepSpec) -> Probe:
         """A step whose tables and batch take the times of :data:`TRUTH`."""
-        lookup, update = table_seconds(TRUTH, spec)
+        truth = TRUTH if spec.optimizer in TRUTH.update else WITH_ADAGRAD
+        lookup, update = table_seconds(truth, spec)
         dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns) if TRUTH.batch else 0
-        return self._probe(spec.name, lookup=lookup, dense=dense, update=update)
+        parts = {"lookup": lookup, "dense": dense, "update": update}
+        if self.fused:  # as if dispatch were all that the host adds
+            alone = table_seconds(truth, spec, once=False)
+            parts |= {ON_DEVICE + "lookup": alone[0], ON_DEVICE + "update": alone[1]}
+        return self._probe(spec.name, **parts)
 
     def copy(self) -> tuple[Probe, float] | None:
         """A copy at four times the rate of gathering rows."""

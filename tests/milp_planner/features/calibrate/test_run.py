@@ -247,7 +247,7 @@ def test_a_gpu_measures_steps_of_training_size() -> None:
                  if spec.batch > 8192]
         for device in ("cpu", "cuda")
     }  # fmt: skip
-    assert sizes["cpu"] == [] and len(sizes["cuda"]) == 24
+    assert sizes["cpu"] == [] and len(sizes["cuda"]) == 48
     assert {len(spec.tables) for spec in sizes["cuda"]} == {1, 4, 12, 26}
     assert {t.pooling for spec in sizes["cuda"] for t in spec.tables} == {1, 8, 20, 50}
     assert all(spec.batch <= 65536 for spec in sizes["cuda"])
@@ -263,3 +263,13 @@ def test_errors_of_held_out_steps_are_printed_by_size() -> None:
         assert f"{row.median:.1%}" in text
     assert "torch's sparse optimizers; FBGEMM's fused ones differ" in found.profile.description
     assert [row.to_dict() for row in found.held_out] == found.to_dict()["held_out"]
+
+
+def test_a_profile_of_fused_tables_says_so() -> None:
+    """Description, and origin of the steps, name FBGEMM and its version."""
+    profile = calibrate(FakeMachine(device="cuda", fused=True), quick=True).profile
+    assert "FBGEMM 1.0's TBE" in profile.description
+    assert "torch's sparse optimizers" not in profile.description
+    assert profile.step is not None
+    assert "one TBE of all tables with its fused optimizer" in profile.step.origin
+    assert not profile.step.lookup.hidden_dispatch

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from milp_planner.features.calibrate.least_squares import relative_fit
 from milp_planner.features.calibrate.machine import Sample
-from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts, relative_fit
+from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts
 from milp_planner.features.calibrate.steps import FITTED, Ranges, StepSpec, draw_steps
 from milp_planner.pricing.step_model import StepModel
 from tests.milp_planner.features.calibrate.fake import GPU, TRUTH, table_seconds
