@@ -121,9 +121,10 @@ BLOCK = (
 OPTION = {"name": str, "blocks": [BLOCK], "fusion?": {"group": str, "level": SIGNED}}
 RESOURCE = {"name": str, "scope": {"rank", "machine", "cluster"}, "capacity": (AMOUNT, [AMOUNT])}
 CHOSEN, PLACED = {"table": str, "option": str}, {"option": str, "ranks": [[AMOUNT]]}
+BY_PHASE = {"step_time", "pipelined_step"}  # objectives with a cost for each phase
 INSTANCE = shaped({
     "format": {"milp-planner-instance/1"}, "ranks": COUNT, "machines": [[AMOUNT]], "phases": [str],
-    "objective": {"total", "busiest_rank", "step_time"}, "resources": [RESOURCE],
+    "objective": {"total", "busiest_rank", *BY_PHASE}, "resources": [RESOURCE], "hidden?": [AMOUNT],
     "tables": [{"name": str, "options": [OPTION]}], "forbidden?": [CHOSEN],
     "pins?": [{**CHOSEN, "ranks?": [[AMOUNT]]}], "current?": {None: PLACED},
     "max_moved_tables?": AMOUNT, "max_moved_bytes?": AMOUNT,
@@ -131,9 +132,10 @@ INSTANCE = shaped({
 })  # fmt: skip
 
 MOVED = {"moved_tables": -2, "moved_bytes": -1}  # limits on moves, with their coordinates
-#: ``amounts`` by *coordinate*: the cost of each phase, their sum for a rank, their sum for the
-#: cluster, the uses, 0 for moved tables, and the moved bytes if the option moves its table;
-#: ``kinds`` of ranks that have room for it. A shard on no rank has amounts of the cluster only.
+#: ``amounts`` by *coordinate*: the cost of each phase, the sum for a rank of those of which nothing
+#: is hidden, the sum of all for the cluster, the uses, 0 for moved tables, and the moved bytes if
+#: the option moves its table; ``kinds`` of ranks that have room for it. A shard on no rank has
+#: amounts of the cluster only.
 Shard = namedtuple("Shard", "amounts move_bytes kinds")
 #: ``times`` equal shards on any of the ranks, or one on each if their block is not ``free``.
 Part = namedtuple("Part", "times shard ranks")
@@ -226,6 +228,10 @@ class Instance:
         self.regions = {-1: tuple(self.ranks), **dict(enumerate(self.machines))}
         self.phases, self.objective = document["phases"], document["objective"]
         need(len(set(self.phases)) == len(self.phases) > 0, "phases must be different names")
+        self.hidden = document.get("hidden", [0] * len(self.phases))
+        good = len(self.hidden) == len(self.phases)
+        good = good and ("hidden" in document) == (self.objective == "pipelined_step")
+        need(good, "hidden is one time a phase, for pipelined_step alone")
         self.limits = {key: document[f"max_{key}"] for key in MOVED if f"max_{key}" in document}
         self._read_places(document["resources"])
         tables, self.current = document["tables"], document.get("current", {})
@@ -244,7 +250,8 @@ class Instance:
         for k, what in enumerate(("costs", "uses")):
             each = [[sum([b.activity[k] for b in o.blocks]) for o in options if o.blocks]
                     for options in self.tables.values()]  # fmt: skip
-            good = sum([max(sums, default=0) for sums in each]) < 2**62
+            most = len(self.ranks) * sum(self.hidden) if what == "costs" else 0
+            good = sum([max(sums, default=0) for sums in each]) + most < 2**62
             need(good, f"the {what} add up to 2^62 or more")
         there = pinned | barred <= known.keys() and self.current.keys() <= self.tables.keys()
         need(there, "pins, forbidden or current name what is not there")
@@ -277,8 +284,10 @@ class Instance:
         self.kinds = set(self.held)
         ranked = {name: k for name, k in uses.items() if self.at[k] is self.ranks}
         costs = {phase: k for k, phase in enumerate(self.phases)}
-        if self.objective != "step_time":
+        if self.objective not in BY_PHASE:
             costs = {self.objective: first - 1 if self.objective == "total" else first - 2}
+        # the costs that a rank may have no more of, together, than the objective
+        self.summed = [k for k in costs.values() if k >= len(self.hidden) or not self.hidden[k]]
         self.names: dict[str, dict[Any, int]] = {
             **{key: {None: k} if key in self.limits else {} for key, k in MOVED.items()},
             "cost": costs, "largest_cost": {} if self.objective == "total" else costs,
@@ -318,7 +327,8 @@ class Instance:
         need(len(costs) == len(self.phases), "a shard has one cost a phase")
         need(self.objective == "total" or min(costs) >= 0, "a cost is below 0")
         there = [cost * placed for cost in costs]
-        amounts = (*there, sum(there), sum(costs), *uses, 0, moves * moved)
+        bare = sum([cost for cost, hidden in zip(there, self.hidden, strict=True) if not hidden])
+        amounts = (*there, bare, sum(costs), *uses, 0, moves * moved)
         local = [amounts[k] for k in self.local]
         need(placed or not any(local), "on no rank, it may not use that")
         return Shard(amounts, moved, frozenset([k for k in self.kinds if all(map(le, local, k))]))
@@ -348,7 +358,8 @@ def identity(document: Any) -> Iterator[list[Any]]:
         full = full if type(full) is list else [full] * sizes[scope]
         resources[r["name"]] = [r["name"], scope, full]
     places = [machines, document["phases"], list(resources.values())]
-    yield [document["format"], document["objective"], *places]
+    hidden = [document["hidden"]] if "hidden" in document else []
+    yield [document["format"], document["objective"], *places, *hidden]
     for table in tables:
         found = list[list[Any]]()
         for o in table["options"]:
@@ -385,7 +396,7 @@ def digest(lines: Iterable[Any]) -> str:
 
 # A plan on an instance
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
-    """The three objectives of a plan; :class:`Refuted` names a constraint that it violates."""
+    """The objectives of a plan; :class:`Refuted` names a constraint that it violates."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
     loads = [[0] * len(instance.at) for _ in instance.ranks]
     moved, levels = dict.fromkeys(MOVED, 0), dict[str, int]()
@@ -415,6 +426,8 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     for key, most in instance.limits.items():
         need(moved[key] <= most, f"max_{key} is exceeded: {moved[key]}", Refuted)
     *peaks, busiest = map(max, columns[: phases + 1])
+    if instance.objective == "pipelined_step":
+        return {"pipelined_step": sum([max(0, n) for n in map(sub, peaks, instance.hidden)])}
     return {"total": sum(columns[phases + 1]), "busiest_rank": busiest, "step_time": sum(peaks)}
 
 
@@ -505,6 +518,7 @@ class Vector:
                     limits[k] += times * full[place]
         costs = len(instance.phases) + 2
         self.limit = ((target or 0) - 1) * max(limits[:costs]) + sum(limits[costs:])
+        self.limit += sum(map(mul, limits, instance.hidden))
         self.limit += sum([max(group.values()) for group in levels.values()]) + self.held
         self.moved_tables = factors[MOVED["moved_tables"]][0]
         columns = [[f[p] for p in at] for f, at in zip(factors, instance.at, strict=True)]
@@ -595,9 +609,10 @@ class Vector:
 
 def phases_of(instance: Instance, names: list[str]) -> Phases:
     """The coordinates of a set of phases that a certificate names."""
-    found, known = {name: instance.names["cost"].get(name, -1) for name in names}, instance.phases
-    good = len(found) == len(names) and instance.objective == "step_time"
-    need(good and found.keys() <= set(known), "peaks are those of different phases of step_time")
+    found = {name: instance.names["cost"].get(name, -1) for name in names}
+    good = len(found) == len(names) and instance.objective in BY_PHASE
+    good = good and set(found.values()) <= set(instance.summed)
+    need(good, "peaks are those of different phases of which nothing is hidden")
     return tuple(sorted(found.values()))
 
 
@@ -710,7 +725,7 @@ class Proof:
         uses = instance.names["largest_use"]
         bars = [(name, [k], max(instance.capacities[k])) for name, k in uses.items()]
         if self.target is not None and instance.objective != "total":
-            bars.append((instance.objective, [*instance.names["cost"].values()], self.target - 1))
+            bars.append((instance.objective, instance.summed, self.target - 1))
         self.sums, self.most = [ks for _, ks, _ in bars], [most for _, _, most in bars]
         self.packed = {name: i for i, (name, _, _) in enumerate(bars)}
         self.lists: list[list[Any]] = []  # cases of each node's split; empty at a leaf
@@ -741,6 +756,9 @@ class Proof:
 
     def open_case(self) -> str | None:
         """A sentence about the first node that is not closed; None if the claim is proved."""
+        nothing = self.target is not None and self.target <= 0
+        if nothing and self.instance.objective == "pipelined_step":
+            return None  # no plan costs less than 0
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
         state: list[list[Choice]] = [self._choices(table, homes) for table in self.instance.tables]
@@ -889,7 +907,7 @@ OUTCOME = shaped({
     "status": {"optimal", "feasible", "infeasible", "unknown"}, "objective": VALUE, "bound": VALUE,
     "stopped_by": {"proof", "time_limit", "work_limit", "exhausted", "interrupted", "gap"},
     "objective_kind": str, "certified_bound": VALUE, "gap": (*NUMBER, *VALUE),
-    "objectives": {"total?": VALUE, "busiest_rank?": VALUE, "step_time?": VALUE},
+    "objectives": {f"{name}?": VALUE for name in ("total", "busiest_rank", *BY_PHASE)},
     "tables": ({None: STANDS}, type(None)), "certificate": (dict, type(None)),
     "bound_source": ({"method": str, "exact": bool}, type(None)), "before_goals?": VALUE,
     "trace": [[(*NUMBER, *VALUE, str)]], "seconds": NUMBER, "goals?": [GOAL], "instance": str,

@@ -187,19 +187,21 @@ class MipModel:
 
     def _minimise(self) -> float:
         """total: Σ cost.  busiest_rank, step_time: Σ over phases of size·z with size·z ≥ Σ cost at
-        every rank."""
-        cost = self.instance.shard_cost
-        step = self.instance.objective == Objective.STEP_TIME
+        every rank.  pipelined_step: with size·z + hidden ≥ Σ cost."""
+        cost, step = self.instance.shard_cost, self.instance.by_phase
+        hidden = self.instance.hidden_time.tolist() if step else [0]
         terms, largest = self._everything(cost.sum(axis=1)), 0.0
         if self.instance.objective != Objective.TOTAL:
             terms, largest = {}, float(np.abs(cost).max(initial=0))
-            for column in cost.T if step else [cost.sum(axis=1)]:
+            columns = cost.T if step else [cost.sum(axis=1)]
+            for column, less in zip(columns, hidden, strict=True):
                 sums, size = self._sums(column), float(max(1, int(column.max(initial=0))))
                 z = self._variable(None, "Continuous")
                 terms[z] = size
                 for rank in range(self.instance.num_ranks):
                     row = self._at(sums, [rank])
-                    self._row({**{v: c / size for v, c in row.items()}, z: -1.0}, "<=", 0)
+                    scaled = {v: c / size for v, c in row.items()}
+                    self._row({**scaled, z: -1.0}, "<=", less / size)
         else:
             largest = max(map(abs, terms.values()), default=0.0)
         unit = max(1.0, largest / LARGEST_COST)  # 1 while costs are small integers: exact

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Objective, Scope
+from formulations.instance import Instance, IntArray, Scope
 from formulations.instance.assigning import pinned_ranks
 from formulations.instance.facts import per_option, total_use
 from formulations.instance.lowering import crowded
@@ -203,8 +203,8 @@ def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> I
     """Uses, costs and (where moves are limited) moving bytes of all shard entries in a row, and
     which blocks are bound to one machine; int64 array [groups, options, columns].
 
-    All options have as many blocks and as many entries. Phases count one by one only under
-    ``step_time``; elsewhere their sum is what ranks carry.
+    All options have as many blocks and as many entries. Phases count one by one only where each has
+    a peak; elsewhere their sum is what ranks carry.
     """
     first = instance.option_blocks[options][:, :, None]
     block = first + np.arange(np.diff(instance.option_blocks)[options[0, 0]])
@@ -214,7 +214,7 @@ def _price(instance: Instance, options: IntArray, bound: NDArray[np.bool_]) -> I
     )
     entry = instance.block_shards[first] + np.arange(high - low)
     cost = instance.shard_cost[entry]
-    if instance.objective != Objective.STEP_TIME:
+    if not instance.by_phase:
         cost = cost.sum(axis=3)
     parts = [instance.shard_use[entry], cost, bound[block].astype(np.int64)]
     if instance.max_moved_bytes is not None:

@@ -152,9 +152,9 @@ def with_moving(prices: Certificate, instance: Instance) -> Certificate:
     prices : Certificate
         Multipliers of an instance without the price, by names.
     instance : Instance
-        With the price; its phase has a row of its own only under ``step_time``.
+        With the price; its phase has a row of its own only where every phase has a peak.
     """
-    if instance.objective != Objective.STEP_TIME:
+    if not instance.by_phase:
         return prices
     rows = build_rows(instance)
     vectors = []
@@ -254,8 +254,10 @@ class _Build:
         }
         arrays = self._blocks(np.asarray(_flat(blocks), dtype=np.int64), pays[pays > 0])
         rules = self._constraints(origin, homes)
-        phases = (*base.phases, PHASE)
-        instance = replace(base, phases=phases, reference=(), **options, **arrays, **rules)
+        phases, hidden = (*base.phases, PHASE), (*base.hidden, 0) if base.hidden else ()
+        instance = replace(
+            base, phases=phases, hidden=hidden, reference=(), **options, **arrays, **rules
+        )
         ranks = {option: self._stays[table] for table, option in homes.items()}
         return Priced(base, instance, np.asarray(origin, dtype=np.int64), pays, ranks)
 

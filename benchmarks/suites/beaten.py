@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from formulations import registry  # noqa: E402
-from formulations.instance import Objective  # noqa: E402
 from milp_planner.features.batch.curves import Row, contradictions, rows_of  # noqa: E402
 from scenarios.batch.runner import run_batch  # noqa: E402
 from scenarios.batch.suite import find_suite, suites  # noqa: E402
@@ -48,9 +47,9 @@ def main() -> None:
 
 
 def solved(name: str, time_limit: float, workers: int) -> tuple[Row, ...]:
-    """The rows of a suite, for all objectives."""
+    """The rows of a suite, for all objectives but ``pipelined_step``, which some prices lack."""
     suite, folder = find_suite(name)
-    objectives = tuple(kind.value for kind in Objective)
+    objectives = ("total", "busiest_rank", "step_time")
     asked = suite.model_copy(
         update={"objectives": objectives, "time_limit": time_limit, "assertions": ()}
     )

@@ -121,4 +121,4 @@ class Budget:
 def without_costs(instance: Instance, phase: str = "none") -> Instance:
     """The same placements, all at no cost, under the objective ``total`` with one phase."""
     cost = np.zeros((len(instance.shard_repeat), 1), dtype=np.int64)
-    return replace(instance, phases=(phase,), objective=Objective.TOTAL, shard_cost=cost)
+    return replace(instance, phases=(phase,), hidden=(), objective=Objective.TOTAL, shard_cost=cost)

@@ -2,8 +2,9 @@
 
 An ε-constraint (Haimes, Lasdon and Wismer, 1971): the objective becomes a constraint, the fullest
 rank the objective. Sums of a rank are uses of a resource, so ``busiest_rank`` and ``total`` become
-one more resource and one solve decides. ``step_time`` is a sum of peaks, which no resource can
-limit: there the capacity is bisected, and every step asks for the least time within it.
+one more resource and one solve decides. ``step_time`` and ``pipelined_step`` are sums of peaks,
+which no resource can limit: there the capacity is bisected, and every step asks for the least time
+within it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def least_fullest(
     budget : Budget
         Time for all solves.
     """
-    if instance.objective == Objective.STEP_TIME:
+    if instance.by_phase:
         return _bisected(instance, resource, most, start, budget)
     return _solved(limited(instance, most), resource, start, budget)
 
@@ -84,8 +85,9 @@ def _solved(instance: Instance, resource: str, start: Placement, budget: Budget)
     column = [r.name for r in instance.resources].index(resource)
     use = instance.shard_use[:, [column]]
     asked = replace(
-        instance, phases=(resource,), objective=Objective.BUSIEST_RANK, shard_cost=use, reference=()
-    )
+        instance, phases=(resource,), hidden=(), objective=Objective.BUSIEST_RANK, shard_cost=use,
+        reference=(),
+    )  # fmt: skip
     outcome = budget.certifying().solve(asked, hint=start)
     plan = outcome.placement or start
     value = fullest(instance, plan, [resource])

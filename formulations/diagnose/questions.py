@@ -52,7 +52,7 @@ def use_as_cost(
     """
     use = instance.shard_use[:, [_column(instance, resources[0])]]
     lifted = _without_resources(instance, resources)
-    return replace(lifted, phases=(resources[0],), objective=objective, shard_cost=use)
+    return replace(lifted, phases=(resources[0],), hidden=(), objective=objective, shard_cost=use)
 
 
 def above_first(instance: Instance, resources: Sequence[str]) -> dict[str, int]:
@@ -148,7 +148,9 @@ def constraints_of(instance: Instance) -> list[str]:
 def _builder(instance: Instance) -> InstanceBuilder:
     """A builder for tables to append, with the same places, resources and phases."""
     resources = [(r.name, r.scope, r.capacity.tolist()) for r in instance.resources]
-    return InstanceBuilder(instance.machines, instance.phases, resources, instance.objective)
+    return InstanceBuilder(
+        instance.machines, instance.phases, resources, instance.objective, hidden=instance.hidden
+    )
 
 
 def _column(instance: Instance, resource: str) -> int:

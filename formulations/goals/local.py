@@ -11,7 +11,7 @@ from formulations.goals.model import Task
 from formulations.goals.problem import Problem
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import total_use
-from formulations.result.check import check, compute_loads, objectives
+from formulations.result.check import check, compute_loads, exposed, objectives
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.numbers import AIMS
@@ -88,10 +88,10 @@ def _target(instance: Instance, plan: Placement, most: int) -> list[int]:
     """The target of every phase: its present peak, and a proportional part of what the objective
     leaves."""
     loads = compute_loads(instance, plan)
-    value = objectives(loads)[instance.objective.value]
-    if instance.objective != "step_time":
+    value = objectives(instance, loads)[instance.objective.value]
+    if not instance.by_phase:
         return [most]
-    peaks = loads.cost.max(axis=0).tolist()
+    peaks = exposed(instance, loads).tolist()
     spare = [(most - value) * peak // max(1, value) for peak in peaks]
     spare[peaks.index(max(peaks))] += most - value - sum(spare)
     return [peak + more for peak, more in zip(peaks, spare, strict=True)]

@@ -49,7 +49,7 @@ class Descent:
     @property
     def objective(self) -> int:
         """Objective of the present placement."""
-        return objectives(self.load)[self._context.instance.objective.value]
+        return objectives(self._context.instance, self.load)[self._context.instance.objective.value]
 
     def step(self) -> bool:
         """Open and solve one neighbourhood; returns whether less exceeds the capacities."""
@@ -152,7 +152,7 @@ class Chooser:
             elif len(share) == len(instance.machines):
                 pressure += 10 * share[instance.machine_of]
         if instance.objective != Objective.TOTAL:
-            cost = load.peaked(instance.objective).astype(np.float64)
+            cost = load.peaked(instance.by_phase).astype(np.float64)
             peak = (cost / np.maximum(cost.max(axis=0), 1)).max(axis=1)
             pressure = np.where(pressure > 0, 1 + pressure, peak)
         jitter = np.asarray([self._rng.random() * 1e-3 for _ in range(instance.num_ranks)])

@@ -80,6 +80,9 @@ class InstanceBuilder:
     resources : sequence of (name, scope, capacity)
         ``capacity`` is one integer for all places, or one for each.
     objective : Objective
+    hidden : sequence of int [phases], optional
+        Time of each phase that other work hides; for ``pipelined_step`` alone, where it is 0 by
+        default.
     """
 
     def __init__(
@@ -90,11 +93,15 @@ class InstanceBuilder:
         objective: Objective | str = Objective.STEP_TIME,
         name: str = "instance",
         source: str = "",
+        hidden: Sequence[int] | None = None,
     ) -> None:
         self._machines = tuple(tuple(int(r) for r in m) for m in machines)
         self._phases = tuple(phases)
         self._objective = Objective(objective)
         self._name, self._source = name, source
+        if hidden is None:
+            hidden = [0] * len(phases) * (self._objective == Objective.PIPELINED_STEP)
+        self._hidden = tuple(hidden)
         self._resources = tuple(self._resource(*r) for r in resources)
         self._column = {r.name: i for i, r in enumerate(self._resources)}
         if len(self._column) != len(self._resources):
@@ -235,6 +242,7 @@ class InstanceBuilder:
             current=tuple(current),
             max_moved_tables=max_moved_tables,
             max_moved_bytes=max_moved_bytes,
+            hidden=self._hidden,
             reference=tuple(reference),
         )
         validate(instance)

@@ -60,8 +60,8 @@ def own_cost(instance: Instance) -> IntArray:
     """Lower bound on the cost of any plan that uses the option, from its own shards, [options].
 
     Some rank carries the option's most expensive shard: its cost for ``busiest_rank``; for
-    ``step_time``, Σ over phases of the largest cost of a shard in the phase. Under ``total`` costs
-    may be negative, so the bound is the smallest int64.
+    ``step_time`` and ``pipelined_step``, Σ over phases of the largest cost of a shard in the phase,
+    beyond what is hidden. Under ``total`` costs may be negative, so it is the smallest int64.
     """
     if instance.objective == Objective.TOTAL:
         return np.full(instance.num_options, np.iinfo(np.int64).min)
@@ -69,7 +69,10 @@ def own_cost(instance: Instance) -> IntArray:
     cost[instance.off_rank] = 0
     if instance.objective == Objective.BUSIEST_RANK:
         cost = cost.sum(axis=1, keepdims=True)
-    return per_option(instance, cost, np.maximum).sum(axis=1)
+        return per_option(instance, cost, np.maximum)[:, 0]
+    largest = per_option(instance, cost, np.maximum) - instance.hidden_time
+    own: IntArray = np.maximum(largest, 0).sum(axis=1)
+    return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +86,10 @@ class OptionFacts:
     cost : int64 array [options]
         Σ of the costs of all shards, all phases.
     placed_cost : int64 array [options]
-        The same without ``CLUSTER`` blocks, whose cost is on no rank.
+        The same without ``CLUSTER`` blocks, whose cost is on no rank, and without phases of which
+        something is hidden.
     depth : int64 array [options]
-        Cost of the most expensive shard, all phases; 0 where every block is ``CLUSTER``.
+        Cost of the most expensive shard, in those phases; 0 where every block is ``CLUSTER``.
     use : int64 array [options, resources]
         Σ over all shards.
     peak : int64 array [options, resources]
@@ -105,12 +109,12 @@ class OptionFacts:
 def option_facts(instance: Instance) -> OptionFacts:
     """Add up every option of an instance (vectorised over all shard entries)."""
     times = shard_counts(instance)
-    cost = instance.shard_cost.sum(axis=1)
+    cost, shows = instance.shard_cost.sum(axis=1), instance.shard_cost @ instance.bare_phases
     on_rank = ~instance.off_rank
     return OptionFacts(
         cost=per_option(instance, cost * times),
-        placed_cost=per_option(instance, cost * times * on_rank),
-        depth=per_option(instance, np.where(on_rank, cost, 0), np.maximum),
+        placed_cost=per_option(instance, shows * times * on_rank),
+        depth=per_option(instance, np.where(on_rank, shows, 0), np.maximum),
         use=total_use(instance),
         peak=per_option(instance, instance.shard_use, np.maximum),
         exact=len({len(m) for m in instance.machines}) == 1 or not instance.whole.any(),

@@ -30,7 +30,7 @@ from formulations.instance.validate import validate
 FORMAT = "milp-planner-instance/1"
 
 _TOP = {
-    "format", "name", "source", "ranks", "machines", "phases", "time_unit", "objective",
+    "format", "name", "source", "ranks", "machines", "phases", "hidden", "time_unit", "objective",
     "resources", "tables", "pins", "forbidden", "current", "max_moved_tables", "max_moved_bytes",
     "reference",
 }  # fmt: skip
@@ -81,13 +81,16 @@ def _builder(top: Reader) -> InstanceBuilder:
         capacity = (reader.whole if type(given) is int else reader.integers)(given, "capacity")
         resources.append((reader.get("name", str), scope, capacity))
     phases = [str(p) for p in top.items("phases") if top.is_a(p, str, "phases")]
+    objective = top.choice("objective", [o.value for o in Objective])
+    hides = objective == Objective.PIPELINED_STEP or top.has("hidden")
     return InstanceBuilder(
         machines,
         phases,
         resources,
-        top.choice("objective", [o.value for o in Objective]),
+        objective,
         name=top.get("name", str, ""),
         source=top.get("source", str, ""),
+        hidden=top.integers(top.value("hidden"), "hidden") if hides else None,
     )
 
 
@@ -247,6 +250,8 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
         ],
         "tables": [_table_dict(instance, t, shards) for t in range(instance.num_tables)],
     }
+    if instance.hidden:
+        document["hidden"] = list(instance.hidden)
     document.update(_constraint_dict(instance))
     if instance.reference:
         document["reference"] = list(instance.reference)

@@ -38,7 +38,8 @@ def fingerprint(instance: Instance) -> str:
 def _lines(instance: Instance) -> Iterator[list[Any]]:
     names, options = instance.table_names, instance.option_names
     resources = [[r.name, r.scope.value, r.capacity.tolist()] for r in instance.resources]
-    yield [_FORMAT, instance.objective.value, instance.machines, instance.phases, resources]
+    first = [_FORMAT, instance.objective.value, instance.machines, instance.phases, resources]
+    yield [*first, *([instance.hidden] if instance.hidden else [])]
     blocks = _blocks(instance)
     parts = [blocks[low:high] for low, high in pairwise(instance.option_blocks.tolist())]
     found = list(map(list, zip(options, _fusions(instance), parts, strict=True)))

@@ -39,6 +39,7 @@ class Objective(StrEnum):
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
     STEP_TIME = "step_time"
+    PIPELINED_STEP = "pipelined_step"
 
 
 class Where(IntEnum):
@@ -180,6 +181,9 @@ class Instance:
         Partition of the ranks ``0 … num_ranks-1``.
     phases : tuple of str
         Names of the cost columns.
+    hidden : tuple of int
+        Time of each phase that other work hides, under ``pipelined_step`` alone: the phase costs
+        what its busiest rank takes beyond it.
     table_options : int64 array [tables + 1]
         Options of table t are ``table_options[t] … table_options[t+1]-1``.
     option_blocks : int64 array [options + 1]
@@ -226,6 +230,7 @@ class Instance:
     current: tuple[Current, ...] = ()
     max_moved_tables: int | None = None
     max_moved_bytes: int | None = None
+    hidden: tuple[int, ...] = ()
     time_unit: str = "ps"
     reference: tuple[dict[str, object], ...] = field(default=(), compare=False)
 
@@ -248,6 +253,25 @@ class Instance:
     def num_blocks(self) -> int:
         """Number of blocks of all options."""
         return len(self.block_where)
+
+    @property
+    def by_phase(self) -> bool:
+        """Whether the objective has a peak for each phase, and not one for all or none."""
+        return self.objective in (Objective.STEP_TIME, Objective.PIPELINED_STEP)
+
+    @cached_property
+    def hidden_time(self) -> IntArray:
+        """Time of each phase that does not count, int64 array [phases]; 0 unless the objective is
+        ``pipelined_step``."""
+        if self.objective == Objective.PIPELINED_STEP:
+            return np.asarray(self.hidden, dtype=np.int64)
+        return np.zeros(len(self.phases), dtype=np.int64)
+
+    @cached_property
+    def bare_phases(self) -> NDArray[np.bool_]:
+        """Phases of which nothing is hidden, bool array [phases]: no rank takes longer in all of
+        them together than the objective."""
+        return np.asarray(self.hidden_time == 0)
 
     @cached_property
     def machine_of(self) -> IntArray:

@@ -35,6 +35,7 @@ def validate(instance: Instance) -> None:
     _resources(instance)
     _names(instance)
     _values(instance)
+    _hidden(instance)
     _lengths(instance)
     check_blocks(instance)
     _activity(instance)
@@ -51,6 +52,22 @@ def _lengths(instance: Instance) -> None:
             f"{at_block(instance, int(block))}: its shards repeat {listed[block]:.3g} times "
             f"in all; allowed: up to {MAX_LISTED}"
         )
+
+
+def _hidden(instance: Instance) -> None:
+    asked, given = instance.objective == Objective.PIPELINED_STEP, instance.hidden
+    if asked and len(given) != len(instance.phases):
+        raise InstanceError(
+            f"hidden: {len(given)} times for {len(instance.phases)} phases; the objective "
+            "pipelined_step needs one for each"
+        )
+    if given and not asked:
+        raise InstanceError(
+            f"hidden: has a meaning under the objective pipelined_step alone, found "
+            f"{instance.objective.value}"
+        )
+    if any(not 0 <= time < MAX_VALUE for time in given):
+        raise InstanceError(f"hidden: times must be in [0, 2^53), found {list(given)}")
 
 
 def _machines(instance: Instance) -> None:
@@ -153,6 +170,8 @@ def _activity(instance: Instance) -> None:
             per_block = np.add.reduceat(per_entry, instance.block_shards[:-1])
             per_option = np.add.reduceat(per_block, instance.option_blocks[:-1]).sum(axis=1)
             total = float(np.maximum.reduceat(per_option, instance.table_options[:-1]).sum())
+        if what == "cost":
+            total += float(instance.num_ranks * sum(instance.hidden))
         if total >= MAX_ACTIVITY:
             raise InstanceError(
                 f"the {what}s add up to {total:.3g}, beyond 2^62: use a coarser unit"

@@ -27,12 +27,12 @@ def add_largest(loads: Loads, columns: Columns, goal: Goal) -> None:
     if len(partition.cell_of) < 2 or not columns.candidates.count:
         return
     largest = _Largest(loads, columns)
-    for phase, values, z in goal.phases:
+    for phase, values, z, hidden in goal.phases:
         if partition.single:
             row = loads.everything(values, off=False)
             column, amount = np.append(row.column, z), np.append(row.coefficient, -row.size)
-            loads.model.row(("peak", phase, ALL), column, amount, high=0)
-        largest.rows(("largest", "peak", phase), values, z, None)
+            loads.model.row(("peak", phase, ALL), column, amount, high=row.size * hidden)
+        largest.rows(("largest", "peak", phase), values, z, np.full(len(largest.size), hidden))
     for index, resource in enumerate(instance.resources):
         if resource.scope == Scope.RANK:
             most = np.zeros(len(largest.size), dtype=np.int64)
@@ -148,16 +148,16 @@ class _Largest:
                     x = columns.x[group.candidate]
                     self._see(group.candidate, np.full_like(x, region), entry, x, np.ones_like(x))
 
-    def rows(self, name: Name, values: IntArray, z: int | None, most: IntArray | None) -> None:
-        """The rows for one measure of shards, limited by z or by the largest capacities
-        [regions]."""
+    def rows(self, name: Name, values: IntArray, z: int | None, most: IntArray) -> None:
+        """The rows for one measure of shards, limited by z and what is hidden, or by the largest
+        capacities [regions]."""
         candidate, region, column, amount = self._largest(values)
         table = self._columns.candidates.table[candidate]
         regions = len(self.size)
         key, row = np.unique(table * regions + region, return_inverse=True)
         row = row.ravel()
         base = self._base(name, values)
-        if most is not None and len(key):
+        if z is None and len(key):
             top = np.zeros(len(key), dtype=np.int64)
             np.maximum.at(top, row, amount)
             bound = np.asarray([self._loads.most(b) if len(b.column) else 0 for b in base])
@@ -177,8 +177,7 @@ class _Largest:
             parts.append((np.arange(len(key)), np.full(len(key), z), np.full(len(key), -1)))
         entries = tuple(np.concatenate(p) for p in zip(*parts, strict=True))
         keys = np.stack([key // regions, key % regions], axis=1)
-        limit = 0 if most is None else most[key % regions]
-        self._loads.model.rows(name, keys, entries, high=limit)  # type: ignore[arg-type]
+        self._loads.model.rows(name, keys, entries, high=most[key % regions])  # type: ignore[arg-type]
 
     def _largest(self, values: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """The largest shard that each candidate certainly has in each region, as terms: candidate,

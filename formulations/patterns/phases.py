@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, IntArray
 from formulations.proof.peaks import Peaks, Phases, peaks_of
 
 Mask = NDArray[np.bool_]
@@ -21,8 +21,8 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     """The two sets of phases for rows of peaks, and the step of the second.
 
     The second is the set with the fewest distinct loads among those whose loads go in units; the
-    first has all other phases. Where no unit divides any set's loads, the second set's are rounded
-    down to steps.
+    first has all others. Phases of which something is hidden are in neither. Where no unit divides
+    any set's loads, the second set's are rounded down to steps.
 
     Parameters
     ----------
@@ -34,21 +34,21 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     Returns
     -------
     Peaks or None
-        None for another objective, and where an option kept is not a single block on ranks whose
-        shards are alike or on different ranks.
+        None for another objective, where something is hidden of every phase, and where an option
+        kept is not a single block on ranks whose shards are alike or on different ranks.
     """
-    if instance.objective != Objective.STEP_TIME or not instance.num_tables:
+    every = tuple(np.flatnonzero(instance.bare_phases).tolist())
+    if not instance.by_phase or not instance.num_tables or not every:
         return None
-    every = tuple(range(len(instance.phases)))
     alone = [peaks_of(instance, (phase,), (), 1) for phase in every]
     if not alone[0].suits[keep].all() or instance.unplaced[instance.option_blocks[:-1]][keep].any():
         return None
     kept = keep[alone[0].option]
     loads = np.stack([peaks.load[kept] for peaks in alone], axis=1)
-    groups = _alike(loads)
+    groups = [tuple(every[i] for i in group) for group in _alike(loads)]
     if len(groups) < 2:
         return peaks_of(instance, every, (), 1)
-    sums = [np.unique(loads[:, list(group)].sum(axis=1)) for group in groups]
+    sums = [np.unique(loads[:, np.isin(every, group)].sum(axis=1)) for group in groups]
     units = [_unit(values[values > 0], most) for values in sums]
     at = min(range(len(groups)), key=lambda i: (units[i] is None, len(sums[i])))
     first = tuple(phase for phase in every if phase not in groups[at])

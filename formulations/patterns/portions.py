@@ -26,8 +26,8 @@ class Portions:
     table, option, entry, copies : int64 arrays [portions]
         Each portion is ``copies`` shards of an entry of an option of a table.
     load : int64 array [portions]
-        Cost on the rank, summed over phases; under ``step_time``, no rank's sum exceeds the step
-        time.
+        Cost on the rank, summed over the phases of which nothing is hidden; no rank's sum exceeds
+        the objective.
     use : int64 array [portions, rank resources]
     number : int64 array [entries]
         Shards of each entry that a plan with its option puts on ranks.
@@ -67,6 +67,7 @@ def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
     single = np.diff(instance.option_blocks) == 1
     suits = (
         instance.objective != Objective.TOTAL
+        and bool(instance.bare_phases.any())
         and 0 < instance.num_tables <= MOST_TABLES
         and bool(single[keep].all())
         and not instance.unplaced[np.repeat(keep, np.diff(instance.option_blocks))].any()
@@ -93,7 +94,7 @@ def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
     ranked = _ranked(instance)
     return Portions(
         instance, table, option, entry, copies,
-        load=instance.shard_cost[entry].sum(axis=1) * copies,
+        load=(instance.shard_cost[entry] @ instance.bare_phases) * copies,
         use=instance.shard_use[entry][:, ranked] * copies[:, None],
         number=number,
         of_table=[np.flatnonzero(table == t) for t in range(instance.num_tables)],

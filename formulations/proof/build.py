@@ -195,13 +195,18 @@ class _Builder:
                 resource.scope, np.zeros(1, dtype=np.int64)
             )
             np.add.at(limit, first + part, resource.capacity)
+        for f, hidden in enumerate(self._measures.hidden.tolist()):
+            first = layout.cost + f * cells.count
+            limit[first : first + cells.count] = hidden * cells.cell_size
         width, tables = self._measures.value.shape[1], instance.num_tables
         for index in range(1 + (len(instance.machines) if self._apart else 0)):
             ranks = range(instance.num_ranks) if index == 0 else instance.machines[index - 1]
-            for f, ranked in enumerate(self._measures.ranked, len(self._measures.costs)):
-                most = int(instance.resources[ranked].capacity[list(ranks)].max())
+            most = [*self._measures.hidden.tolist()]
+            for ranked in self._measures.ranked:
+                most.append(int(instance.resources[ranked].capacity[list(ranks)].max()))
+            for f, each in enumerate(most):
                 first = layout.chief + (index * width + f) * tables
-                limit[first : first + tables] = most
+                limit[first : first + tables] = each
         limit[layout.moved_tables] = instance.max_moved_tables or 0
         limit[layout.moved_bytes] = instance.max_moved_bytes or 0
         return limit

@@ -101,14 +101,18 @@ class _Judge:
         good = all(index < len(self.vectors) for index in node.get("use", []))
         if "cuts" in node:
             cuts, phases = node["cuts"], node["peak"]
-            known = len(set(phases)) == len(phases) > 0 and set(phases) <= set(self.instance.phases)
-            known = known and self.instance.objective == Objective.STEP_TIME
+            known = len(set(phases)) == len(phases) > 0 and set(phases) <= self._counted()
             return good and known and len(cuts) > 0 and sorted(set(cuts)) == cuts
         if "options" not in node:
             return good
         good = good and bool(node["options"]) and node["table"] < self.instance.num_tables
         many = len(self.instance.options_of(node["table"])) if good else 0
         return good and all(option < many for case in node["options"] for option in case)
+
+    def _counted(self) -> set[str]:
+        """The phases that have heights."""
+        measured = self.rows.measures
+        return {measured.costs[f] for f in measured.counted} if self.instance.by_phase else set()
 
     def _left(
         self, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]], use: list[int]

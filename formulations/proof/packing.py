@@ -49,8 +49,8 @@ class Packing:
 
     def __init__(self, instance: Instance, measures: Measures, steps: int = _STEPS) -> None:
         self._instance, self._measures = instance, measures
-        costs = len(measures.costs)
-        self._columns = {instance.objective.value: [*range(costs)]} if costs else {}
+        costs, counted = len(measures.costs), measures.counted.tolist()
+        self._columns = {instance.objective.value: counted} if counted else {}
         for column, resource in enumerate(measures.ranked, costs):
             self._columns.setdefault(instance.resources[resource].name, [column])
         self._known: dict[tuple[int, str], tuple[int, Items]] = {}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InstanceError
-from formulations.instance import Instance, IntArray, Objective
+from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
 from formulations.proof.rows import measures
 
@@ -44,7 +44,7 @@ class Peaks:
     ----------
     instance : Instance
     first, second : tuple of int
-        Disjoint sets of phases.
+        Disjoint sets of phases of which nothing is hidden.
     step : int
         Loads in the second set are rounded down to multiples of it.
     load, steps : int64 arrays [entries]
@@ -52,7 +52,7 @@ class Peaks:
     most, number : int64 arrays [entries]
         Shards that a rank may hold, and that a plan with the option has.
     floor : int64 array [options]
-        What the option puts on every rank, summed over all phases.
+        What the option puts on every rank, summed over all such phases.
     suits : bool array [options]
         Options of one block whose shards are all alike, or on different ranks.
     """
@@ -124,11 +124,14 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
     InstanceError
         When the sets do not suit the instance.
     """
-    known = set(range(len(instance.phases)))
-    good = instance.objective == Objective.STEP_TIME and first and step > 0
-    if not good or set(first) & set(second) or not {*first, *second} <= known:
-        raise InstanceError("peaks of two disjoint sets of phases need the objective step_time")
     measured = measures(instance)
+    known = set(measured.counted.tolist())
+    good = instance.by_phase and first and step > 0
+    if not good or set(first) & set(second) or not {*first, *second} <= known:
+        raise InstanceError(
+            "peaks of two disjoint sets of phases, of which nothing is hidden, need an objective "
+            "with a peak for each phase"
+        )
     value = measured.value[:, : len(instance.phases)]
     runs = np.diff(instance.block_shards)
     covers = instance.everywhere | (instance.whole & (len(instance.machines) == 1))
@@ -144,7 +147,7 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
         steps=above[:, list(second)].sum(axis=1) // step,
         most=most,
         number=np.where(instance.off_rank, 0, shard_counts(instance)),
-        floor=measured.floor[:, : len(instance.phases)].sum(axis=1),
+        floor=measured.floor[:, measured.counted].sum(axis=1),
         suits=suits,
     )  # fmt: skip
 

@@ -180,8 +180,7 @@ def _together(instance: Instance) -> Rows:
 
 def _nothing_to_place(instance: Instance) -> Certificate:
     """The certificate of an instance without tables, whose cost is 0."""
-    single = instance.objective != Objective.STEP_TIME
-    name = instance.objective.value if single else instance.phases[0]
+    name = instance.phases[0] if instance.by_phase else instance.objective.value
     return Certificate("bound", 0, ([{"row": "cost", "of": name, "times": 1}],), ({"use": [0]},))
 
 
@@ -290,6 +289,8 @@ class _Search:
             return None
         self._first = [vector_to_list(self._rows, root.last)]
         target = _reached(root, root.last)
+        if self._instance.objective == Objective.PIPELINED_STEP:
+            target = max(0, target)  # where all is hidden, the rows alone prove less
         self._keep(tree, target if self._upper is None else min(target, self._upper))
         return root
 

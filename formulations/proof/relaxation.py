@@ -209,7 +209,7 @@ class _Matrix:
                 columns, values = self._terms(row)
                 self._add(
                     np.append(columns, self._peak_at + f), np.append(values / unit, -1),
-                    (none, 0), row, unit,
+                    (none, float(rows.capacity[row]) / unit), row, unit,
                 )  # fmt: skip
 
     def _resources(self) -> None:
@@ -249,7 +249,7 @@ class _Matrix:
         columns, values = np.append(columns, base), np.append(values / unit, 1)
         high = float(self._rows.capacity[row]) / unit
         if peak >= 0:
-            columns, values, high = np.append(columns, peak), np.append(values, -1), 0.0
+            columns, values = np.append(columns, peak), np.append(values, -1)
         self._add(columns, values, (-np.inf, high), row, unit)
 
     def _tables(self) -> None:

@@ -27,6 +27,8 @@ class Measures:
         Names of the costs; empty under ``total``.
     ranked : tuple of int
         Indices of the resources of scope rank.
+    hidden : int64 array [costs]
+        What the largest load in each cost exceeds the cost's share of the objective by.
     value : int64 array [entries, measures]
         0 for shards on no rank.
     floor, excess : int64 arrays [options, measures]
@@ -37,28 +39,35 @@ class Measures:
 
     costs: tuple[str, ...]
     ranked: tuple[int, ...]
+    hidden: IntArray
     value: IntArray
     floor: IntArray
     excess: IntArray
     most: IntArray
+
+    @property
+    def counted(self) -> IntArray:
+        """The costs of which nothing is hidden: their sum on a rank is at most the objective."""
+        return np.flatnonzero(self.hidden == 0)
 
 
 def measures(instance: Instance) -> Measures:
     """The measures of an instance; see :class:`Measures`."""
     ranked = tuple(i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK)
     costs, cost = _costs(instance)
+    hidden = instance.hidden_time if instance.by_phase else np.zeros(len(costs), dtype=np.int64)
     value = np.concatenate([cost, instance.shard_use[:, list(ranked)]], axis=1)
     value[instance.off_rank] = 0
     most = [int(instance.resources[i].capacity.max()) for i in ranked]
     floor, excess = _floor_and_excess(instance, value)
     return Measures(
-        costs, ranked, value, floor, excess,
+        costs, ranked, hidden, value, floor, excess,
         np.asarray([0] * len(costs) + most, dtype=np.int64),
     )  # fmt: skip
 
 
 def _costs(instance: Instance) -> tuple[tuple[str, ...], IntArray]:
-    if instance.objective == Objective.STEP_TIME:
+    if instance.by_phase:
         return instance.phases, instance.shard_cost
     if instance.objective == Objective.BUSIEST_RANK:
         return (Objective.BUSIEST_RANK.value,), instance.shard_cost.sum(axis=1, keepdims=True)
@@ -138,7 +147,8 @@ class Rows:
     possible : bool array [options]
         Allowed options whose shards all have a place.
     capacity : int64 array [rows]
-        Right-hand sides of capacities, moves, and largest-shard rows of resources.
+        Right-hand sides of capacities, moves, and largest-shard rows of resources; what is hidden
+        in rows of costs.
     fused : list of (table, group, level)
         The triples that occur among the options.
     """

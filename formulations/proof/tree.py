@@ -40,7 +40,7 @@ def bare(rows: Rows, keep: Mask, limit: int | None) -> Mask:
         alone = peak + (least.sum(axis=0) - least)[instance.table_of]
         fits = (alone[:, costs:] <= rows.measures.most[costs:]).all(axis=1)
         if limit is not None and costs:
-            fits &= alone[:, :costs].sum(axis=1) <= limit
+            fits &= alone[:, rows.measures.counted].sum(axis=1) <= limit
         if fits[keep].all():
             break
         keep = keep & fits

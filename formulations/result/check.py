@@ -32,10 +32,10 @@ class Loads:
     unplaced_cost: IntArray
     use: list[IntArray]
 
-    def peaked(self, objective: Objective) -> IntArray:
+    def peaked(self, by_phase: bool) -> IntArray:
         """Cost of every rank for each peak of the objective, int64 array [ranks, peaks]: one peak
-        for each phase under ``step_time``, else a single one over all phases."""
-        if objective == Objective.STEP_TIME:
+        for each phase if there is one, else a single one over all phases."""
+        if by_phase:
             return self.cost
         return self.cost.sum(axis=1, keepdims=True)
 
@@ -49,7 +49,8 @@ class Verdict:
     violations : tuple of str
         One sentence each; empty when the placement is feasible.
     objectives : dict
-        ``total``, ``busiest_rank``, ``step_time``; empty when the placement is not well formed.
+        ``total``, ``busiest_rank`` and ``step_time``, or ``pipelined_step`` alone where that is
+        minimised; empty when the placement is not well formed.
     loads : Loads or None
     """
 
@@ -89,16 +90,24 @@ def judge(instance: Instance, placement: Placement, loads: Loads) -> Verdict:
         *_pins(instance, placement),
         *_moves(instance, placement),
     ]
-    return Verdict(tuple(violations), objectives(loads), loads)
+    return Verdict(tuple(violations), objectives(instance, loads), loads)
 
 
-def objectives(loads: Loads) -> dict[str, int]:
-    """All three objectives of a placement from its loads."""
+def objectives(instance: Instance, loads: Loads) -> dict[str, int]:
+    """All objectives of a placement from its loads; under ``pipelined_step`` that alone, because
+    the phases of such an instance are other ones."""
+    if instance.objective == Objective.PIPELINED_STEP:
+        return {instance.objective.value: int(exposed(instance, loads).sum())}
     return {
         Objective.TOTAL.value: int(loads.cost.sum() + loads.unplaced_cost.sum()),
         Objective.BUSIEST_RANK.value: int(loads.cost.sum(axis=1).max()),
         Objective.STEP_TIME.value: int(loads.cost.max(axis=0).sum()),
     }
+
+
+def exposed(instance: Instance, loads: Loads) -> IntArray:
+    """Time of the busiest rank in each phase beyond what is hidden, int64 array [phases]."""
+    return np.maximum(loads.cost.max(axis=0) - instance.hidden_time, 0)
 
 
 def value_of(instance: Instance, placement: Placement) -> int | None:

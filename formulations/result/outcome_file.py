@@ -32,6 +32,7 @@ def outcome_to_dict(
     """
     source = outcome.bound_source
     certificate = outcome.certificate
+    others = {} if instance.objective == Objective.PIPELINED_STEP else {Objective.PIPELINED_STEP}
     return {
         "status": outcome.status.value,
         "stopped_by": outcome.stopped_by.value,
@@ -43,7 +44,9 @@ def outcome_to_dict(
         else {"method": source.method, "exact": source.exact},
         "certified_bound": outcome.certified_bound,
         "gap": outcome.gap,
-        "objectives": {o.value: outcome.objectives.get(o.value) for o in Objective},
+        "objectives": {
+            o.value: outcome.objectives.get(o.value) for o in Objective if o not in others
+        },
         "formulation": outcome.formulation,
         "seconds": outcome.seconds,
         "solver": outcome.solver,

@@ -53,7 +53,7 @@ class Within:
     Attributes
     ----------
     target : sequence of int
-        One number per phase under ``step_time``, else a single one.
+        One number per phase where each has a peak, else a single one.
     over : callable
         Called every few hundredths of a second; returns whether to stop.
     least : int
@@ -222,15 +222,22 @@ class Sampler:
 
     @property
     def tops(self) -> list[int]:
-        """Cost of the present state: one peak per phase, or the total."""
+        """Cost of the present state: one peak per phase, beyond what is hidden, or the total."""
         loads = self._loads(data.LOAD)[self._aimed].reshape(-1, max(1, self._peaks))
-        return [int(top) for top in loads.max(axis=0)]
+        hidden = self._hidden()
+        tops = np.maximum(loads.max(axis=0), hidden) - hidden if self._peaks else loads.max(axis=0)
+        return [int(top) for top in tops]
+
+    def _hidden(self) -> IntArray:
+        """What is hidden of each peak; int64 array [peaks], and 0 under ``total``."""
+        return self._lowered.view(data.HIDDEN, max(1, self._peaks))
 
     def _aim(self, target: Sequence[int]) -> None:
         """Set the target."""
         target = [min(one, FAR_TARGET) for one in target]
         self.array[data.GOAL] = sum(target)
-        self._loads(data.LIMIT)[self._aimed] = np.resize(target, int(self._aimed.sum()))
+        limits = np.asarray(target) + self._hidden()
+        self._loads(data.LIMIT)[self._aimed] = np.resize(limits, int(self._aimed.sum()))
         self._weight[self._aimed] = 1.0 / max(1, abs(sum(target)))
 
     def _hold(self, instance: Instance) -> None:

@@ -44,9 +44,9 @@ _CLUSTER = 2
     DISTINCT, TOGETHER, PINNED,
     STATE_START, HOME_OPTION, HOME,
     LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES, MOVED,
-    BEST_OPTION, BEST_PLACE, OLD_OPTION, OLD_PLACE, RUINED, REPACKED, PREFERRED,
-) = range(19, 65)  # fmt: skip
-_HEADER = 65
+    BEST_OPTION, BEST_PLACE, OLD_OPTION, OLD_PLACE, RUINED, REPACKED, PREFERRED, HIDDEN,
+) = range(19, 66)  # fmt: skip
+_HEADER = 66
 # Each replica has its own LOAD, LIMIT, OPTION, PLACE, GROUP_LEVEL, GROUP_TABLES and MOVED, side by
 # side and a[STATE] apart from the next replica's; the names point to those of replica a[REPLICA].
 _ASSIGNMENT = (
@@ -101,7 +101,7 @@ class Lowered:
         """Collect the columns of every scope, and the capacities that limit their sums."""
         instance, cost = self.instance, self.instance.shard_cost
         total = cost.sum(axis=1, keepdims=True)
-        step = instance.objective == Objective.STEP_TIME
+        step = instance.by_phase
         summed = instance.objective == Objective.TOTAL
         self.peaks = peaks_of(instance)
         columns: dict[Scope, list[IntArray]] = {s: [] for s in Scope}
@@ -163,7 +163,7 @@ class Lowered:
             BEST_OPTION: np.zeros(tables), BEST_PLACE: np.zeros(places),
             OLD_OPTION: np.zeros(tables), OLD_PLACE: np.zeros(places),
             RUINED: np.zeros(8), REPACKED: np.zeros(4 * REPACKED_SHARDS + 8),
-            PREFERRED: np.full(tables, -1),
+            PREFERRED: np.full(tables, -1), HIDDEN: instance.hidden_time,
             LOAD: np.zeros(loads), LIMIT: np.concatenate([a.ravel() for a in self.capacity]),
             OPTION: np.zeros(tables), PLACE: np.zeros(places),
             GROUP_LEVEL: np.zeros(groups), GROUP_TABLES: np.zeros(groups), MOVED: np.zeros(tables),
@@ -332,7 +332,7 @@ def peaks_of(instance: Instance) -> int:
     """Number of cost features of a rank."""
     if instance.objective == Objective.TOTAL:
         return 0
-    return len(instance.phases) if instance.objective == Objective.STEP_TIME else 1
+    return len(instance.phases) if instance.by_phase else 1
 
 
 def capacities(instance: Instance) -> list[IntArray]:

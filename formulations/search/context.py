@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from formulations.clock import Clock, Limits
 from formulations.evidence.verify import accepted
-from formulations.instance import Instance, Objective
+from formulations.instance import Instance
 from formulations.instance.facts import own_cost
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import within_gap
@@ -33,7 +33,7 @@ class Context:
     parameters : Parameters
         Numbers that steer the search, as the caller's options set them.
     peaks : int
-        Number of targets whose sum is the objective's target: one per phase under ``step_time``,
+        Number of targets whose sum is the objective's target: one per phase where each has a peak,
         else one.
     state : State
         What is known; what is offered goes there.
@@ -50,8 +50,7 @@ class Context:
     ) -> None:
         self.instance, self.settings, self.clock = instance, settings, clock
         self.parameters = Parameters.of(settings.options)
-        step = instance.objective == Objective.STEP_TIME
-        self.peaks = len(instance.phases) if step else 1
+        self.peaks = len(instance.phases) if instance.by_phase else 1
         self.state = state = State(instance, clock, keep)
         self.offer, self.lift = state.offer, state.lift
         self.drop, self.left_below = state.drop, state.left_below

@@ -34,11 +34,11 @@ class Fitting:
 
     def __init__(self, instance: Instance) -> None:
         found = measures(instance)
-        costs = len(found.costs)
+        costs, counted = len(found.costs), found.counted
         self._instance = instance
 
         def merged(values: IntArray) -> Floats:
-            head = values[:, :costs].sum(axis=1, keepdims=True)
+            head = values[:, counted].sum(axis=1, keepdims=True)
             return np.concatenate([head, values[:, costs:]], axis=1).astype(np.float64)
 
         self._value = merged(found.value)

@@ -10,7 +10,13 @@ from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
 from formulations.instance.instance import MAX_VALUE
-from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
+from formulations.result.check import (
+    check,
+    compute_loads,
+    exposed,
+    moved_bytes,
+    moved_tables,
+)
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 
@@ -62,9 +68,9 @@ def returned(instance: Instance, plan: Placement, most: int, seed: int = 0) -> P
     more than ``most``."""
     free = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
     sampler = Sampler(free, seed)
-    tops = compute_loads(instance, plan).cost.max(axis=0).tolist()
-    several = instance.objective.value == "step_time"
-    sampler.begin(plan, Within([max(1, top) for top in tops] if several else [most]))
+    tops = exposed(instance, compute_loads(instance, plan)).tolist()
+    within = [max(1, top) for top in tops] if instance.by_phase else [most]
+    sampler.begin(plan, Within(within))
     sampler.tidy(preferences(instance), most)
     found = sampler.placement()
     cost = _cost(instance, found)

@@ -107,15 +107,18 @@ def _choices(
 
 
 def _mean(instance: Instance, options: IntArray) -> float:
-    """Average cost of a rank with these options; under ``total`` the sum of all costs."""
+    """Average cost of a rank with these options, in phases of which nothing is hidden; under
+    ``total`` the sum of all costs."""
     cost = _costs(instance)
     ranks = 1 if instance.objective == Objective.TOTAL else instance.num_ranks
     return float(cost[options].sum()) / ranks
 
 
 def _costs(instance: Instance) -> IntArray:
-    """Cost of every option, over all of its shards; int64 array [options]."""
-    return per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
+    """Cost of every option, over all of its shards, in phases of which nothing is hidden; int64
+    array [options]."""
+    shows = instance.shard_cost @ instance.bare_phases
+    return per_option(instance, shows * shard_counts(instance))
 
 
 def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntArray:

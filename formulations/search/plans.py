@@ -12,7 +12,7 @@ import numpy as np
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
 from formulations.instance.facts import own_cost, per_option, shard_counts
-from formulations.result.check import check
+from formulations.result.check import check, exposed
 from formulations.result.placement import Placement
 from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
@@ -279,9 +279,10 @@ class Plans:
         return max(known, default=self._mean(self._choice.options))
 
     def _mean(self, options: IntArray) -> int:
-        """Average cost of a rank at a choice of options; under ``total`` the sum of all costs."""
+        """Average cost of a rank at a choice of options, in phases of which nothing is hidden;
+        under ``total`` the sum of all costs."""
         instance = self._context.instance
-        cost = instance.shard_cost.sum(axis=1) * shard_counts(instance)
+        cost = (instance.shard_cost @ instance.bare_phases) * shard_counts(instance)
         total = int(per_option(instance, cost)[options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
@@ -296,10 +297,11 @@ class Plans:
             peaks = per_option(instance, instance.shard_cost * counts)[self._choice.options].sum(
                 axis=0
             )
+            peaks = np.maximum(peaks - instance.num_ranks * instance.hidden_time, 0)
         else:
             loads = check(instance, context.best).loads
             assert loads is not None
-            peaks = loads.cost.max(axis=0)
+            peaks = exposed(instance, loads)
         return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]
 
     def _restrict(self, sampler: Sampler, target: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.ablation import traces
-from formulations import Objective, Settings, solve
+from formulations import Settings, solve
 from tests.formulations.search.test_plans import tight
 
 
@@ -45,7 +45,7 @@ def test_a_missing_solve_differs_in_everything() -> None:
 def test_solves_cover_objectives_places_fusion_and_machines() -> None:
     """At least twenty of each objective; every kind of place that options have; both goals."""
     every = list(traces.solves(list(traces.instances())))
-    for objective in Objective:
+    for objective in ("total", "busiest_rank", "step_time"):
         assert sum(instance.objective == objective for _, instance, _ in every) >= 20
     kinds = {int(kind) for _, i, _ in every for kind in np.unique(i.block_where)}
     assert len(kinds) >= 4

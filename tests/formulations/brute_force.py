@@ -239,7 +239,8 @@ def _objective(instance: Instance, state: np.ndarray) -> int:
         return int(cost.sum())
     if instance.objective == "busiest_rank":
         return max(int(cost[r].sum()) for r in range(instance.num_ranks))
-    return sum(int(cost[:-1, p].max()) for p in range(shape[1]))
+    hidden = instance.hidden if instance.objective == "pipelined_step" else [0] * shape[1]
+    return sum(max(0, int(cost[:-1, p].max()) - hidden[p]) for p in range(shape[1]))
 
 
 def _rebuild(

@@ -67,7 +67,8 @@ def random_certificate(
 def random_vector(rng: Random, instance: Document, costs: bool) -> list[Document]:
     """Multipliers of some rows of every kind that the instance has."""
     ranks, objective = instance["ranks"], instance["objective"]
-    names = instance["phases"] if objective == "step_time" else [objective]
+    by_phase = objective in ("step_time", "pipelined_step")
+    names = instance["phases"] if by_phase else [objective]
     vector: Document = {}
     if costs and rng.random() < 0.8:
         free = objective == "total"
@@ -146,8 +147,11 @@ def _cover(rng: Random, things: list[int]) -> list[list[int]]:
 
 
 def random_peaks(rng: Random, instance: Document, target: int) -> Document:
-    """A certificate of random rows of peaks and cuts; every leaf uses some of the rows."""
-    phases = rng.sample(instance["phases"], len(instance["phases"]))
+    """A certificate of random rows of peaks and cuts; every leaf uses some of the rows. Some phase
+    must hide nothing."""
+    hidden = instance.get("hidden", [0] * len(instance["phases"]))
+    bare = [name for name, time in zip(instance["phases"], hidden, strict=True) if not time]
+    phases = rng.sample(bare, len(bare))
     at = rng.randint(1, len(phases))
     first, second = phases[:at], phases[at : rng.randint(at, len(phases))]
     rows = [_peaks(rng, instance, first, second, target) for _ in range(rng.randint(1, 3))]

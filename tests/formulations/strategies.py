@@ -47,7 +47,10 @@ def instances(
     machines = draw(machine_lists())
     phases = [f"p{i}" for i in range(draw(st.integers(1, 2)))]
     resources = draw(resource_lists(machines))
-    builder = InstanceBuilder(machines, phases, resources, objective)
+    hidden: list[int] = []
+    if objective == Objective.PIPELINED_STEP:
+        hidden = [draw(st.sampled_from([0, 1, 4, 9, 100])) for _ in phases]
+    builder = InstanceBuilder(machines, phases, resources, objective, hidden=hidden)
     low = -6 if objective == Objective.TOTAL else 0
     world = _World(machines, [(r[0], r[1]) for r in resources], len(phases), low, tuple(wheres))
     options: list[list[int]] = []

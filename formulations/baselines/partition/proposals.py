@@ -290,7 +290,7 @@ def _rating(partitioner: Partitioner, instance: Instance, partition: Partition) 
     if instance.objective == Objective.BUSIEST_RANK:
         return max(partition.load)
     loads = compute_loads(instance, partition.placement(instance))
-    return objectives(loads)[instance.objective.value]
+    return objectives(instance, loads)[instance.objective.value]
 
 
 def outcome_of(

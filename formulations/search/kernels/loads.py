@@ -17,6 +17,7 @@ from formulations.search.anneal_data import (
     FIXED_ENTRY,
     FIXED_RANK,
     FIXED_START,
+    HIDDEN,
     LIMIT,
     LOAD,
     LOADS,
@@ -125,12 +126,18 @@ def penalty_of(a, w):
 
 
 @kernel
+def hidden_in(a, phase):
+    """The time that is hidden in a phase."""
+    return a[a[HIDDEN] + phase]
+
+
+@kernel
 def top_load(a, phase):
-    """The largest load of any rank in a phase."""
-    top = 0
+    """The largest load of any rank in a phase, beyond what is hidden."""
+    top = hidden_in(a, phase)
     for rank in range(a[RANKS]):
         top = max(top, a[a[LOAD] + rank * a[WIDE] + phase])
-    return top
+    return top - hidden_in(a, phase)
 
 
 @kernel

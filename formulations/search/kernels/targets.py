@@ -1,4 +1,5 @@
-"""The target of the objective, as a limit for every rank in every phase."""
+"""The target of the objective, as a limit for every rank in every phase: the phase's part of the
+target, and what is hidden there."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from formulations.search.anneal_data import (
 )
 from formulations.search.kernels.chance import accepted, draw
 from formulations.search.kernels.compiled import kernel
-from formulations.search.kernels.loads import top_load, value_of
+from formulations.search.kernels.loads import hidden_in, top_load, value_of
 from formulations.search.kernels.views import option_of
 
 
@@ -31,10 +32,11 @@ def shift_target(a, w, heat):
     p = draw(a, a[PEAKS])
     q = (p + 1 + draw(a, a[PEAKS] - 1)) % a[PEAKS]
     target, more = a[a[LIMIT] + p], a[a[LIMIT] + q]
-    part = target - top_load(a, p)
+    own = target - hidden_in(a, p)
+    part = own - top_load(a, p)
     if part <= 0 or draw(a, 2):
-        part = target >> (2 + draw(a, 10))
-    if part <= 0 or part >= target:
+        part = own >> (2 + draw(a, 10))
+    if part <= 0 or part >= own:
         return 0.0
     change = 0.0
     for rank in range(a[RANKS]):
@@ -64,7 +66,7 @@ def record(a, w, share):
             part = min(left, np.int64(np.ceil(top / max(1, value) * (value - a[GOAL]))))
         left -= part
         for rank in range(a[RANKS]):
-            a[a[LIMIT] + rank * a[WIDE] + p] = top - part
+            a[a[LIMIT] + rank * a[WIDE] + p] = top - part + hidden_in(a, p)
     if a[TALLY] == 0 or value < a[TALLY + 1]:
         a[TALLY + 1] = value
         for t in range(a[TABLES]):
@@ -81,14 +83,15 @@ def aim(a):
         a[a[LIMIT] + a[CLUSTER_LOAD]] = a[GOAL]
     total = 0
     for p in range(a[PEAKS]):
-        total += max(0, a[a[LIMIT] + p])
+        total += max(0, a[a[LIMIT] + p] - hidden_in(a, p))
     for p in range(a[PEAKS]):
         target = a[GOAL]
         if a[PEAKS] > 1:
-            share = max(0, a[a[LIMIT] + p]) / total if total else 1 / a[PEAKS]
+            own = max(0, a[a[LIMIT] + p] - hidden_in(a, p))
+            share = own / total if total else 1 / a[PEAKS]
             target = np.int64(share * a[GOAL])
         for rank in range(a[RANKS]):
-            a[a[LIMIT] + rank * a[WIDE] + p] = target
+            a[a[LIMIT] + rank * a[WIDE] + p] = target + hidden_in(a, p)
 
 
 @kernel
@@ -99,4 +102,4 @@ def aim_here(a):
     for p in range(a[PEAKS]):
         top = top_load(a, p)
         for rank in range(a[RANKS]):
-            a[a[LIMIT] + rank * a[WIDE] + p] = top
+            a[a[LIMIT] + rank * a[WIDE] + p] = top + hidden_in(a, p)

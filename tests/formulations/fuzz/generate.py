@@ -89,10 +89,14 @@ def _draw(rng: Random, name: str) -> Instance | None:
     )  # fmt: skip
     tables = [_table(rng, world) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))]
     room = [capacity_of(rng, world, scope, len(tables)) for _, scope in resources]
+    hidden = None
+    if objective == Objective.PIPELINED_STEP:
+        most = rng.choice((0, 3, 10**6, 2 * world.cost(rng)))
+        hidden = [rng.randint(0, most) for _ in range(world.phases)]
     builder = InstanceBuilder(
         machines, [f"p{i}" for i in range(world.phases)],
         [(n, s, c) for (n, s), c in zip(resources, room, strict=True)], objective, name=name,
-        source=kind,
+        source=kind, hidden=hidden,
     )  # fmt: skip
     options = _add_tables(rng, builder, tables)
     plain = builder.build()

@@ -23,8 +23,11 @@ def _by_hand(instance: Instance, option: int, ranks: tuple[tuple[int, ...], ...]
             shards.append(int(block.entries[local]))
             on_rank.append(not off)
     cost = [int(instance.shard_cost[s].sum()) for s in shards]
+    hides = instance.hidden or [0] * len(instance.phases)
+    bare = [p for p, hidden in enumerate(hides) if not hidden]
+    shows = [int(instance.shard_cost[s, bare].sum()) for s in shards]
     use = instance.shard_use[shards].reshape(len(shards), -1)
-    placed_costs = [c for c, on in zip(cost, on_rank, strict=True) if on]
+    placed_costs = [c for c, on in zip(shows, on_rank, strict=True) if on]
     return {
         "cost": sum(cost),
         "placed_cost": sum(placed_costs),

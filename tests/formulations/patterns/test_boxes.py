@@ -98,7 +98,10 @@ def test_bounds_are_true_and_accepted() -> None:
 
 
 @SOME
-@given(instances(objectives=[Objective.STEP_TIME], wheres=ON_RANKS), st.integers(0, 3))
+@given(
+    instances(objectives=[Objective.STEP_TIME, Objective.PIPELINED_STEP], wheres=ON_RANKS),
+    st.integers(0, 3),
+)
 def test_no_bound_is_above_the_optimum(instance: Instance, above: int) -> None:
     """Whatever the places, machines and resources."""
     truth = brute_force(instance).objective

@@ -27,7 +27,7 @@ from tests.formulations.strategies import instances
 
 SOME = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 ON_RANKS = (Where.EVERY_RANK, Where.ANY_RANK, Where.LIST, Where.ONE_MACHINE)
-COSTS = [Objective.BUSIEST_RANK, Objective.STEP_TIME]
+COSTS = [Objective.BUSIEST_RANK, Objective.STEP_TIME, Objective.PIPELINED_STEP]
 
 
 def never() -> bool:

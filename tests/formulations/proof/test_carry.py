@@ -45,7 +45,7 @@ def test_what_carried_multipliers_prove_is_true(instance: Instance, factor: floa
     assert certifies(after, replace(prices, target=bound))
 
 
-@given(instances([Objective.BUSIEST_RANK, Objective.STEP_TIME], constraints=False))
+@given(instances([*Objective][1:], constraints=False))
 def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
     """A solve that starts from carried multipliers finds the optimum and certifies no more."""
     truth = brute_force(instance).objective

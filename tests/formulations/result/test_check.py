@@ -127,9 +127,12 @@ def test_moves_count_tables_and_bytes() -> None:
 
 
 def test_objective_names_are_those_of_the_instance() -> None:
-    """Every objective an instance may ask for is computed."""
+    """Every objective of the same phases is computed; a pipelined step has phases of its own."""
     verdict = check(every_kind(), place(every_kind(), GOOD))
-    assert set(verdict.objectives) == {o.value for o in Objective}
+    assert set(verdict.objectives) == {"total", "busiest_rank", "step_time"}
+    pipelined = replace(every_kind(), objective=Objective.PIPELINED_STEP, hidden=(5, 11))
+    # peaks of 14 and 11, by test_peaks_of_ranks
+    assert check(pipelined, place(pipelined, GOOD)).objectives == {"pipelined_step": 9}
 
 
 def test_every_malformed_table_is_named() -> None:
@@ -172,6 +175,5 @@ def test_peaks_of_ranks() -> None:
     """One row for each rank: phase by phase under step_time, else the sum over phases."""
     loads = check(every_kind(), place(every_kind(), GOOD)).loads
     assert loads is not None
-    assert loads.peaked(Objective.STEP_TIME).tolist() == [[8, 11], [2, 11], [6, 2], [14, 1]]
-    for objective in (Objective.TOTAL, Objective.BUSIEST_RANK):
-        assert loads.peaked(objective).tolist() == [[19], [13], [8], [15]]
+    assert loads.peaked(by_phase=True).tolist() == [[8, 11], [2, 11], [6, 2], [14, 1]]
+    assert loads.peaked(by_phase=False).tolist() == [[19], [13], [8], [15]]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from formulations.instance import Current, Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
-from formulations.result.check import check, compute_loads
+from formulations.result.check import check, compute_loads, exposed
 from formulations.result.placement import Placement, same_ranks
 from formulations.search import kernels
 from formulations.search.anneal import Choice, Sampler, Within
@@ -36,11 +36,11 @@ def ladder(hottest: float, coldest: float, count: int) -> list[tuple[float, floa
 def targets(instance: Instance, plan: object | None, far: int = 0) -> list[int]:
     """The objective of a plan, phase by phase, plus ``far``; without a plan a high target."""
     if plan is None:
-        return [10**6] * (len(instance.phases) if instance.objective == "step_time" else 1)
+        return [10**6] * (len(instance.phases) if instance.by_phase else 1)
     verdict = check(instance, plan)  # type: ignore[arg-type]
     assert verdict.loads is not None
-    if instance.objective == Objective.STEP_TIME:
-        return [int(v) + far for v in verdict.loads.cost.max(axis=0)]
+    if instance.by_phase:
+        return [int(v) + far for v in exposed(instance, verdict.loads)]
     return [verdict.objectives[instance.objective.value] + far]
 
 
@@ -111,7 +111,7 @@ def test_loads_in_place_are_the_loads_of_the_check(instance: Instance, moves: in
     if instance.objective == Objective.TOTAL:
         found = int(array[array[LOAD] + array[CLUSTER_LOAD]])
         assert found == verdict.objectives["total"]
-    elif instance.objective == Objective.STEP_TIME:
+    elif instance.by_phase:
         assert kept[:, : len(instance.phases)].tolist() == loads.cost.tolist()
     else:
         assert kept[:, 0].tolist() == loads.cost.sum(axis=1).tolist()

@@ -1,0 +1,385 @@
+"""The objective pipelined_step: by hand, against brute force, with certificates and forged ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from formulations import (
+    Block,
+    Instance,
+    InstanceBuilder,
+    InstanceError,
+    Objective,
+    Settings,
+    Shard,
+    Where,
+    checker,
+    solve,
+)
+from formulations.evidence.verify import certifies
+from formulations.instance.facts import own_cost
+from formulations.instance.file import instance_from_dict, instance_to_dict
+from formulations.proof.judge import closes
+from formulations.proof.prove import prove
+from formulations.result.certificate import certificate_from_dict, certificate_to_dict
+from formulations.result.check import check
+from formulations.search.anneal import Sampler, Within
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
+
+PIPELINED = (Objective.PIPELINED_STEP,)
+
+
+def two_streams(*hidden: int) -> Instance:
+    """Two ranks, phases compute and exchange, and shards a (4, 0), b and c (2, 2) anywhere."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["compute", "exchange"], [], "pipelined_step", hidden=hidden or (0, 0)
+    )
+    for name, cost in (("a", (4, 0)), ("b", (2, 2)), ("c", (2, 2))):
+        builder.add_table(name)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "best"),
+    [
+        # b and c together: compute 4, exchange 4; b apart from c: compute 6, exchange 2
+        ((0, 0), 8),
+        ((0, 2), 6),  # (4 - 0) + (4 - 2), or 6 + 0
+        ((0, 3), 5),
+        ((0, 4), 4),
+        ((0, 100), 4),  # nothing of the exchange shows, and compute is even at 4
+        ((3, 3), 2),
+        ((5, 2), 1),  # 6 and 2: a compute of 6 shows 1, an exchange of 2 nothing
+        ((6, 2), 0),
+        ((9, 9), 0),
+    ],
+)
+def test_optima_by_hand(hidden: tuple[int, ...], best: int) -> None:
+    """Every formulation that proves reaches the optimum on paper; no certificate exceeds it."""
+    instance = two_streams(*hidden)
+    assert brute_force(instance).objective == best
+    for name in ("cpsat", "mip", "auto"):
+        outcome = solve(instance, name, Settings(time_limit=20))
+        assert outcome.objective == best
+        assert outcome.status == "optimal" or name == "mip"  # whose bound is floating point
+        assert outcome.objectives == {"pipelined_step": best}
+        assert outcome.certified_bound is not None
+        assert outcome.certified_bound <= best
+
+
+def test_without_hidden_time_it_is_step_time() -> None:
+    """With nothing hidden, both objectives have the same optimum, and other fingerprints."""
+    pipelined = two_streams(0, 0)
+    plain = replace(pipelined, objective=Objective.STEP_TIME, hidden=())
+    assert brute_force(pipelined).objective == brute_force(plain).objective == 8
+    assert pipelined.fingerprint != plain.fingerprint
+
+
+def test_hidden_time_is_part_of_the_fingerprint_and_the_file() -> None:
+    """The file carries the times; both derivations of the fingerprint see them."""
+    seen = set()
+    for hidden in ((0, 2), (0, 3), (2, 0)):
+        instance = two_streams(*hidden)
+        document = json.loads(json.dumps(instance_to_dict(instance)))
+        assert document["hidden"] == list(hidden)
+        again = instance_from_dict(document)
+        assert again.hidden == hidden
+        assert again.fingerprint == instance.fingerprint
+        assert checker.Instance(document).fingerprint == instance.fingerprint
+        seen.add(instance.fingerprint)
+    assert len(seen) == 3
+
+
+def test_other_instances_have_no_such_key() -> None:
+    """Files of other objectives do not mention hidden times, and refuse them."""
+    plain = replace(two_streams(), objective=Objective.STEP_TIME, hidden=())
+    document = instance_to_dict(plain)
+    assert "hidden" not in document
+    wrong = {**document, "hidden": [0, 0]}
+    with pytest.raises(InstanceError, match="pipelined_step alone"):
+        instance_from_dict(wrong)
+    with pytest.raises(checker.Unreadable, match="hidden"):
+        checker.Instance(wrong)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "sentence"),
+    [
+        (None, "hidden"),
+        ([1], "1 times for 2 phases"),
+        ([1, 2, 3], "3 times for 2 phases"),
+        ([1, -2], "in \\[0, 2\\^53\\)"),
+        ([1, 2**53], "2\\^53"),
+        ([1, 2.0], "hidden"),
+    ],
+)
+def test_malformed_hidden_times(hidden: Any, sentence: str) -> None:
+    """One sentence each, from the reader; the checker refuses them as well."""
+    document = instance_to_dict(two_streams(0, 1))
+    del document["hidden"]
+    if hidden is not None:
+        document["hidden"] = hidden
+    with pytest.raises(InstanceError, match=sentence):
+        instance_from_dict(document)
+    with pytest.raises(checker.Unreadable):
+        checker.Instance(document)
+
+
+def test_huge_hidden_times_are_refused() -> None:
+    """What is hidden must stay within the integers of the sums."""
+    builder = InstanceBuilder([list(range(1024))], ["p"], [], "pipelined_step", hidden=[2**53 - 1])
+    with pytest.raises(InstanceError, match="beyond 2\\^62"):
+        builder.build()
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(objectives=PIPELINED))
+def test_both_exact_models_agree_with_brute_force(instance: Instance) -> None:
+    """What is proved optimal is the optimum, no bound exceeds it, and every plan is checked."""
+    best = brute_force(instance).objective
+    for name in ("cpsat", "mip"):
+        outcome = solve(instance, name, Settings(time_limit=10))
+        if outcome.placement is not None:
+            verdict = check(instance, outcome.placement)
+            assert verdict.feasible
+            assert best is not None
+            assert outcome.objective == verdict.objectives["pipelined_step"] >= best
+        if outcome.status == "optimal":
+            assert outcome.objective == best
+        if outcome.status == "infeasible":
+            assert best is None
+        if best is not None and outcome.bound is not None:
+            assert outcome.bound <= best
+
+
+@settings(max_examples=100, deadline=None)
+@given(instances(objectives=PIPELINED))
+def test_certificates_are_true_and_judge_and_checker_agree(instance: Instance) -> None:
+    """A certified bound is below the optimum, and the target above it is refused by both."""
+    best = brute_force(instance).objective
+    certificate = prove(instance, best)
+    if certificate is None or best is None:
+        return
+    assert certificate.target is not None
+    assert 0 <= certificate.target <= best
+    assert certifies(instance, certificate)
+    assert closes(instance, certificate) in (True, None)
+    above = replace(certificate, target=best + 1)
+    assert not certifies(instance, above)
+    assert closes(instance, above) in (False, None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(objectives=PIPELINED))
+def test_an_options_own_cost_is_below_that_of_its_plans(instance: Instance) -> None:
+    """Forcing an option costs at least what its shards alone show."""
+    own = own_cost(instance)
+    for table in range(instance.num_tables):
+        for option in instance.options_of(table):
+            others = [(table, o) for o in instance.options_of(table) if o != option]
+            forced = replace(instance, forbidden=(*instance.forbidden, *others))
+            best = brute_force(forced).objective
+            assert best is None or own[option] <= best
+
+
+def by_phantom(instance: Instance) -> Instance:
+    """The same problem as a step time: one more rank, which carries what is hidden."""
+    ranks = instance.num_ranks
+    document = instance_to_dict(instance)
+    hidden = document.pop("hidden")
+    document |= {"objective": "step_time", "ranks": ranks + 1}
+    document["machines"] = [*document["machines"], [ranks]]
+    for resource in document["resources"]:
+        if resource["scope"] != "cluster":
+            resource["capacity"] = [*resource["capacity"], 0]
+    for block in (b for t in document["tables"] for o in t["options"] for b in o["blocks"]):
+        if block["where"] == "every_rank":
+            block["where"] = list(range(ranks))
+            del block["count"]
+        elif block["where"] == "any_rank":
+            block.setdefault("among", list(range(ranks)))
+        elif block["where"] in ("one_machine", "any_rank_of_one_machine"):
+            block.setdefault("among", list(range(len(instance.machines))))
+    phantom = {"where": [ranks], "shards": [{"cost": hidden}]}
+    hides = {"name": "hidden", "options": [{"name": "only", "blocks": [phantom]}]}
+    document["tables"] = [*document["tables"], hides]
+    return instance_from_dict(document)
+
+
+@settings(max_examples=50, deadline=None)
+@given(instances(objectives=PIPELINED, constraints=False))
+def test_hidden_time_is_a_rank_that_carries_it(instance: Instance) -> None:
+    """Sum of max(hidden, peak) is a step time with one more rank: the optima differ by the sum."""
+    best = brute_force(instance).objective
+    outcome = solve(by_phantom(instance), "cpsat", Settings(time_limit=20))
+    if best is None:
+        assert outcome.status == "infeasible"
+    else:
+        assert outcome.objective == best + sum(instance.hidden)
+
+
+def test_the_samplers_value_is_the_objective() -> None:
+    """The sums that the search steers by are those of the check, and its targets leave room for
+    what is hidden."""
+    instance = two_streams(3, 3)
+    plan = brute_force(instance).placement
+    assert plan is not None
+    sampler = Sampler(instance)
+    sampler.begin(plan, Within([1, 1]))
+    assert sampler.tops == [1, 1]
+    assert sampler.penalty == 0.0
+    sampler.begin(plan, Within([1, 0]))
+    assert sampler.penalty > 0.0
+
+
+#: Of the page docs/proof.md, where 3 of the exchange are hidden.
+BY_HAND: dict[str, Any] = {
+    "version": 3,
+    "kind": "bound",
+    "target": 4,
+    "vectors": [[{"row": "cost", "of": "compute", "times": 1}]],
+    "nodes": [{"use": [0]}],
+}
+
+
+def proves(instance: Instance, **changes: Any) -> bool:
+    """Whether the certificate by hand, changed, proves its target."""
+    return certifies(instance, certificate_from_dict({**copy.deepcopy(BY_HAND), **changes}))
+
+
+def four(*hidden: int) -> Instance:
+    """Two ranks, and on any of them two shards of (2, 0) and two of (2, 2)."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["compute", "exchange"], [], "pipelined_step", hidden=hidden
+    )
+    for name, cost in (("a", (2, 0)), ("b", (2, 0)), ("c", (2, 2)), ("d", (2, 2))):
+        builder.add_table(name)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    return builder.build()
+
+
+def test_a_vector_by_hand() -> None:
+    """Compute on both ranks: 8 on the left, 2 L on the right, and what is hidden besides."""
+    assert brute_force(four(0, 3)).objective == 4
+    assert proves(four(0, 3))  # 8 > 2 * 3
+    assert not proves(four(0, 3), target=5)  # 8 = 2 * 4
+    assert proves(four(3, 3), target=1)  # 8 > 2 * 0 + 2 * 3
+    assert not proves(four(3, 3), target=2)  # 8 = 2 * 1 + 2 * 3
+    both = [[{"row": "cost", "of": name, "times": 1} for name in ("compute", "exchange")]]
+    # 12 on the left; on the right 2 L + 2 * 3
+    assert proves(four(0, 3), vectors=both, target=3)  # 12 > 2 * 2 + 6
+    assert not proves(four(0, 3), vectors=both, target=4)  # 12 = 2 * 3 + 6
+    largest = [[{"row": "largest_cost", "of": "compute", "table": 0, "times": 1}]]
+    assert proves(four(1, 9), vectors=largest, target=1)  # 2 > 0 + 1
+    assert not proves(four(1, 9), vectors=largest, target=2)  # 2 = 1 + 1
+    one = [[{"row": "cost", "of": "compute", "at": 1, "times": 1}]]
+    assert not proves(four(0, 3), vectors=one, target=3)  # the other rank may hold everything
+
+
+def test_phases_that_hide_something_have_no_packing_patterns_or_peaks() -> None:
+    """Packing and patterns add up the other phases alone, and peaks may not name them."""
+    packed = [{"pack": "pipelined_step"}]
+    # b and c with a: compute cannot be packed below 4, alone; with the exchange, 8
+    assert proves(two_streams(0, 0), target=6, nodes=packed, vectors=[])  # sums of 4, 4 and 4
+    assert proves(two_streams(0, 1), target=4, nodes=packed, vectors=[])
+    assert not proves(two_streams(0, 1), target=5, nodes=packed, vectors=[])
+    with pytest.raises(InstanceError, match="nothing is hidden"):
+        proves(two_streams(0, 1), nodes=[{"peak": ["exchange"], "cuts": [1]}, {}, {}])
+    row = {"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 1,
+           "each": 1, "times": 1, "weights": [[0, 0, 0, 1]]}  # fmt: skip
+    with pytest.raises(InstanceError, match="nothing is hidden"):
+        proves(two_streams(0, 1), vectors=[[row]])
+
+
+def test_peaks_of_phases_that_hide_nothing() -> None:
+    """A third phase that hides something takes no part: 8 stays certified by the page's tree."""
+    page = json.loads(
+        """{"version": 3, "kind": "bound", "target": 8,
+ "vectors": [[{"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 1,
+               "each": 10, "times": 1, "weights": [[0, 0, 0, 1], [1, 0, 0, 1], [2, 0, 0, 1]]}],
+             [{"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 1,
+               "each": 2, "times": 1, "weights": [[1, 0, 0, 1], [2, 0, 0, 1]]}],
+             [{"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 4,
+               "each": 1, "times": 1, "weights": [[0, 0, 0, 2], [1, 0, 0, 1], [2, 0, 0, 1]]}]],
+ "nodes": [{"peak": ["exchange"], "cuts": [3]}, {"peak": ["compute"], "cuts": [5]}, {"use": [2]},
+           {"use": [0]}, {"use": [1]}]}"""
+    )
+    builder = InstanceBuilder(
+        [[0, 1]], ["compute", "ids", "exchange"], [], "pipelined_step", hidden=(0, 7, 0)
+    )
+    for name, cost in (("a", (4, 3, 0)), ("b", (2, 3, 2)), ("c", (2, 3, 2))):
+        builder.add_table(name)
+        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    instance, certificate = builder.build(), certificate_from_dict(page)
+    assert brute_force(instance).objective == 8
+    assert certifies(instance, certificate)
+    assert closes(instance, certificate) is True
+    assert not certifies(instance, replace(certificate, target=9))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_mutation_proves_too_much(seed: int) -> None:
+    """Numbers of certificates changed at random: rejected, or the claim is true all the same."""
+    draw = random.Random(seed)
+    instance = two_streams(*draw.choice([(0, 0), (0, 2), (0, 3), (3, 3), (5, 2), (1, 0)]))
+    best = brute_force(instance).objective
+    assert best is not None
+    certificate = prove(instance, best)
+    assert certificate is not None
+    document = certificate_to_dict(certificate)
+    for _ in range(25):
+        forged = copy.deepcopy(document)
+        _mutate(forged, draw)
+        assert not _accepted(instance, forged) or forged["target"] <= best
+
+
+@pytest.mark.parametrize("hidden", [(0, 2), (0, 3), (3, 3), (2, 0)])
+def test_less_hidden_time_makes_a_certificate_claim_too_much(hidden: tuple[int, int]) -> None:
+    """A bound of an instance that hides less is refused where more is hidden, if it is above the
+    optimum there."""
+    strict, best = two_streams(0, 0), brute_force(two_streams(*hidden)).objective
+    outcome = solve(strict, "auto", Settings(time_limit=20))
+    assert best is not None
+    assert outcome.certificate is not None
+    assert (outcome.certificate.target or 0) > best
+    assert not _accepted(two_streams(*hidden), certificate_to_dict(outcome.certificate))
+
+
+def _mutate(forged: dict[str, Any], draw: random.Random) -> None:
+    if draw.random() < 0.7:
+        forged["target"] += draw.choice([1, 2, 5])
+    places = list(_numbers(forged["vectors"])) + list(_numbers(forged["nodes"]))
+    for holder, key in draw.sample(places, min(len(places), draw.randint(1, 4))):
+        holder[key] = draw.choice([0, 1, holder[key] + 1, holder[key] * 2, 2**210, -1])
+
+
+def _numbers(value: Any) -> Any:
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(item, int):
+            yield value, key
+        elif isinstance(item, (dict, list)):
+            yield from _numbers(item)
+
+
+def _accepted(instance: Instance, document: dict[str, Any]) -> bool:
+    try:
+        return certifies(instance, certificate_from_dict(document))
+    except (InstanceError, IndexError, ValueError, RecursionError):
+        return False
+
+
+def test_nothing_to_place_costs_nothing() -> None:
+    """Without tables the plan costs 0, certified also where every phase hides something."""
+    builder = InstanceBuilder([[0]], ["p"], [], "pipelined_step", hidden=[3])
+    outcome = solve(builder.build(), "auto", Settings(time_limit=5))
+    assert (outcome.status, outcome.objective, outcome.certified_bound) == ("optimal", 0, 0)
