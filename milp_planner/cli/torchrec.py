@@ -36,6 +36,7 @@ class RatingChoice(StrEnum):
 
     BUSIEST_RANK = "busiest_rank"
     CRITICAL_PATH = "critical_path"
+    CRITICAL_PATH_WITH_IDS = "critical_path_with_ids"
 
 
 def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -101,7 +102,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         RatingChoice,
         option(
             "--objective",
-            "busiest_rank: TorchRec's rating; critical_path: what its statistics report.",
+            "busiest_rank: TorchRec's rating; critical_path: what its statistics report; "
+            "critical_path_with_ids: that, and every module's longest exchange of ids.",
         ),
     ] = RatingChoice.BUSIEST_RANK,
     ddr: Annotated[

@@ -98,7 +98,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         Whether DDR limits every rank, as in TorchRec, or the host as a whole.
     lift : Lift, optional
         Further column widths and cache load factors for every table.
-    objective : {"busiest_rank", "critical_path"}
+    objective : {"busiest_rank", "critical_path", "critical_path_with_ids"}
         The objective to minimise, see :mod:`milp_planner.integrations.torchrec.rating`.
     fusion : {"honoured", "free"}
         Whether dynamicemb tables that the runtime fuses must share one cache ratio, as they do

@@ -5,6 +5,9 @@
 minimised by its planner (``stats._calculate_critical_path``): ranks wait for each other after
 forward and after backward compute, and after each collective; every pair of module and sharding
 type has one forward and one backward. It does not include prefetch and input distribution.
+``critical_path_with_ids`` adds, for every module, the longest exchange of ids on any rank, the
+first of two objectives that TorchRec's pull request 3575 describes. Like TorchRec's estimate,
+``Perf.input_dist_comms``, it counts all ids of the table for every row-wise shard.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from formulations.result.outcome import standing
 from milp_planner.drawing.units import listed
 from milp_planner.pricing.options import PHASES, SYNC
 
-RatingName = Literal["busiest_rank", "critical_path"]
+RatingName = Literal["busiest_rank", "critical_path", "critical_path_with_ids"]
 Cost = tuple[int, ...]
 
 _FIELDS = ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch_compute")
@@ -69,6 +72,8 @@ def phased(name: RatingName, search_space: Sequence[ShardingOption]) -> Phased:
     """Phases and costs of a rating for the options of a model."""
     if name == "critical_path":
         return _critical_path(search_space)
+    if name == "critical_path_with_ids":
+        return _with_ids(_critical_path(search_space), search_space)
     return Phased(PHASES, Objective.BUSIEST_RANK, lambda _, perf: picoseconds(perf))
 
 
@@ -81,8 +86,9 @@ def with_sync(rating: Phased, sync: Callable[[ShardingOption, Shard], int]) -> P
 
 def torchrec_rating(name: RatingName, plan: list[ShardingOption], topology: Topology) -> float:
     """TorchRec's own figure for options with ranks, in milliseconds."""
-    if name == "critical_path":
-        return float(_calculate_critical_path(plan).total()) if plan else 0.0
+    if name != "busiest_rank":
+        path = float(_calculate_critical_path(plan).total()) if plan else 0.0
+        return path + (_ids(plan) if name == "critical_path_with_ids" else 0.0)
     return float(NoopPerfModel(topology=topology).rate(plan=plan))
 
 
@@ -104,10 +110,38 @@ def _critical_path(search_space: Sequence[ShardingOption]) -> Phased:
     return Phased(tuple(names), Objective.STEP_TIME, cost)
 
 
+def _with_ids(path: Phased, search_space: Sequence[ShardingOption]) -> Phased:
+    """The critical path with one more phase for the ids of every module."""
+    modules = {key: i for i, key in enumerate(dict.fromkeys(map(_module, search_space)))}
+    names = [f"input_dist/{i}:{name or '(root)'}" for (name, _), i in modules.items()]
+
+    def cost(option: ShardingOption, perf: Perf) -> Cost:
+        parts = [0] * len(names)
+        parts[modules[_module(option)]] = _whole("input_dist_comms", perf)
+        return (*path.cost(option, perf), *parts)
+
+    return replace(path, phases=(*path.phases, *names), cost=cost)
+
+
+def _ids(plan: list[ShardingOption]) -> float:
+    """Milliseconds of the longest exchange of ids of any rank, summed over modules."""
+    times: dict[tuple[str, int], dict[int, float]] = {}
+    for option in plan:
+        ranks = times.setdefault(_module(option), {})
+        for shard in option.shards:
+            assert shard.rank is not None and shard.perf is not None
+            ranks[shard.rank] = ranks.get(shard.rank, 0.0) + shard.perf.input_dist_comms
+    return float(sum(max(ranks.values()) for ranks in times.values()))
+
+
+def _module(option: ShardingOption) -> tuple[str, int]:
+    path, module = option.module
+    return path, id(module)
+
+
 def _collective(option: ShardingOption) -> tuple[str, int, str]:
     """What distinguishes collectives in TorchRec: the module, its path, and the sharding type."""
-    path, module = option.module
-    return path, id(module), option.sharding_type
+    return *_module(option), option.sharding_type
 
 
 def picoseconds(perf: Perf) -> tuple[int, ...]:
@@ -117,10 +151,15 @@ def picoseconds(perf: Perf) -> tuple[int, ...]:
     most 2.5 ps. ``input_dist_comms`` is left out, as in TorchRec's own ``Perf.total``. ValueError
     if an estimate is not a finite number.
     """
-    values = [float(getattr(perf, name)) for name in _FIELDS]
-    if not all(math.isfinite(value) for value in values):
-        raise ValueError(f"its estimate {values} ms is not finite; allowed: finite times")
-    return tuple(round(value * PICOSECONDS) for value in values)
+    return tuple(_whole(name, perf) for name in _FIELDS)
+
+
+def _whole(field: str, perf: Perf) -> int:
+    """One estimate in whole picoseconds."""
+    value = float(getattr(perf, field))
+    if not math.isfinite(value):
+        raise ValueError(f"its estimate {value} ms is not finite; allowed: finite times")
+    return round(value * PICOSECONDS)
 
 
 def milliseconds(picos: int) -> float:
@@ -142,8 +181,8 @@ class Guilty:
     """The rank that the others wait for."""
 
     rank: int
-    """Under ``busiest_rank`` the busiest one; under ``critical_path`` the one whose peaks make up
-    most of the path. The lowest of those that tie."""
+    """Under ``busiest_rank`` the busiest one; else the one whose peaks make up most of the path.
+    The lowest of those that tie."""
     milliseconds: float
     """The time for which it holds up the others: its sum, or the sum of the phases in which it is
     slowest."""

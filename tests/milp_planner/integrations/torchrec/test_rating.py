@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from torch import nn
 from torchrec.distributed.planner import EmbeddingShardingPlanner
@@ -124,6 +126,33 @@ def test_phases_by_module_and_sharding_type() -> None:
     costs = [rating.cost(o, o.shards[0].perf) for o in options]  # type: ignore[attr-defined]
     assert costs[0] == (1 * ms, 4 * ms, 2 * ms, 8 * ms, 0, 0)
     assert costs[2] == (5 * ms, 0, 0, 0, 7 * ms, 2 * ms)
+
+
+def test_ids_are_a_phase_of_every_module() -> None:
+    """The longest exchange of ids of any rank of a module, added to the critical path: of "one" 3
+    and 4 on one rank, or 4 on the slower of two; of "two" 5."""
+    options: list[Any] = _two_modules()
+    for option, ids in zip(options, (3.0, 4.0, 5.0), strict=True):
+        option.shards[0].perf.input_dist_comms = ids
+    rating = phased("critical_path_with_ids", options)
+    plain = phased("critical_path", options)
+    assert rating.phases == (*plain.phases, "input_dist/0:one", "input_dist/1:two")
+    costs = [rating.cost(o, o.shards[0].perf) for o in options]
+    assert [cost[-2:] for cost in costs] == [(3 * 10**9, 0), (4 * 10**9, 0), (0, 5 * 10**9)]
+    for ranks, more in (((0, 0, 1), 7 + 5), ((0, 1, 1), 4 + 5)):
+        for option, rank in zip(options, ranks, strict=True):
+            option.shards[0].rank = rank
+        path = torchrec_rating("critical_path", options, topology(2))
+        assert torchrec_rating("critical_path_with_ids", options, topology(2)) == path + more
+
+
+def test_the_critical_path_with_ids_is_that_of_torchrecs_estimates() -> None:
+    """Our objective is its critical path and the modules' longest exchanges of ids, to 1e-6."""
+    ours = planned(random_case(103), "critical_path_with_ids")
+    assert ours.outcome is not None and ours.outcome.objective is not None
+    path = _calculate_critical_path(ours.best_plan).total()
+    assert ours.rating is not None and ours.rating > path
+    assert ours.outcome.objective / 1e9 == pytest.approx(ours.rating, rel=1e-6)
 
 
 def test_guilty_rank_by_hand() -> None:
