@@ -20,7 +20,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     ] = "all",
     objective: Annotated[
         list[options.ObjectiveName] | None,
-        option("--objective", "Objective; may be repeated; default: all three."),
+        option(
+            "--objective",
+            "Objective; may be repeated; default: total, busiest_rank and step_time.",
+        ),
     ] = None,
     time_limit: Annotated[
         float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
@@ -32,10 +35,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     output: options.OutputOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare formulations on the same instance, under every objective.
+    """Compare formulations on the same instance, under several objectives.
 
-    Each row is one formulation minimising one objective: the value of its plan under all three
-    objectives, whether the solver-free check accepts it, and its gaps to the best bounds that any
+    Each row is one formulation minimising one objective: the value of its plan under every
+    objective, whether the solver-free check accepts it, and its gaps to the best bounds that any
     row certified and proved. A plan that ignores fusion groups is shown both as planned and as the
     runtime would run it, and the DP runs a second time with fusion groups taken into account. A
     formulation starts from its own plans for the other objectives. A solve stops early once its

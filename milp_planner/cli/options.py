@@ -20,6 +20,7 @@ class ObjectiveName(StrEnum):
     TOTAL = "total"
     BUSIEST_RANK = "busiest_rank"
     STEP_TIME = "step_time"
+    PIPELINED_STEP = "pipelined_step"
 
 
 def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> Any:
@@ -116,8 +117,9 @@ ObjectiveOption = Annotated[
     option(
         "--objective",
         "What to minimise. step_time: the embedding part of a step, with barriers between phases "
-        "and no overlap; busiest_rank: the largest sum on any one rank; total: the sum over all "
-        "ranks.",
+        "and no overlap; pipelined_step: the time that it adds to the dense part, with lookups and "
+        "updates as one phase; busiest_rank: the largest sum on any one rank; total: the sum over "
+        "all ranks.",
     ),
 ]
 ProfileOption = Annotated[

@@ -35,7 +35,34 @@ StorageModel = Literal["runtime", "torcheasyrec", "embark"]
 CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first", "embark", "embark_hierarchical"]
 Fusion = Literal["honoured", "free"]
 Codec = Literal["stock", "low_memory"]
-Pipeline = Literal["none", "sparse_dist"]
+Pipeline = Literal["none", "sparse_dist", "hugectr"]
+Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
+
+
+class DensePart(Spec):
+    """Milliseconds of a step that a rank spends outside the embeddings: they are the same under
+    every plan, and hide other work (objective pipelined_step)."""
+
+    forward_ms: Milliseconds = 0.0
+    """The whole forward pass of the dense part."""
+    backward_ms: Milliseconds = 0.0
+    """Its backward pass."""
+    beside_forward_exchange_ms: Milliseconds = 0.0
+    """The part of forward_ms that needs no embeddings (a bottom MLP), so that it goes on while they
+    are exchanged."""
+    beside_backward_exchange_ms: Milliseconds = 0.0
+    """The part of backward_ms that goes on while gradients of embeddings are exchanged."""
+
+    @model_validator(mode="after")
+    def _parts(self) -> DensePart:
+        for way in ("forward", "backward"):
+            part, whole = f"beside_{way}_exchange_ms", f"{way}_ms"
+            if getattr(self, part) > getattr(self, whole):
+                raise problem_at(
+                    f"found {getattr(self, part):g}; allowed: up to {whole}, "
+                    f"{getattr(self, whole):g}, of which it is a part", part,
+                )  # fmt: skip
+        return self
 
 
 class Workload(Spec):
@@ -58,7 +85,12 @@ class Workload(Spec):
     """Peak memory of the exchange codec as a multiple of its input; by default it follows from
     codec and types."""
     pipeline: Pipeline | None = None
-    """Batches in flight: none has one, sparse_dist (the default in training) two."""
+    """How the trainer overlaps batches: none has one in flight; sparse_dist (TorchRec's, the
+    default in training) and hugectr have two, and exchange ids of the next beside the dense part.
+    """
+    dense_part: DensePart | None = None
+    """Time of the dense part, which hides other work under the objective pipelined_step; if absent,
+    it hides nothing."""
     prefetch_pipeline: bool = False
     """Whether cache misses are fetched ahead of the step; three batches are then in flight."""
     prefetch_passes: Count = 1
@@ -101,6 +133,11 @@ class Workload(Spec):
                 "a key-value store holds"
             )
         return ratios
+
+    @property
+    def pipelined(self) -> Pipeline:
+        """The pipeline, also where none is named."""
+        return self.pipeline or ("sparse_dist" if self.trains else "none")
 
     @property
     def trains(self) -> bool:
@@ -168,7 +205,7 @@ class HostMemory(Spec):
     them to host memory first, as asynchronous checkpoints do."""
 
 
-__all__ = ["HostMemory", "Model", "OutsideEmbeddings", "Table", "Workload"]
+__all__ = ["DensePart", "HostMemory", "Model", "OutsideEmbeddings", "Table", "Workload"]
 
 
 class Model(Spec):

@@ -13,6 +13,7 @@ import numpy as np
 
 from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
+from formulations.result.check import check
 from formulations.runtime.collector import uncollected
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -31,6 +32,7 @@ from milp_planner.pricing.entries import (
 )
 from milp_planner.pricing.options import Choice, Options
 from milp_planner.pricing.outside import capacities
+from milp_planner.pricing.overlap import Overlapped, overlapped, overlaps
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -65,6 +67,9 @@ def compile_instance(
     ``hbm@forward_send:NAME``. It counts all tables, but the buffers of this collective only.
     Together these mean exactly that the tables and the largest collective's buffers fit.
 
+    Costs are picoseconds of each phase of the options or, under ``pipelined_step``, of the phases
+    of :mod:`milp_planner.pricing.overlap`.
+
     If the percentage reserved covers buffers, ``hbm@rows`` limits rows and state beside it, and the
     moments count without it.
 
@@ -72,11 +77,15 @@ def compile_instance(
     which tests assert with :func:`formulations.instance.validate.validate`.
     """
     resources, use = _resources(options)
+    steps = Overlapped(options.phases, options.entries.cost, ())
+    if objective == Objective.PIPELINED_STEP:
+        steps = overlapped(options)
     return Instance(
         name=f"{options.model.name}@{options.cluster.name}",
         source=f"milp-planner, profile {options.profile.name}",
         machines=options.cluster.machine_ranks,
-        phases=options.phases,
+        phases=steps.phases,
+        hidden=steps.hidden,
         objective=Objective(objective),
         resources=resources,
         table_names=tuple(t.name for t in options.model.tables),
@@ -88,7 +97,7 @@ def compile_instance(
         **_blocks(options),
         shard_repeat=options.entries.repeat,
         shard_use=use,
-        shard_cost=options.entries.cost,
+        shard_cost=steps.cost,
         shard_move=options.entries.move,
         current=tuple(_current(options, production or {})),
     )
@@ -276,6 +285,26 @@ def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> C
     with uncollected():
         options = price(*read)
         return Compiled(*read, options, compile_instance(options, Objective(objective)))
+
+
+def under_all(options: Options) -> Callable[[Placement], dict[str, int]]:
+    """A function that gives a well-formed placement's value under every objective.
+
+    A pipelined step has phases of its own; where the prices have none, it is left out.
+    """
+    kinds = [Objective.STEP_TIME]
+    if overlaps(options.model.workload):
+        kinds.append(Objective.PIPELINED_STEP)
+    instances = [compile_instance(options, kind) for kind in kinds]
+
+    def values(placement: Placement) -> dict[str, int]:
+        return {
+            name: value
+            for instance in instances
+            for name, value in check(instance, placement).objectives.items()
+        }
+
+    return values
 
 
 Input = TypeVar("Input", Model, Cluster)

@@ -126,8 +126,8 @@ def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:
 def batches_in_flight(workload: Workload) -> int:
     """Batches whose ids are on the device at once.
 
-    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist, 3 if caches also prefetch; a
-    training workload that names no pipeline is assumed to use the first of these.
+    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist or HugeCTR's, 3 if caches also
+    prefetch; a training workload that names no pipeline is assumed to use TorchRec's.
 
     References
     ----------
@@ -136,8 +136,7 @@ def batches_in_flight(workload: Workload) -> int:
     """
     if workload.prefetch_pipeline:
         return 3
-    pipeline = workload.pipeline or ("sparse_dist" if workload.trains else "none")
-    return {"none": 1, "sparse_dist": 2}[pipeline]
+    return 1 if workload.pipelined == "none" else 2
 
 
 def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:

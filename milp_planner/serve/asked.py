@@ -52,7 +52,7 @@ class Asked(BaseModel):
     cluster: Annotated[
         str, Field(min_length=1, description="Name of a shipped cluster, or YAML text")
     ]
-    objective: Literal["step_time", "busiest_rank", "total"] = "step_time"
+    objective: Literal["step_time", "pipelined_step", "busiest_rank", "total"] = "step_time"
     time_limit: Annotated[
         float | None,
         Field(gt=0, le=86_400, description=f"seconds; default: {SECONDS:g}, or the most allowed"),

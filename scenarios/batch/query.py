@@ -18,7 +18,7 @@ ANSWERS = (
     "seconds", "pricing_seconds", "solver", "ranks", "samples", "tables", "division", "sync",
     "note", "finished",
 )  # fmt: skip
-OBJECTIVES = ("total", "busiest_rank", "step_time")
+OBJECTIVES = ("total", "busiest_rank", "step_time", "pipelined_step")
 HEADROOM = ("hbm", "ddr")
 BEST = {
     "best": "best", "best_bound": "best_bound", "best_certified": "best_certified",

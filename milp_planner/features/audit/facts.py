@@ -158,7 +158,8 @@ def slow(
         return []
     if kind == "busiest_rank":
         cost = cost.sum(axis=1, keepdims=True)
-    excess = cost - cost.mean(axis=0)
+    hidden = instance.hidden_time if instance.by_phase else 0
+    excess = cost - np.maximum(cost.mean(axis=0), hidden)
     critical = (cost == cost.max(axis=0)) & (excess > 0)
     if kind == "busiest_rank" and best is not None:
         critical |= (cost > best) & (excess > 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from formulations import Instance, Objective, Outcome, Settings, registry, solve
+from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.errors import InstanceError, UnsupportedInstance
 from formulations.methods.auto import chosen
 from formulations.result.check import check
@@ -23,14 +23,21 @@ from milp_planner.features.compare.facts import (
 )
 from milp_planner.features.compare.shared import Shared, ended
 from milp_planner.features.plan.limits import limited
-from milp_planner.plans.compile import ClusterSource, ModelSource, compile_for
+from milp_planner.plans.compile import (
+    ClusterSource,
+    ModelSource,
+    compile_for,
+    compile_instance,
+    under_all,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 #: Every formulation.
 DEFAULT = tuple(registry.FORMULATIONS)
-OBJECTIVES = tuple(objective.value for objective in Objective)
+#: Those compared by default; the plans' values are shown under all of them.
+OBJECTIVES = ("total", "busiest_rank", "step_time")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +54,7 @@ class Entry:
     feasible: bool | None
     """Whether the solver-free check accepts its plan on the Instance; None without a plan."""
     objectives: dict[str, int]
-    """Values of its plan under all three objectives; empty without a plan."""
+    """Values of its plan under all objectives that are known; empty without a plan."""
     seconds: float | None
     """None for a row without a solve of its own."""
     note: str = ""
@@ -98,7 +105,7 @@ def compare(  # noqa: PLR0913 - the keywords of a public call
     model, cluster
         Objects, or paths of their YAML files.
     formulations, objectives
-        Names; default: all.
+        Names; default: all formulations, and ``OBJECTIVES``.
     settings, time_limit, gap
         Limits of each solve, as in :func:`milp_planner.plan`.
     on_start
@@ -121,12 +128,24 @@ def compare(  # noqa: PLR0913 - the keywords of a public call
     settings = limited(settings, time_limit, gap=gap)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
     compiled = compile_for(model, cluster, objectives[0])
-    instances = {o: replace(compiled.instance, objective=Objective(o)) for o in objectives}
+    instances = {o: compile_instance(compiled.options, o) for o in objectives}
     found = interruptible(
         lambda: compare_instances(instances, formulations, settings, on_start),
         settings.stop,
     )
-    return replace(found, model=compiled.model.name, cluster=compiled.cluster.name)
+    values = under_all(compiled.options)
+    return replace(
+        found,
+        entries=tuple(_valued(entry, values) for entry in found.entries),
+        model=compiled.model.name,
+        cluster=compiled.cluster.name,
+    )
+
+
+def _valued(entry: Entry, values: Callable[[Placement], dict[str, int]]) -> Entry:
+    """The row with its plan's values under all objectives."""
+    plan = None if entry.outcome is None else entry.outcome.placement
+    return entry if plan is None else replace(entry, objectives=values(plan))
 
 
 def compare_instances(

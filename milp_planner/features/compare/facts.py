@@ -40,7 +40,7 @@ class ComparisonRow:
     feasible: bool | None
     """The verdict of the solver-free check on the Instance."""
     objectives: dict[str, int]
-    """Values of its plan under all three objectives."""
+    """Values of its plan under all objectives; in old files without pipelined_step."""
     gap: float | None
     """Gap to the best bound of any formulation."""
     bound: int | None
@@ -215,9 +215,11 @@ def draw_comparison(info: ComparisonInfo) -> RenderableType:
 
 def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
     """The rows of one objective, one per formulation."""
-    kinds = ("total", "busiest_rank", "step_time")
+    mine = [row for row in info.rows if row.asked == asked]
+    kinds = [kind.value for kind in Objective if kind != Objective.PIPELINED_STEP]
+    kinds += [k for k in (Objective.PIPELINED_STEP.value,) if any(k in r.objectives for r in mine)]
     rows: list[Cells] = []
-    for row in (row for row in info.rows if row.asked == asked):
+    for row in mine:
         fits = {True: "yes", False: "no", None: UNKNOWN}[row.feasible]
         rows.append((
             row.label,

@@ -134,7 +134,7 @@ class _Way:
                 new[step] += there[1]
                 old[step] += loads[table][1]
         self._more = (new - old).sum(axis=(1, 2))
-        peaks = instance.objective == Objective.STEP_TIME
+        peaks = instance.by_phase
         self._cost = cost if peaks else cost.sum(axis=1, keepdims=True)
         self._saved = saved if peaks else saved.sum(axis=2, keepdims=True)
         self._use, self._new, self._old = (self._by_place(part) for part in (use[None], new, old))
@@ -186,4 +186,5 @@ class _Way:
     def _objective(self, cost: IntArray) -> IntArray:
         if self._instance.objective == Objective.TOTAL:
             return np.asarray(cost.sum(axis=(1, 2)))
-        return np.asarray(cost.max(axis=1).sum(axis=1))
+        hidden = self._instance.hidden_time if self._instance.by_phase else 0
+        return np.asarray(np.maximum(cost.max(axis=1) - hidden, 0).sum(axis=1))

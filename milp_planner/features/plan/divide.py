@@ -206,7 +206,7 @@ def divided(
     if objective == "total":
         raise BadInput(
             "objective total counts the ranks of one sharding group; allowed where two_d leaves "
-            "the group open: step_time or busiest_rank"
+            "the group open: step_time, pipelined_step or busiest_rank"
         )
     start, groups = time.monotonic(), [*groups_of(cluster)]
     priced = [_priced(model, group, objective) for group in groups]

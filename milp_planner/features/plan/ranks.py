@@ -79,11 +79,23 @@ class RanksInfo(Facts):
     barriers: tuple[int, ...]
     """Largest time over all ranks in each phase: their sum is ``step_time``."""
     time_unit: str
+    hidden: tuple[int, ...] = ()
+    """Time of each phase that other work hides, under ``pipelined_step``; empty: none."""
 
     @property
     def folded(self) -> bool:
         """Whether drawings show one row per machine instead of one per rank."""
         return len(self.rows) > FOLD_ABOVE
+
+    def shown(self, phase: int, time: int) -> int:
+        """The part of a rank's time in a phase that nothing hides."""
+        return max(0, time - self.hidden[phase]) if self.hidden else time
+
+    @property
+    def exposed(self) -> tuple[int, ...]:
+        """Largest time over all ranks in each phase that nothing hides: their sum is
+        ``step_time``, or ``pipelined_step``."""
+        return tuple(self.shown(phase, time) for phase, time in enumerate(self.barriers))
 
     def busiest(self, count: int) -> tuple[RankRow, ...]:
         """The ``count`` costliest ranks, and one that sets each barrier, in rank order."""
@@ -125,6 +137,7 @@ def ranks_of(
         machines=tuple(_machine_row(instance, loads, m) for m in range(len(instance.machines))),
         barriers=tuple(int(v) for v in slowest),
         time_unit=instance.time_unit,
+        hidden=instance.hidden,
     )
     return found if ledger is None else _in_whole(found, ledger)
 
@@ -205,7 +218,11 @@ def draw_ranks(info: RanksInfo, everything: bool = False) -> RenderableType:
     empty = [""] * (len(grid.columns) - len(slowest) - 1)
     last = tuple(Cell(text, strong=True) for text in ("max", *empty, *slowest))
     title = f"per rank{_in_unit(info)} (bold: the slowest of a phase)"
-    return headed(title, replace(grid, rows=(*grid.rows, last)), *_machines(info))
+    rows = [*grid.rows, last]
+    if info.hidden:
+        hides = [_time(info, v) for v in info.hidden]
+        rows.append(tuple(map(Cell, ("hides", *empty, *hides, ""))))
+    return headed(title, replace(grid, rows=tuple(rows)), *_machines(info))
 
 
 def rank_grid(info: RanksInfo) -> Grid:
@@ -244,7 +261,12 @@ def _folded(info: RanksInfo) -> RenderableType:
     pairs = zip(info.phases, info.barriers, strict=True)
     slowest = " · ".join(f"{name} {_time(info, value)}" for name, value in pairs)
     title = f"per machine{_in_unit(info)} ({len(info.rows)} ranks folded; --all shows them)"
-    return headed(title, Grid.plain(heads, rows), *note, f"slowest rank of each phase: {slowest}")
+    note.append(f"slowest rank of each phase: {slowest}")
+    if info.hidden:
+        pairs = zip(info.phases, info.hidden, strict=True)
+        times = " · ".join(f"{name} {_time(info, value)}" for name, value in pairs if value)
+        note.append(f"hidden of each phase: {times or 'nothing'}")
+    return headed(title, Grid.plain(heads, rows), *note)
 
 
 def _machines(info: RanksInfo) -> list[RenderableType]:

@@ -37,6 +37,7 @@ from milp_planner.plans.ledger import LedgerInfo
 
 MEANING = {
     "step_time": "the embedding part of a step, barriers between phases, no overlap",
+    "pipelined_step": "what embeddings add to the dense part of a step, with overlap",
     "busiest_rank": "the largest sum of costs on one rank",
     "total": "the sum of costs over everything",
 }
@@ -87,7 +88,7 @@ class VerdictInfo(Facts):
     stopped_by: str
     formulation: str
     objective_kind: str
-    """``total``, ``busiest_rank`` or ``step_time``."""
+    """``total``, ``busiest_rank``, ``step_time`` or ``pipelined_step``."""
     objective: int | None
     bound: int | None
     bound_method: str | None
@@ -101,7 +102,7 @@ class VerdictInfo(Facts):
     gap: float | None
     """(objective − bound)/max(1, |objective|), of the certified bound and of ``bound``."""
     objectives: dict[str, int]
-    """The plan under all three objectives; empty without one."""
+    """The plan under all objectives that its instance defines; empty without one."""
     time_unit: str
     tightest: tuple[Tightest, ...]
     """One for each resource that limits anything."""
@@ -330,18 +331,19 @@ _LEFT, _RIGHT, _TOP, _ROW = 84, 150, 8, 22.0
 def timeline_svg(info: RanksInfo) -> Drawing:
     """One row per rank: full colour where the rank sets the barrier, pale where it waits."""
     rows = info.rows if len(info.rows) <= MOST_RANKS else info.busiest(MOST_RANKS)
-    total = sum(info.barriers)
+    total = sum(info.exposed)
     most = max(row.cost for row in info.rows)
     slowest = [row.rank for row in info.rows if row.cost == most]
     also = f" and {len(slowest) - 1} more" if len(slowest) > 1 else ""
     about = (
-        f"Step time {show_cost(total, info.time_unit)}. Busiest: rank {slowest[0]}{also} "
+        f"{'Pipelined step' if info.hidden else 'Step time'} "
+        f"{show_cost(total, info.time_unit)}. Busiest: rank {slowest[0]}{also} "
         f"with {show_cost(most, info.time_unit)} of work."
     )
     foot = _TOP + _ROW * len(rows)
     drawing = Drawing("Time of each rank in each phase, with barriers", about, foot + 44)
     across = Scale(0, max(1, total), _LEFT, WIDTH - _RIGHT)
-    edges = [0, *accumulate(info.barriers)]
+    edges = [0, *accumulate(info.exposed)]
     for index, row in enumerate(rows):
         _row(drawing, info, row, across, edges, _TOP + index * _ROW, row.cost == most)
     for edge in edges:
@@ -365,13 +367,13 @@ def _row(
         f"rank {row.rank} works {show_cost(row.cost, info.time_unit)}",
     )  # fmt: skip
     for phase, value in enumerate(row.phases):
-        if not value:
+        if not (shows := info.shown(phase, value)):
             continue
         critical = row.critical[phase]
         tip = f"rank {row.rank}, {info.phases[phase]}: {show_cost(value, info.time_unit)}"
         x = across.at(edges[phase])
         drawing.rect(
-            x, y + 2, across.at(edges[phase] + value) - x, _ROW - 5,
+            x, y + 2, across.at(edges[phase] + shows) - x, _ROW - 5,
             f"p{phase % 6}" + ("" if critical else " waits"),
             tip + (" (slowest)" if critical else ""),
         )  # fmt: skip

@@ -246,6 +246,11 @@ def time_section(info: ReportInfo) -> Section | None:
         "The embedding part of a step, with a barrier after each phase and no overlap: a phase "
         f"lasts as long as its slowest rank.{shown}"
     )
+    if ranks.hidden:
+        text = (
+            "What embeddings add to the dense part of a step. Drawn of each phase is the time "
+            f"that nothing hides.{shown} {_hides(ranks)}"
+        )
     keys = tuple(
         Key(f"p{i % 6}", f"{name} {show_cost(ranks.barriers[i], ranks.time_unit)}")
         for i, name in enumerate(ranks.phases)
@@ -254,6 +259,13 @@ def time_section(info: ReportInfo) -> Section | None:
     more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
     parts = (Part("", drawing.render(), drawing.about), Part(table=rank_page(ranks)))
     return Section("time", "Time", text, (*keys, *more), parts, info.uneven)
+
+
+def _hides(info: RanksInfo) -> str:
+    """What the dense part hides, in one sentence."""
+    pairs = zip(info.phases, info.hidden, strict=True)
+    found = [f"{show_cost(time, info.time_unit)} of {name}" for name, time in pairs if time]
+    return f"The dense part hides up to {', '.join(found)}." if found else "Nothing is hidden."
 
 
 def _goals_section(info: VerdictInfo) -> Section | None:

@@ -183,7 +183,9 @@ def _figures(
     plans: tuple[Plan, Plan], verdicts: tuple[VerdictInfo, VerdictInfo]
 ) -> Iterator[Figure]:
     first, second = verdicts
-    for kind in ("step_time", "busiest_rank", "total"):
+    for kind in ("step_time", "pipelined_step", "busiest_rank", "total"):
+        if kind not in first.objectives and kind not in second.objectives:
+            continue
         yield Figure(kind, "ps", first.objectives.get(kind), second.objectives.get(kind))
     if first.objective_kind == second.objective_kind:
         yield Figure("bound", "ps", first.bound, second.bound)

@@ -40,6 +40,19 @@ def _batch(path: Path, *more: str) -> int:
     return run(["batch", str(path), "-o", str(path.parent / "out"), "--workers", "1", *more])
 
 
+def test_a_pipelined_step_in_a_batch(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A suite may minimise it; the table has its value, and none of the other objectives."""
+    suite.write_text(SUITE.replace("busiest_rank", "[pipelined_step, step_time]"))
+    query = "select objective_kind, objective, pipelined_step, step_time from results"
+    assert _batch(suite, "--json", "--query", query) == 0
+    rows = json.loads(capsys.readouterr().out)["query"]
+    assert {row["objective_kind"] for row in rows} == {"pipelined_step", "step_time"}
+    for row in rows:
+        own = row["objective_kind"]
+        assert row[own] == row["objective"] > 0
+        assert row["step_time" if own == "pipelined_step" else "pipelined_step"] is None
+
+
 def test_a_run_and_a_second(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first run prints the table; the second gives --json of the same results, with a query,
     and solves nothing."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.instance import Instance, Objective, Scope, Where
+from formulations.instance import Instance, Scope, Where
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.validate import validate
 from formulations.result.check import check
@@ -211,8 +211,8 @@ def test_fusion_reaches_the_instance() -> None:
     assert not violations("HBM_ONLY/roundrobin/beside_caching", "HYBRID/0.4/roundrobin")
 
 
-@pytest.mark.parametrize("objective", list(Objective))
-def test_objective_and_phases(objective: Objective) -> None:
+@pytest.mark.parametrize("objective", ["total", "busiest_rank", "step_time"])
+def test_objective_and_phases(objective: str) -> None:
     """The five phases of the design, and the requested objective."""
     instance = compile_instance(price(model({}), cluster()), objective)
     assert instance.objective == objective
