@@ -191,7 +191,7 @@ def divided(
     report : callable
         Called with a description of each division before it is bounded or solved.
     planned : callable
-        Solves one division.
+        Solves the best division once more, with all settings.
 
     Returns
     -------
