@@ -85,11 +85,15 @@ def _skews() -> Iterator[Case]:
         yield replace(BASE, group="rows", tables=(StepTable(rows, 128, 20, 0.0),) * 4)
 
 
+PUBLISHED = Case(
+    "weights", (StepTable(100_000, 256, 30, 0.0),) * 10, 8 * 32_768, "sgd", weights="trained"
+)
+"""Ten of TorchRec's 80 weighted tables (PRs 4703, 4749), one GPU's of eight, with all GPUs' ids."""
+
+
 def _weighted() -> Iterator[Case]:
-    published = (StepTable(100_000, 256, 30, 0.0),) * 10
-    """Ten of TorchRec's 80 weighted tables (PRs 4703, 4749), one GPU's of eight."""
     for weights in ("none", "given", "trained"):
-        yield Case("weights", published, 32_768, "sgd", weights=weights)
+        yield replace(PUBLISHED, batch=32_768, weights=weights)
         yield replace(BASE, group="weights", optimizer="sgd", weights=weights)
 
 

@@ -1,12 +1,12 @@
 """Time FBGEMM's table-batched embeddings (TBE) on the current GPU.
 
-python benchmarks/fbgemm/run.py -o FILE.json [--steps] [--small] [--device cpu]
+python benchmarks/fbgemm/run.py -o FILE.json [--steps | --weights] [--small] [--device cpu]
 
 Every case of cases.py: device seconds of forward and of backward with the optimizer's step, on new
 ids each time, and for ``cached`` of the prefetch, the rows that missed and the distinct rows. The
 host runs ahead of the device, so that dispatch is not in them; ``host`` is what the calls took on
 it. ``--steps`` times training steps instead, which no calibration draws, with the parts that
-calibrate measures.
+calibrate measures; ``--weights`` the kernels of one published shape by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from statistics import median, quantiles
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.fbgemm.cases import Case, cases
+from benchmarks.fbgemm.cases import PUBLISHED, Case, cases
 from benchmarks.prediction.held_out import HELD_OUT
 from milp_planner.features.calibrate.cuda_machine import cuda_machine
 from milp_planner.features.calibrate.device_clock import DeviceClock
@@ -168,6 +168,25 @@ def step_rows(rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def kernels(case: Case) -> dict[str, float]:
+    """Median seconds of every kernel of forward and backward, by name, as the profiler tells."""
+    import torch
+
+    tbe = fused([(t.rows, t.dim) for t in case.tables], "cuda", case.optimizer)
+    found: dict[str, list[float]] = {}
+    for number in range(WARMUPS + REPEATS):
+        inputs = _inputs(case, number % INPUTS, "cuda")
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            output = tbe(**inputs)
+            output.backward(torch.ones_like(output))
+            torch.cuda.synchronize()
+        if number >= WARMUPS:
+            for each in profile.key_averages():
+                found.setdefault(each.key[:120], []).append(each.self_device_time_total / 1e6)
+    return {name: median(seconds) for name, seconds in found.items()}
+
+
 def facts(device: str) -> dict[str, Any]:
     """What was measured, and when."""
     import torch
@@ -191,12 +210,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--steps", action="store_true", help="training steps instead of cases")
+    parser.add_argument("--weights", action="store_true", help="kernels of weighted tables")
     parser.add_argument("--small", action="store_true", help="tiny cases, to try the code")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     given = parser.parse_args()
     result: dict[str, Any] = {"machine": facts(given.device)}
     if given.steps:
         result["steps"] = step_rows(REPEATS)
+    elif given.weights:
+        result |= {"case": PUBLISHED.to_dict(), "kernels": kernels(PUBLISHED)}
     else:
         result["copies"] = {} if given.device == "cpu" else copies()
         result["rows"] = []

@@ -49,9 +49,8 @@ def calibrated(raw: dict[str, Any]) -> Samples:
     return {spec: _sample(spec, samples[spec.name]["parts"]) for spec in specs}
 
 
-def measured(path: Path) -> Samples:
-    """Steps of a file with their parts' medians."""
-    rows = json.loads(path.read_text(encoding="utf-8"))
+def measured(rows: list[dict[str, Any]]) -> Samples:
+    """Stored steps with their parts' medians."""
     pairs = [(spec_of(row), row["measured"]) for row in rows]
     return {s: _sample(s, {part: [value] for part, value in m.items()}) for s, m in pairs}
 
@@ -64,7 +63,10 @@ def _sample(spec: StepSpec, parts: dict[str, list[float]]) -> Sample:
 def fitted(folder: Path) -> tuple[Profile, dict[str, Any]]:
     """The profile of all of calibrate's and the training-size steps, and its errors."""
     raw = json.loads(gzip.decompress((folder / "calibrate.raw.json.gz").read_bytes()))
-    large, small = (measured(folder / f"steps-{n}.json") for n in ("training-size", "small"))
+    large, small = (
+        measured(json.loads((folder / f"steps-{name}.json").read_text(encoding="utf-8")))
+        for name in ("training-size", "small")
+    )
     alone = calibrated(raw)
     known = alone | large
     base, h100 = load_profile(folder / "calibrate.yaml"), load_profile("h100")

@@ -126,7 +126,9 @@ SIDE = (
 
 def side_by_side() -> str:
     """One table of 20M rows of 128 floats, 4,096 samples of 20 ids, pooled, on one GPU, in µs."""
-    names = [n for n in profile_names() if n != "a10"]  # which prices it as torchrec-default does
+    same = ("a10", "h200-fbgemm", "b200-fbgemm", "gb200-fbgemm")
+    """Priced as torchrec-default, and carried over from h100-fbgemm."""
+    names = [n for n in profile_names() if n not in same]
     head = " | ".join(f"`{n}`" for n in names)
     lines = [f"| library | mode | {head} |", f"|---|---|{'---|' * len(names)}"]
     for label, kind, sharding, ending, modes in SIDE:

@@ -20,7 +20,8 @@ def model_files(rows: Iterable[Mapping[str, Any]]) -> dict[Path, str]:
 
 def _text(row: Mapping[str, Any]) -> str:
     sharding, gpus = sharding_of(row)
-    model = pinned(sharding, cluster(row["system"]), row["batch"], gpus).to_dict()
+    site = cluster(row["system"])
+    model = pinned(sharding, site, row["batch"], gpus, skewed=True).to_dict()
     workload, first = model["workload"], model["tables"][0]
     document = {
         "name": f"{MODEL}-{row['plan']}",
@@ -32,6 +33,7 @@ def _text(row: Mapping[str, Any]) -> str:
         "defaults": {name: first[name] for name in ("kind", "dim", "dtype", "output", "optimizer")},
         "tables": [
             {name: table[name] for name in ("name", "rows", "pooling_factor")}
+            | {"access": _said(table["access"])}
             | {"constraints": {"pin": _said(table["constraints"]["pin"])}}
             for table in model["tables"]
         ],

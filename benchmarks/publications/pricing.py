@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from statistics import fmean
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from benchmarks.publications.ids import access
 from benchmarks.publications.planner import Setting, Sharding, auto, round_robin
 from formulations import solve
 from formulations.result.check import compute_loads
@@ -22,7 +25,7 @@ from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
-from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.profile import Profile, load_profile, profile_names
 from milp_planner.pricing.units import FloatArray
 from scenarios import catalog
 
@@ -40,6 +43,31 @@ PHASES = {
     "gradients": "bwd_comms",
 }  # fmt: skip
 """The phases of a step, and their names in the Instance."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How plans are priced."""
+
+    fused: bool
+    """By the profile of FBGEMM's tables of the part, where there is one."""
+    skewed: bool
+    """With ids as popular as published, instead of all alike."""
+
+
+WAYS = {
+    "data sheet": Way(False, False),
+    "FBGEMM": Way(True, False),
+    "FBGEMM, ids as published": Way(True, True),
+}
+
+
+@cache
+def published() -> dict[str, Any]:
+    """The published steps."""
+    text = (Path(__file__).resolve().parent / "published.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
 
 
 @dataclass(frozen=True)
@@ -79,8 +107,13 @@ def sharding_of(row: Mapping[str, Any]) -> tuple[Sharding, int]:
     return auto(rows, [table.lookups_per_sample for table in model.tables], setting), gpus
 
 
-def pinned(sharding: Sharding, site: Cluster, batch: int, gpus: int) -> Model:
-    """The model with every part of the plan as a table where the plan has it."""
+def pinned(
+    sharding: Sharding, site: Cluster, batch: int, gpus: int, *, skewed: bool = False
+) -> Model:
+    """The model with every part of the plan as a table where the plan has it.
+
+    A part has its share of each popularity's rows, so parts are as ``skewed`` as their table.
+    """
     model = catalog.find_model(MODEL)
     data = model.to_dict()
     data["workload"] |= {
@@ -89,6 +122,8 @@ def pinned(sharding: Sharding, site: Cluster, batch: int, gpus: int) -> Model:
     tables = []
     for number, table in enumerate(data["tables"]):
         places = sharding.places[number]
+        if skewed and (law := published()["ids"].get(number)):
+            table = table | {"access": access(*law, table["rows"], table["pooling_factor"])}
         for part, place in enumerate(places):
             ranks = [place] if gpus == 1 else list(site.machine_ranks[place])
             kind = "table_wise" if gpus == 1 else "table_row_wise"
@@ -107,17 +142,10 @@ def pinned(sharding: Sharding, site: Cluster, batch: int, gpus: int) -> Model:
     return Model.from_dict(data | {"tables": tables}, f"{MODEL}, planned")
 
 
-def copied(profile: Profile, copies: Mapping[str, float]) -> float:
-    """Share of a part's HBM bandwidth that a copy reaches: as measured on it, else the measured
-    parts' mean. ``copies``: GB/s by profile."""
-    shares = {name: speed * 1e9 / load_profile(name).hbm for name, speed in copies.items()}
-    return shares.get(profile.name, fmean(shares.values()))
+def one_pass() -> float:
+    """ms of the lookup of TorchRec's 80 weighted tables on 8 x B200, ten a rank, by the data sheet.
 
-
-def one_pass(share: float = 1.0) -> float:
-    """ms of the lookup of TorchRec's 80 weighted tables on 8 x B200, ten a rank.
-
-    One pass over their rows (``sparse_data_dist_base.yml``); ``share`` as in :func:`priced`.
+    One pass over their rows (``sparse_data_dist_base.yml``).
     """
     site = cluster("8xb200")
     table = {
@@ -131,23 +159,35 @@ def one_pass(share: float = 1.0) -> float:
     model = Model.from_dict(
         {"name": "weighted", "workload": {"batch_per_rank": 32_768}, "tables": tables}
     )
-    return float(_cost(model, site, share)["lookup"].max())
+    return float(_cost(model, site, False)["lookup"].max())
 
 
-def priced(row: Mapping[str, Any], share: float = 1.0) -> Priced:
-    """The predicted step of a published row, with a share of the data sheet's HBM bandwidth."""
-    site = cluster(row["system"])
+@cache
+def plan_cost(system: str, plan: str, batch: int, way: Way, **settings: float) -> Any:
+    """ms of every phase on every rank."""
+    site = cluster(system)
+    row = {"system": system, "plan": plan, "batch": batch, **settings}
     sharding, gpus = sharding_of(row)
-    cost = _cost(pinned(sharding, site, row["batch"], gpus), site, share)
+    return _cost(pinned(sharding, site, batch, gpus, skewed=way.skewed), site, way.fused)
+
+
+def priced(row: Mapping[str, Any], way: Way) -> Priced:
+    """The predicted step of a published row."""
+    settings = {name: row[name] for name in ("ratio", "threshold") if name in row}
+    cost = plan_cost(row["system"], row["plan"], row["batch"], way, **settings)
     phases = {name: float(each.max()) for name, each in cost.items()}
     return Priced(phases, float((cost["lookup"] + cost["update"]).max()))
 
 
-def _cost(model: Model, site: Cluster, share: float) -> dict[str, FloatArray]:
+def profile_of(site: Cluster, fused: bool) -> Profile:
+    """The cluster's own profile, or that of FBGEMM's tables on the same part."""
+    name = f"{site.profile}-fbgemm"
+    return load_profile(name if fused and name in profile_names() else site.profile)
+
+
+def _cost(model: Model, site: Cluster, fused: bool) -> dict[str, FloatArray]:
     """ms of every phase on every rank, of a model whose tables are all pinned."""
-    profile = load_profile(site.profile)
-    profile = profile.model_copy(update={"hbm": int(profile.hbm * share)})
-    instance = compile_instance(price(model, site, profile))
+    instance = compile_instance(price(model, site, profile_of(site, fused)))
     outcome = solve(instance, "greedy")
     if outcome.placement is None:
         raise RuntimeError(f"{site.name}: {outcome.status.value}")

@@ -13,7 +13,7 @@ from milp_planner.pricing.lookup import Hits
 from milp_planner.pricing.options import PHASES
 from milp_planner.pricing.runtimes.registry import by_runtime
 from milp_planner.pricing.runtimes.room import Runtime
-from milp_planner.pricing.step import priced_by_step, step_seconds
+from milp_planner.pricing.step import in_slower_tiers, priced_by_step, step_seconds
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
@@ -68,12 +68,14 @@ def by_law(
     copies = runtime.state_copies(job, table)
     backward = lookup.backward_seconds(forward, weighted, copies, kernel)
     measured = priced_by_step(job, options) & runtime.measured(job)
-    if job.profile.step is not None and measured.any():
+    behind = in_slower_tiers(job, options) & runtime.measured(job)
+    if job.profile.step is not None and (measured | behind).any():
         ids, rows_out = exchanged.ids, exchanged.rows_out
         there, update = step_seconds(job, job.profile.step, options, shards, ids, rows_out)
         update = update + np.where(weighted, kernel.weighted_multiple, 0.0) * there
-        forward = np.where(measured, there, forward)
+        forward = np.where(measured, there, np.where(behind, np.maximum(forward, there), forward))
         backward = np.where(measured & (update > 0), update, backward)
+        backward = np.where(behind, np.maximum(backward, update), backward)
     out, back = _exchange(job, options, shards, exchanged, bandwidth)
     fetched = runtime.fetched(job, options, shards, hits, row)
     seconds = np.stack([forward, out, backward, back, fetched.seconds], axis=1)

@@ -36,6 +36,18 @@ def priced_by_step(job: Job, options: OptionColumns) -> BoolArray:
     return there & ~options.is_sharding("data_parallel")
 
 
+def in_slower_tiers(job: Job, options: OptionColumns) -> BoolArray:
+    """Which shard entries cost at least what the step model gives; bool array like the columns.
+
+    These are tables behind HBM, where HBM was measured: rows of a slower tier, or of a cache, are
+    never faster than those in HBM.
+    """
+    step = job.profile.step
+    if step is None or step.tier == "ddr" or job.site.cpu_only:
+        return np.zeros(len(options.table), np.bool_)
+    return ~options.is_mode("HBM_ONLY") & ~options.is_sharding("data_parallel")
+
+
 def step_seconds(
     job: Job, step: StepModel, options: OptionColumns, shards: ShardColumns,
     ids: FloatArray, outputs: FloatArray,

@@ -90,6 +90,9 @@ class StepModel(Spec):
     tier: Literal["hbm", "ddr"]
     """Memory of the measured tables: HBM, or DDR of a machine without HBM. Tables in it are priced
     by these terms, others by bandwidths."""
+    fused: bool = False
+    """Whether FBGEMM's tables were measured. dynamicemb's, which are others, are then priced by
+    bandwidths."""
     lookup: TableTerms
     """Forward."""
     update: dict[Optimizer, TableTerms] = Field(default_factory=dict)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.fbgemm.profiles import pass_seconds
 from benchmarks.publications import page
+from benchmarks.publications.ids import access
 from benchmarks.publications.planner import Setting, Sharding, auto, round_robin
 from benchmarks.publications.pricing import (
     MODEL,
+    WAYS,
     cluster,
-    copied,
     one_pass,
     pinned,
     priced,
+    profile_of,
+    published,
     sharding_of,
 )
-from milp_planner.pricing.profile import load_profile
+from milp_planner.inputs.access import Histogram
 from scenarios import catalog
 
 TABLES = catalog.find_model(MODEL).tables
@@ -86,7 +90,7 @@ def test_phases_by_hand() -> None:
     outputs of two bytes at 8 TB/s, twice as much backward; four tables' outputs leave GPUs 0 and 1
     at 900 GB/s, seven eighths of them."""
     row = {"system": "8xb200", "plan": "round_robin", "batch": 55_296}
-    found, samples = priced(row), 55_296
+    found, samples = priced(row, WAYS["data sheet"]), 55_296
     moved = samples * (107 * (512 + 8) + 3 * 256)
     assert found.phases["lookup"] == pytest.approx(moved / 8e12 * 1e3, rel=1e-6)
     assert found.phases["update"] == pytest.approx(2 * found.phases["lookup"], rel=1e-6)
@@ -94,15 +98,33 @@ def test_phases_by_hand() -> None:
     assert found.phases["exchange"] == pytest.approx(sent / 900e9 * 1e3, rel=1e-6)
 
 
-def test_shares_of_the_data_sheet() -> None:
-    """H100's copy as measured, B200's by the mean share of H100 and H200; and gathered rows by a
-    pass over 80 tables, which at that share takes what was published."""
-    copies = page.published()["copies"]
-    assert copied(load_profile("h100"), copies) == pytest.approx(2900 / 3350)
-    share = (2900 / 3350 + 4010 / load_profile("h200").hbm * 1e9) / 2
-    assert copied(load_profile("b200"), copies) == pytest.approx(share)
-    found = one_pass(page.shares()["gathered"])
-    assert found == pytest.approx(page.published()["one_pass"]["ms"], rel=1e-4)
+def test_popularity_by_hand() -> None:
+    """Zipf 1 over 4 one-hot ids, 3 rows each, of 24 rows: shares of lookups 12, 6, 4 and 3 of 25,
+    of rows an eighth each, and half of the rows never read."""
+    found = access(1.0, 4, 24, 3)
+    assert [row for row, _ in found["bins"]] == pytest.approx([1 / 8] * 4 + [1 / 2])
+    assert [n for _, n in found["bins"]] == pytest.approx([12 / 25, 6 / 25, 4 / 25, 3 / 25, 0])
+    full = access(1.0, 4, 8, 3)  # 12 rows would be more than there are
+    assert [row for row, _ in full["bins"]] == pytest.approx([1 / 4] * 4)
+
+
+def test_popularities_of_all_tables_are_histograms() -> None:
+    """Every published law gives shares that a model file may hold."""
+    for number, law in published()["ids"].items():
+        table = TABLES[number]
+        Histogram.from_dict(access(*law, table.rows, table.lookups_per_sample))
+
+
+def test_b200_takes_as_long_as_the_kernel_that_was_timed_on_both() -> None:
+    """Work of the B200's profile is the H100's times the published pass over the one measured."""
+    h100, b200 = (profile_of(cluster(name), fused=True).step for name in ("8xh100", "8xb200"))
+    assert h100 is not None and b200 is not None
+    times = published()["one_pass"]["ms"] / 1e3 / pass_seconds()
+    assert 0.42 < times < 1
+    for optimizer in ("adagrad", "sgd"):
+        mine, theirs = b200.update[optimizer], h100.update[optimizer]  # type: ignore[index]
+        assert mine.byte_seconds == pytest.approx(times * theirs.byte_seconds, rel=1e-3)
+        assert mine.start_seconds == theirs.start_seconds
 
 
 def test_one_pass_by_hand() -> None:
@@ -113,14 +135,13 @@ def test_one_pass_by_hand() -> None:
 
 
 def test_the_signs_and_the_size_of_the_difference() -> None:
-    """At both batches auto is faster, and with HBM from other publications the difference is within
-    a factor of 1.5 (as copied) and 15% (as gathered) of the published one."""
-    rows = page.published()["ab"]
-    for name, factor in (("copied", 1.5), ("gathered", 1.15)):
-        for first in (0, 2):
-            theirs = rows[first]["ms"] - rows[first + 1]["ms"]
-            slow, fast = (priced(row, page.shares()[name]) for row in rows[first : first + 2])
-            assert theirs / factor < slow.step - fast.step < theirs * factor
+    """At both batches auto is faster, and FBGEMM's tables with ids as published give a difference
+    within 15% of the published one."""
+    rows = published()["ab"]
+    for first in (0, 2):
+        theirs = rows[first]["ms"] - rows[first + 1]["ms"]
+        slow, fast = (priced(row, WAYS[page.OURS]) for row in rows[first : first + 2])
+        assert theirs / 1.15 < slow.step - fast.step < theirs * 1.15
 
 
 def test_verdicts() -> None:
@@ -133,7 +154,7 @@ def test_verdicts() -> None:
 
 def test_every_row_has_a_plan_with_a_shard_on_every_place() -> None:
     """The planner refuses a GPU without tables, so every recomputed plan has some on each."""
-    for row in page.published()["mlperf"]:
+    for row in published()["mlperf"]:
         sharding, gpus = sharding_of(row)
         there = {place for each in sharding.places for place in each}
         assert len(there) == cluster(row["system"]).num_ranks // gpus

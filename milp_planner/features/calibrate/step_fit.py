@@ -145,7 +145,13 @@ def fit_steps(
     whole = [spec for spec in steps if "dense" in samples[spec].parts]
     batch, error["dense"] = _fit_batch(whole, seconds("dense", whole))
     model = StepModel(
-        tier=tier, lookup=lookup, update=update, batch=batch, error=error, origin=origin
+        tier=tier,
+        fused=fused,
+        lookup=lookup,
+        update=update,
+        batch=batch,
+        error=error,
+        origin=origin,
     )
     return Fitted(model, tuple(left))
 

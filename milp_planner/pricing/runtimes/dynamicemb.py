@@ -113,8 +113,9 @@ class DynamicEmb(Runtime):
         return copies * (job.workload.cost_model == "law")
 
     def measured(self, job: Job) -> bool:
-        """Not by TorchEasyRec's rules."""
-        return job.workload.cost_model == "law"
+        """Not by TorchEasyRec's rules, and not if FBGEMM's tables were measured."""
+        step = job.profile.step
+        return job.workload.cost_model == "law" and not (step is not None and step.fused)
 
     def consecutive(self, dist_type: str | None, parts: int) -> bool:
         """Only by the continuous rule."""

@@ -202,3 +202,31 @@ def test_knees_come_by_rising_size() -> None:
     """A repeated size, or a smaller one after a larger, is refused."""
     with pytest.raises(ValueError, match="missed must be sorted by rising size"):
         TableTerms(missed=((2.0, 1.0), (2.0, 1.0)))
+
+
+def test_fbgemms_terms_price_torchrecs_tables_and_not_dynamicembs() -> None:
+    """With FBGEMM's measured step a TorchRec table in HBM costs something else, dynamicemb's what
+    it costs without; and no cache is faster than HBM."""
+    site = Cluster.from_dict(
+        {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 1, "hbm": "80GB",
+         "ddr": "1TB"}
+    )  # fmt: skip
+
+    def costs(kind: str, profile: str) -> dict[str, list[int]]:
+        table = {"name": "t", "rows": 10**6, "dim": 64, "pooling_factor": 20, "kind": kind,
+                 "optimizer": "adam", "access": {"kind": "zipf", "alpha": 1.05}}  # fmt: skip
+        model = Model.from_dict(
+            {"name": "m", "workload": {"batch_per_rank": 8192}, "tables": [table]}
+        )
+        options = price(model, site, load_profile(profile))
+        rows = options.entries.cost[:, [0, 2]].tolist()
+        return {c.name: row for c, row in zip(options.choices, rows, strict=False)}
+
+    plain, fused = costs("dynamicemb", "h100"), costs("dynamicemb", "h100-fbgemm")
+    assert plain == fused
+    fused, hbm = costs("torchrec", "h100-fbgemm"), "table_wise/HBM_ONLY"
+    assert fused[hbm] != costs("torchrec", "h100")[hbm]
+    behind = [name for name in fused if "CACHING" in name or "HOST_ONLY" in name]
+    assert len(behind) > 5
+    for name in behind:
+        assert all(a <= b for a, b in zip(fused[hbm], fused[name], strict=True))

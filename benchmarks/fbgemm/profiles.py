@@ -1,0 +1,233 @@
+"""Profiles of FBGEMM's tables, from the H100's measurements, and how well they predict.
+
+python benchmarks/fbgemm/profiles.py [--check]
+
+Writes milp_planner/pricing/profiles/*-fbgemm.yaml and docs/trust/prediction.md's block ``fbgemm``
+from results/ (run.py, ``calibrate --device cuda``). The fit takes calibrate's steps and the cases
+of run.py on rows in HBM; the steps of run.py are held out. Other GPUs get the same terms, those of
+the device's work times a ratio (:func:`slower`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.pages import update
+from benchmarks.prediction.gpu import PAGE, Samples, calibrated, measured
+from benchmarks.publications.pricing import published
+from milp_planner.features.calibrate.held_out import cross_validated, size_of
+from milp_planner.features.calibrate.machine import ON_DEVICE, Sample
+from milp_planner.features.calibrate.result import profile_text
+from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts
+from milp_planner.features.calibrate.steps import StepSpec, StepTable
+from milp_planner.features.calibrate.torch_steps import PARTS
+from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.step_model import StepModel, TableTerms
+
+RESULTS = Path(__file__).resolve().parent / "results"
+FOLDER = PAGE.parents[2] / "milp_planner" / "pricing" / "profiles"
+MEASURED, HOPPER, BLACKWELL = "h100", ("h200",), ("b200", "gb200")
+DISPATCH = ("seconds", "step_seconds", "start_seconds")
+"""Terms that do not follow the bandwidth."""
+
+
+@cache
+def stored(name: str) -> Any:
+    """A stored measurement."""
+    return json.loads(gzip.decompress((RESULTS / f"{name}.json.gz").read_bytes()))
+
+
+def fitted_to() -> Samples:
+    """Calibrate's steps, and the cases of fp32 rows in HBM without weights."""
+    found = calibrated(stored("calibrate.raw"))
+    for row in stored("operators")["rows"]:
+        if (row["memory"], row["dtype"], row["weights"]) == ("hbm", "fp32", "none"):
+            tables = tuple(StepTable(**table) for table in row["tables"])
+            spec = StepSpec(tables, row["batch"], row["optimizer"])
+            seconds = {
+                ON_DEVICE + part: (row["seconds"][own]["median"],)
+                for part, own in (("lookup", "forward"), ("update", "backward"))
+            }
+            found[spec] = Sample(spec.name, (), seconds)
+    return found
+
+
+@cache
+def model() -> StepModel:
+    """The terms of the H100's steps."""
+    raw = stored("calibrate.raw")
+    origin = (
+        f"benchmarks/fbgemm, {raw['machine']['date']}: {len(raw['steps'])} steps of milp-planner "
+        f"calibrate and the cases of run.py on one {raw['machine']['gpu']}, torch "
+        f"{raw['machine']['torch']}, FBGEMM {raw['machine']['fbgemm']}: one TBE of all tables with "
+        "its fused optimizer, fp32; the device's own seconds, and dispatch beyond them"
+    )
+    found = fit_steps(fitted_to(), "hbm", origin, fused=True).model
+    assert found is not None
+    return found
+
+
+def host_divisor(base: Profile) -> float:
+    """What divides the host link's bandwidth for rows of 128 floats read over it."""
+    rates = []
+    for row in stored("operators")["rows"]:
+        table = row["tables"][0]
+        if row["memory"] == "uvm" and table["dim"] == 128 and row["batch"] >= 16_384:
+            ids = row["batch"] * table["pooling"]
+            moved = ids * 8 + (ids + row["batch"]) * 4 * table["dim"]
+            rates.append(moved / row["seconds"]["forward"]["median"])
+    return round(base.host_link / median(rates), 2)
+
+
+def pass_seconds() -> float:
+    """Seconds of the H100's pass over the rows of the weighted tables that others timed on B200."""
+    found: float = sum(s for n, s in stored("weights")["kernels"].items() if "grad_indice" in n)
+    return found
+
+
+def slower(name: str) -> tuple[float, str]:
+    """The device's time on a part over the H100's, and where that is from.
+
+    On the next generation, that of the one kernel of FBGEMM that was timed on both; within its own
+    generation, by HBM's bandwidth.
+    """
+    if name in BLACKWELL:
+        ms = published()["one_pass"]["ms"]
+        return ms / 1e3 / pass_seconds(), (
+            f"the one kernel of FBGEMM that was timed on both (gradient of per-sample weights, 80 "
+            f"tables of 256 columns: {ms} ms on B200 by TorchRec's PRs 4703 and 4749, "
+            f"{1e3 * pass_seconds():.1f} ms on the H100)"
+        )
+    return load_profile(MEASURED).hbm / load_profile(name).hbm, "HBM's bandwidths by data sheet"
+
+
+def made(name: str) -> Profile:
+    """The profile of FBGEMM's tables on a GPU."""
+    base, carried = load_profile(name), name != MEASURED
+    times, why = slower(name)
+    gpu, fbgemm = (stored("calibrate.raw")["machine"][key] for key in ("gpu", "fbgemm"))
+    what = (
+        f"Lookups and updates of tables in HBM as FBGEMM {fbgemm} does them, by optimizer, "
+        f"measured on one {gpu}"
+    )
+    if carried:
+        what += (
+            f"; carried over to this part, where they were NOT measured, with the device's work "
+            f"{times:.3g} times as long, by {why}"
+        )
+    step = model()
+    if carried:
+        terms = {optimizer: scaled(each, times) for optimizer, each in step.update.items()}
+        step = step.model_copy(
+            update={
+                "lookup": scaled(step.lookup, times), "update": terms, "batch": None,
+                "origin": f"{step.origin}; carried over by {why}",
+            }
+        )  # fmt: skip
+    told = (
+        f"{what}. host_divisor from rows in host memory that the same GPU reads; replicated "
+        f"tables, caches, dynamicemb and everything else as in profile {name}"
+    )
+    divisor = host_divisor(load_profile(MEASURED))
+    return base.model_copy(
+        update={
+            "name": f"{name}-fbgemm", "description": told, "step": step,
+            "kernel": base.kernel.model_copy(update={"host_divisor": divisor}),
+            "origin": {
+                **base.origin,
+                "kernel": f"{base.origin['kernel']}; host_divisor: benchmarks/fbgemm, {gpu}, rows "
+                "of 128 floats in mapped host memory",
+            },
+        }
+    )  # fmt: skip
+
+
+def scaled(terms: TableTerms, times: float) -> TableTerms:
+    """The terms with the device's work ``times`` as long."""
+    more: dict[str, Any] = {
+        name: float(f"{value * times:.4g}")
+        for name, value in terms.to_dict().items()
+        if name.endswith("_seconds") and name not in DISPATCH
+    }
+    more["missed"] = tuple((size, float(f"{cost * times:.4g}")) for size, cost in terms.missed)
+    return terms.model_copy(update=more)
+
+
+def errors(steps: Samples) -> dict[tuple[str, str], list[float]]:
+    """Relative errors of the parts of steps that the fit has not seen, by part and size."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for spec, sample in steps.items():
+        said = predicted_parts(model(), spec)
+        wrong = {part: said[part] / sample.part(part) - 1 for part in said if part in sample.parts}
+        whole = sum(sample.part(part) for part in PARTS)
+        wrong["step"] = sum(said[part] for part in PARTS) / whole - 1
+        for part, error in wrong.items():
+            name = f"{part} {spec.optimizer}" if part.endswith("update") else part
+            found.setdefault((name, size_of(spec)), []).append(abs(error))
+    return found
+
+
+def block() -> str:
+    """Errors by part and size: held-out steps, and calibrate's own cross-validated."""
+    machine = stored("calibrate.raw")["machine"]
+    held = errors(measured(held_out()))
+    crossed = {
+        (row.part, row.size): row
+        for row in cross_validated(calibrated(stored("calibrate.raw")), "hbm", fused=True)
+    }
+    lines = [
+        f"{machine['gpu']}, {machine['date']}, torch {machine['torch']}, FBGEMM "
+        f"{machine['fbgemm']}; relative errors, median (90th percentile).", "",
+        "| part | held-out steps, 300 to 7,000 samples | held-out steps, 8k to 64k "
+        "| calibrate's small steps, cross-validated | calibrate's of training size |",
+        "|---" * 5 + "|",
+    ]  # fmt: skip
+    for part in sorted({part for part, _ in held}):
+        cells = []
+        for size in ("small", "training size"):
+            some = held[part, size]
+            cells.append(_shown(float(np.median(some)), float(np.percentile(some, 90)), len(some)))
+        for size in ("small", "training size"):
+            row = crossed.get((part, size))
+            cells.append("" if row is None else _shown(row.median, row.high, row.steps))
+        lines.append(f"| {part} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def held_out() -> list[dict[str, Any]]:
+    """The held-out steps."""
+    found: list[dict[str, Any]] = stored("steps")["steps"]
+    return found
+
+
+def _shown(middle: float, high: float, count: int) -> str:
+    return f"{middle:.1%} ({high:.0%}) of {count}"
+
+
+def main() -> int:
+    """Write or check profiles and page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only tell whether they are current")
+    given = parser.parse_args()
+    stale = 0
+    for name in (MEASURED, *HOPPER, *BLACKWELL):
+        text, path = profile_text(made(name)), FOLDER / f"{name}-fbgemm.yaml"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale = 1
+            if not given.check:
+                path.write_text(text, encoding="utf-8")
+    return update(PAGE, {"fbgemm": block()}, check=given.check) or (stale if given.check else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
