@@ -3,8 +3,8 @@
 HOST_ONLY gathers rows on the host into a pinned buffer and copies them over; CACHING copies the
 missing rows over, writes them into slots of the cache and then reads all rows there; HYBRID reads
 its share in HBM and copies the rest. Rows in HBM are looked up, and steps made, by FBGEMM's TBE
-where it loads. Where dynamicemb is installed, its own tables are timed too, built as in
-NVIDIA/recsys-examples, ``corelib/dynamicemb``.
+where it loads; lookups in HBM alone are then timed on the device. Where dynamicemb is installed,
+its own tables are timed too, built as in NVIDIA/recsys-examples, ``corelib/dynamicemb``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 
 from milp_planner.errors import BadInput
+from milp_planner.features.calibrate.device_clock import DeviceClock
 from milp_planner.features.calibrate.machine import ELEMENT, Lap, Load, Probe
 from milp_planner.features.calibrate.steps import StepSpec
 from milp_planner.features.calibrate.torch_machine import TorchMachine, need_memory, need_torch
 
 NEAR_BYTES, FAR_BYTES = 2**32, 2**32
+STARTS = 16
+"""Calls of FBGEMM's smallest lookup per timing, which the host queues while the device pauses."""
 QUICK_BYTES = 2**30
 
 
@@ -87,7 +90,8 @@ class CudaMachine(TorchMachine):
             if hits:
                 self._sum(near, inside)
 
-        return Probe(f"{mode} x={hit:g} dim={dim}", prepare, run)
+        alone = self._clock() if self.fused and not missing else None
+        return Probe(f"{mode} x={hit:g} dim={dim}", prepare, run, clock=alone)
 
     def copy(self) -> tuple[Probe, float]:
         """64 MiB from pinned memory to HBM."""
@@ -106,6 +110,20 @@ class CudaMachine(TorchMachine):
 
         return step_probe(spec, self._large, self.device, self._seed, FusedTables)
 
+    def launch(self) -> Probe:
+        """By FBGEMM where it loads, and then what the device takes to start its kernels."""
+        probe = super().launch()
+        if not self.fused:
+            return probe
+        table = self._near[: 16 * 32].view(-1, 32)
+        ids = self._torch.zeros(1, dtype=self._torch.int64, device=self.device)
+
+        def run(_ready: Any, _lap: Lap) -> None:
+            for _ in range(STARTS):
+                self._sum(table, ids, 1)
+
+        return Probe(probe.name, probe.prepare, run, STARTS, clock=self._clock())
+
     def lookup_training(self, dim: int) -> Probe:
         """The same by FBGEMM where it loads, with its fused SGD."""
         if not self.fused:
@@ -122,7 +140,10 @@ class CudaMachine(TorchMachine):
         def prepare(number: int) -> Any:
             return self._ids(self.load.bags, len(self._near) // dim, self._generator(number))
 
-        return Probe(f"lookup training dim={dim}", prepare, run)
+        return Probe(f"lookup training dim={dim}", prepare, run, clock=self._clock())
+
+    def _clock(self) -> DeviceClock:
+        return DeviceClock(self.device)
 
     def _sum(self, table: Any, ids: Any, pooling: int | None = None) -> Any:
         if not self.fused or table.data_ptr() != self._near.data_ptr():

@@ -7,6 +7,8 @@ from typing import Any
 
 PAUSE = 12_000_000
 """Clock cycles that the device waits first, about 6 ms, while the host queues the work."""
+ON_HOST = "host "
+"""Before the name of a part: what the host took to queue it."""
 
 
 class DeviceClock:
@@ -35,7 +37,7 @@ class DeviceClock:
         self._laps.append((part, event, time.perf_counter()))
 
     def stop(self) -> dict[str, float]:
-        """Seconds of every part, and under ``host`` and its name those of the host."""
+        """Seconds of every part, and with the prefix :data:`ON_HOST` those of the host."""
         if self._cuda is not None:
             self._cuda.synchronize()
         found: dict[str, float] = {}
@@ -43,6 +45,6 @@ class DeviceClock:
             self._laps, self._laps[1:], strict=False
         ):
             if part:
-                found[f"host {part}"] = ended - began
+                found[ON_HOST + part] = ended - began
                 found[part] = ended - began if first is None else first.elapsed_time(event) / 1e3
         return found

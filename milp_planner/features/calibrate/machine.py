@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from milp_planner.errors import PlannerError
+from milp_planner.features.calibrate.device_clock import ON_HOST, DeviceClock
 
 if TYPE_CHECKING:
     from milp_planner.features.calibrate.steps import StepSpec
@@ -27,6 +28,7 @@ MORE = 4
 """Most rounds, as a multiple of the planned number, when repeats spread more."""
 Lap = Callable[[str], None]
 """Ends a named part of a probe's run: called with the part's name, it reads the clock."""
+_REST = "rest"
 ON_DEVICE = "device "
 """Before the name of a part: the seconds of the device's own work on it."""
 
@@ -51,6 +53,8 @@ class Probe:
     """How often ``run`` repeats its work; the time is divided by this."""
     beside: Callable[[Any], dict[str, float]] | None = None
     """Seconds of further parts, timed otherwise before the run; takes the prepared value."""
+    clock: DeviceClock | None = None
+    """Times the run in place of the host's clock: the device's own seconds."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,13 @@ def quiet(times: Sequence[Sample | SweepPoint], limit: float) -> None:
 def _once(probe: Probe, number: int, now: Callable[[], float]) -> tuple[float, dict[str, float]]:
     parts: dict[str, float] = {}
     prepared = probe.prepare(number)
+    if probe.clock is not None:
+        probe.clock.start()
+        probe.run(prepared, probe.clock.lap)
+        probe.clock.lap(_REST)
+        told = {part: seconds / probe.times for part, seconds in probe.clock.stop().items()}
+        parts = {part: told[part] for part in told if not part.startswith(ON_HOST)}
+        return sum(parts.values()), {part: s for part, s in parts.items() if part != _REST}
     if probe.beside is not None:
         parts |= probe.beside(prepared)
     start = last = now()

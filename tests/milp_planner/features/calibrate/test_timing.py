@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -90,3 +91,24 @@ def test_noise_is_refused_with_its_name_and_size() -> None:
     quiet([calm], 0.25)
     with pytest.raises(TooNoisy, match=r"wild: its repeats spread by ±30% .* allowed: ±25%"):
         quiet([calm, wild], 0.25)
+
+
+def test_a_probe_may_bring_its_own_clock() -> None:
+    """Its laps are the parts, all of them together the time, each call's share of both."""
+
+    class Clock:
+        def start(self) -> None:
+            self.laps: list[str] = []
+
+        def lap(self, part: str) -> None:
+            self.laps.append(part)
+
+        def stop(self) -> dict[str, float]:
+            return {"one": 4.0, "host one": 9.0, "rest": 2.0}
+
+    clock: Any = Clock()
+    probe = Probe("p", lambda _: None, lambda _, lap: lap("one"), 2, clock=clock)
+    sample = measure([probe], 3, lambda: 0.0)["p"]
+    assert clock.laps == ["one", "rest"]
+    assert sample.median == 3.0
+    assert sample.parts == {"one": (2.0,) * 3}
