@@ -205,8 +205,7 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from milp_planner.features.explain.answers import draw_answers
     from milp_planner.features.explain.call import answers_to_dict
     from milp_planner.features.plan.verdict import restricted
-    from milp_planner.plans.display import hit_warnings
-    from milp_planner.plans.hot_ranks import hot_warnings
+    from milp_planner.plans.warnings import hit_warnings, hot_warnings
 
     console.tell(
         json, lambda: answers_to_dict(read, answers),

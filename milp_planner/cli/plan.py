@@ -140,9 +140,8 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.features.plan.held import draw_held, held_info
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.integrations.replay.plan_for import told
-    from milp_planner.plans.display import hit_warnings, width_warnings
-    from milp_planner.plans.hot_ranks import hot_warnings
     from milp_planner.plans.moving import moved_of, moved_told, moving_told
+    from milp_planner.plans.warnings import hit_warnings, hot_warnings, width_warnings
 
     held = held_info(plan)
     ledger = None if held is None else held.ledger

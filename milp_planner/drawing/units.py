@@ -112,6 +112,10 @@ def show_axis(name: str, value: object) -> str:
     return f"{value}%" if name == "growth" else str(value)
 
 
+NAMED = 3
+"""Tables that a sentence names."""
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Names with commas: at most ``most``, then the number of further ones."""
     more = len(names) - most

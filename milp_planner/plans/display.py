@@ -13,11 +13,9 @@ from formulations.instance import Scope
 from formulations.instance.restrictions import restrictions
 from formulations.result.outcome import standing
 from milp_planner.drawing.grid import Grid
-from milp_planner.drawing.units import listed, memory_name, show_cost, show_gap, show_ranks
+from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
-from milp_planner.pricing.hit_ratios import Source, hit_ratios, policy_of
-from milp_planner.pricing.options import BY_COLUMN, TIERED
-from milp_planner.pricing.storage import held_ratio
+from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.units import FloatArray
 
 if TYPE_CHECKING:
@@ -168,75 +166,3 @@ def draw_plan(plan: Plan) -> Any:
     for axis in (times, memory):
         axis.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-NAMED = 3
-"""Tables a sentence names."""
-
-
-def hit_ratio_of(plan: Plan, index: int) -> tuple[float, Source]:
-    """Hit ratio that pricing assumes for a placed table with several tiers, and its source."""
-    table, placed, ranks = plan.model.tables[index], plan.tables[index], plan.cluster.num_ranks
-    lookups = plan.model.workload.batch_per_rank * table.lookups_per_sample * ranks
-    x, ratio = placed.cache_ratio, np.array([float(placed.cache_ratio)])
-    if table.kind == "dynamicemb":
-        slots = (x.numerator, x.denominator)
-        ratio = np.atleast_1d(held_ratio(table.rows, ranks, table.bucket_capacity, slots))
-    policy = policy_of(table, placed.mode, float(lookups))
-    found = hit_ratios(table.access, table.rows, ratio, policy)
-    return float(found.values[0]), found.sources[0]
-
-
-def hit_sources(plan: Plan) -> dict[str, Source]:
-    """Source of the hit ratio of every placed table whose price depends on one, by table name.
-
-    A price depends on the hit ratio if the profile's curve is over hit ratios or is replaced by
-    them, or if a prefetch pays for misses.
-    """
-    found: dict[str, Source] = {}
-    workload, profile = plan.model.workload, plan.profile
-    for index, (table, placed) in enumerate(zip(plan.model.tables, plan.tables, strict=False)):
-        curve = profile.hybrid
-        if placed.mode == "CACHING":
-            curve = profile.caching if placed.kind == "dynamicemb" else profile.uvm_caching
-        prefetched = placed.mode == "SSD" or (
-            placed.mode == "CACHING" and (workload.prefetch_pipeline or table.key_value.virtual)
-        )
-        if placed.mode in TIERED and (prefetched or curve.follows_hits):
-            found[placed.name] = hit_ratio_of(plan, index)[1]
-    return found
-
-
-def hit_warnings(plan: Plan) -> list[str]:
-    """A sentence for each source that is not a checked formula or a measured curve."""
-    sources, sentences = hit_sources(plan), []
-    for source, what in (
-        ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
-        ("unchecked", "Hit ratios outside the region that was checked (see `simulate`)"),
-    ):
-        names = [name for name, found in sources.items() if found == source]
-        if names:
-            sentences.append(f"{what}: {listed(names, NAMED)}")
-    return sentences
-
-
-def width_warnings(plan: Plan) -> list[str]:
-    """A sentence about placed tables none of whose ``column_widths`` could be used.
-
-    A width may be too narrow for the number of ranks, or the table may not allow sharding types
-    that cut columns. Pinned tables are not mentioned.
-    """
-    first, names = plan.instance.table_options, plan.instance.option_names
-    unused = [
-        placed.name
-        for index, (table, placed) in enumerate(zip(plan.model.tables, plan.tables, strict=False))
-        if table.constraints.column_widths is not None
-        and table.constraints.pin is None
-        and not any(
-            name.startswith(tuple(BY_COLUMN)) for name in names[first[index] : first[index + 1]]
-        )
-    ]
-    if not unused:
-        return []
-    named = listed(unused, NAMED)
-    return [f"No column shard of the requested column_widths is possible on this cluster: {named}"]

@@ -16,11 +16,10 @@ from formulations.priced import Priced, priced
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import certified_gap
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from milp_planner.drawing.units import listed, show_bytes, show_cost, show_gap, show_share
+from milp_planner.drawing.units import NAMED, listed, show_bytes, show_cost, show_gap, show_share
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts
 from milp_planner.inputs.quantities import parse_bytes, parse_fraction
-from milp_planner.plans.display import NAMED
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan

@@ -8,7 +8,6 @@ import numpy as np
 
 from milp_planner.inputs.model import Workload
 from milp_planner.pricing import storage
-from milp_planner.pricing.entries import batches_in_flight, prefetch_bytes, send_share
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
 from milp_planner.pricing.runtimes.registry import by_runtime
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, Places, ceil_div
@@ -156,3 +155,44 @@ def _coded(output: IntArray, wire: IntArray, element: IntArray, workload: Worklo
         return np.where(wire == element, 0, held)
     over, under = send_share(wire, element, workload.codec == "stock")
     return ceil_div(output * over, under)
+
+
+def batches_in_flight(workload: Workload) -> int:
+    """Batches whose ids are on the device at once.
+
+    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist or HugeCTR's, 3 if caches also
+    prefetch; a training workload that names no pipeline is assumed to use TorchRec's.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``: two times the
+    input, three times with prefetch.
+    """
+    if workload.prefetch_pipeline:
+        return 3
+    return 1 if workload.pipelined == "none" else 2
+
+
+def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
+    """Bytes that prefetching a batch takes for a cached shard with ``ids`` bytes of ids.
+
+    The ids once more, and six times the ids of one pass: linear indices, locations in the cache,
+    and the buffers for finding distinct rows. A prefetch runs alongside the step, so it counts at
+    every moment.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``:
+    1 + 6 / passes, read off memory snapshots.
+    """
+    return np.add(ids, ceil_div(6 * ids, passes))
+
+
+def send_share(wire: IntArray, element: IntArray, clamps: bool) -> tuple[IntArray, IntArray]:
+    """Memory of a codec while it encodes, over its input, as numerators and denominators.
+
+    0 if the wire has the element's own type: nothing is encoded. Otherwise wire/element for the
+    encoded copy, plus 1 for the copy of a codec that clamps before it casts.
+    """
+    extra = wire + (element if clamps else 0)
+    return np.where(wire == element, 0, extra), element

@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.inputs.model import Workload
-from milp_planner.pricing.units import IntArray, ceil_div
+from milp_planner.pricing.units import IntArray
 
 FORWARD_SEND, FORWARD_RECEIVE, DENSE = "forward_send", "forward_receive", "dense_part"
 BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE = "backward_send", "backward_receive", "update"
@@ -121,47 +120,6 @@ def stored() -> IntArray:
 def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:
     """Which entries are alive at a moment: 0 or 1 each, int64 array [entries]."""
     return np.array([moment in entry.moments for entry in entries], dtype=np.int64)
-
-
-def batches_in_flight(workload: Workload) -> int:
-    """Batches whose ids are on the device at once.
-
-    1 without a pipeline, 2 with TorchRec's TrainPipelineSparseDist or HugeCTR's, 3 if caches also
-    prefetch; a training workload that names no pipeline is assumed to use TorchRec's.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``: two times the
-    input, three times with prefetch.
-    """
-    if workload.prefetch_pipeline:
-        return 3
-    return 1 if workload.pipelined == "none" else 2
-
-
-def prefetch_bytes(ids: IntArray, passes: int) -> IntArray:
-    """Bytes that prefetching a batch takes for a cached shard with ``ids`` bytes of ids.
-
-    The ids once more, and six times the ids of one pass: linear indices, locations in the cache,
-    and the buffers for finding distinct rows. A prefetch runs alongside the step, so it counts at
-    every moment.
-
-    References
-    ----------
-    TorchRec 1.8.0, ``planner/shard_estimators.py``, ``calculate_pipeline_io_cost``:
-    1 + 6 / passes, read off memory snapshots.
-    """
-    return np.add(ids, ceil_div(6 * ids, passes))
-
-
-def send_share(wire: IntArray, element: IntArray, clamps: bool) -> tuple[IntArray, IntArray]:
-    """Memory of a codec while it encodes, over its input, as numerators and denominators.
-
-    0 if the wire has the element's own type: nothing is encoded. Otherwise wire/element for the
-    encoded copy, plus 1 for the copy of a codec that clamps before it casts.
-    """
-    extra = wire + (element if clamps else 0)
-    return np.where(wire == element, 0, extra), element
 
 
 MERGED = 200

@@ -44,8 +44,8 @@ from milp_planner.features.plan.verdict import (
     verdict_of,
 )
 from milp_planner.files import Facts, write_atomically
-from milp_planner.plans.hot_ranks import hot_warnings
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import hot_warnings
 
 
 @dataclass(frozen=True)

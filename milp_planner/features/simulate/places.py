@@ -11,8 +11,7 @@ from milp_planner.drawing.units import memory_name
 from milp_planner.features.simulate.table import TableRun
 from milp_planner.inputs.cluster import ID_BYTES
 from milp_planner.plans.placement import PlacedShard, Plan
-from milp_planner.pricing.buffers import LENGTHS
-from milp_planner.pricing.entries import batches_in_flight, send_share
+from milp_planner.pricing.buffers import LENGTHS, batches_in_flight, send_share
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.job import table_columns
 from milp_planner.pricing.options import TIERED

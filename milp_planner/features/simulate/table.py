@@ -11,9 +11,8 @@ from milp_planner.errors import BadInput
 from milp_planner.features.simulate.streams import Drawn, drawn, scattered
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
 from milp_planner.inputs.table import Table
-from milp_planner.plans.display import hit_ratio_of
-from milp_planner.plans.hot_ranks import row_ranks
 from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.plans.warnings import hit_ratio_of, row_ranks
 from milp_planner.pricing.hybrid import long_run
 from milp_planner.pricing.job import Traffic
 from milp_planner.pricing.options import TIERED

@@ -12,8 +12,8 @@ from milp_planner import plan
 from milp_planner.features.simulate import table as simulated_table
 from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
-from milp_planner.plans.display import hit_ratio_of, hit_sources, hit_warnings
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import hit_ratio_of, hit_sources, hit_warnings
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
 from milp_planner.pricing.lookup import hits_of

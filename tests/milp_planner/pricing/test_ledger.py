@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from milp_planner.inputs import Workload
 from milp_planner.plans.compile import compile_instance
+from milp_planner.pricing.buffers import batches_in_flight
 from milp_planner.pricing.entries import (
     BACKWARD_SEND,
     DENSE,
@@ -17,7 +18,6 @@ from milp_planner.pricing.entries import (
     SHARD_NAMES,
     UPDATE,
     alive_outside_exchange,
-    batches_in_flight,
     binding,
 )
 from milp_planner.pricing.outside import at_moment, capacities, exchange_bytes, outside

@@ -6,8 +6,8 @@ from typing import Any
 
 from milp_planner import plan
 from milp_planner.inputs import Cluster, Model
-from milp_planner.plans.hot_ranks import charged_everywhere, hot_warnings
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import charged_everywhere, hot_warnings
 
 CLUSTER = {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 4, "hbm": "80GiB",
            "ddr": "2TB", "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip
