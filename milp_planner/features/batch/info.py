@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
@@ -173,8 +174,12 @@ def summary_grid(info: BatchInfo) -> Grid:
 
 def draw_rows(found: Sequence[dict[str, Any]]) -> RenderableType:
     """The rows of a query, with readable memory sizes, and fractions to six digits."""
-    rows = ([_shown(name, value) for name, value in row.items()] for row in found)
-    return Grid.plain(list(found[0]) if found else (), rows)
+    table = Table(box=None, pad_edge=False)
+    for name in found[0] if found else ():
+        table.add_column(name)
+    for row in found:
+        table.add_row(*(_shown(name, value) for name, value in row.items()))
+    return table
 
 
 def _shown(name: str, value: object) -> str:
