@@ -116,15 +116,14 @@ def made(name: str) -> Profile:
     base, carried = load_profile(name), name != MEASURED
     times, why = slower(name)
     gpu, fbgemm = (stored("calibrate.raw")["machine"][key] for key in ("gpu", "fbgemm"))
-    what = (
-        f"Lookups and updates of tables in HBM as FBGEMM {fbgemm} does them, by optimizer, "
-        f"measured on one {gpu}"
-    )
+    what = f"TorchRec's tables in HBM at the cost of FBGEMM {fbgemm}'s lookups and fused updates, "
     if carried:
         what += (
-            f"; carried over to this part, where they were NOT measured, with the device's work "
-            f"{times:.3g} times as long, by {why}"
+            f"carried over from profile {MEASURED}-fbgemm and NOT measured on this part. The "
+            f"device's work takes {times:.3g} times as long, by {why}"
         )
+    else:
+        what += f"measured on one {gpu} by optimizer"
     step = model()
     if carried:
         terms = {optimizer: scaled(each, times) for optimizer, each in step.update.items()}
@@ -135,8 +134,8 @@ def made(name: str) -> Profile:
             }
         )  # fmt: skip
     told = (
-        f"{what}. host_divisor from rows in host memory that the same GPU reads; replicated "
-        f"tables, caches, dynamicemb and everything else as in profile {name}"
+        f"{what}. host_divisor from rows in host memory that the H100 reads. Replicated tables, "
+        f"caches, dynamicemb and everything else as in profile {name}"
     )
     divisor = host_divisor(load_profile(MEASURED))
     return base.model_copy(
