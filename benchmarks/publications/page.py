@@ -45,6 +45,7 @@ def blocks() -> dict[str, str]:
         "ab": _ab(), "plans": _plans(), "terms": _terms(), "split": _split(),
         "breakdown": _breakdown(), "one_pass": _one_pass(),
         "slopes": _slopes(), "mlperf": _mlperf(), "ranking": _ranking(),
+        "overlap": _overlap(),
     }  # fmt: skip
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
@@ -220,6 +221,34 @@ def _ranking() -> Iterator[str]:
         f"Of all {len(same)} pairs of these runs with one batch, {clear} differ by more than "
         f"{TIE:.0%} as published; in the wrong order: {wrong}."
     )
+
+
+def _overlap() -> Iterator[str]:
+    """Differences of two steps, with barriers and with every exchange hidden."""
+    yield (
+        "| first and second step | published, ms | barriers | of published | exchanges hidden | "
+        "of published |"
+    )
+    yield "|---|---|---|---|---|---|"
+    pairs = {
+        "round_robin and auto, 8 × B200, 55,296": ("ab", 0, 1),
+        "the same, 221,184": ("ab", 2, 3),
+        "one and two nodes of B200": ("mlperf", 3, 4),
+        "8 and 16 nodes of H100": ("mlperf", 7, 8),
+        "H100 and H200, eight GPUs": ("mlperf", 0, 1),
+        "H200 and B200, eight GPUs": ("mlperf", 1, 3),
+    }
+    for words, (kind, first, second) in pairs.items():
+        rows, found = published()[kind], _priced(kind)
+        theirs = rows[first]["ms"] - rows[second]["ms"]
+        cells = []
+        for ours in (
+            found[first].step - found[second].step,
+            found[first].busiest - found[second].busiest,
+        ):
+            tie = abs(theirs) <= TIE * rows[first]["ms"]
+            cells.append(f"{ours:+.2f} | {'tie' if tie else f'{ours / theirs:.0%}'}")
+        yield f"| {words} | {theirs:+.2f} | {' | '.join(cells)} |"
 
 
 _QUESTIONS = {
