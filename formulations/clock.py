@@ -54,6 +54,11 @@ class Stopwatch:
                 self._total += time.perf_counter() - self._since
 
     @property
+    def running(self) -> bool:
+        """Whether a thread is inside."""
+        return self._inside > 0
+
+    @property
     def seconds(self) -> float:
         """The sum so far."""
         with self._lock:

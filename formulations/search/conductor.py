@@ -173,6 +173,11 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
             _refute(context)
         side()
 
+    if context.loops.missing:  # beside the search, compiling takes three times as long
+        if whole.small:
+            whole.run(context.parameters.first_turn)
+        if not context.over():
+            context.loops.compiled(context.over)
     if not context.beside:
         context.loops.prepare()
         with context.clock.holding_back(kept):

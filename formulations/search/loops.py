@@ -53,9 +53,19 @@ class Loops:
             if not (loaded() or not self._apart or self._loading or self._compiling):
                 self._begin()
 
+    @property
+    def missing(self) -> bool:
+        """Whether another process would have to compile them."""
+        return self._apart and not loaded() and not _cached()
+
+    def compiled(self, over: Callable[[], bool]) -> None:
+        """Wait until another process has compiled them, or ``over`` returns True."""
+        self.prepare()
+        while self.compiling() and not over():
+            time.sleep(POLL)
+
     def _begin(self) -> None:
-        complete = mark()
-        if complete is not None and complete.exists():
+        if _cached():
             self._loading = threading.Thread(target=load, daemon=True)
             self._loading.start()
             return
@@ -97,6 +107,11 @@ class Loops:
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
             self._compiling.wait()
+
+
+def _cached() -> bool:
+    complete = mark()
+    return complete is not None and complete.exists()
 
 
 def _timed(compiler: subprocess.Popen[bytes]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from formulations import BoundSource, Placement, StoppedBy, registry
+from formulations.clock import COMPILING
 from formulations.result.outcome import found, gap_between
 from formulations.settings import News
 from milp_planner.drawing.units import show_cost, show_gap
@@ -48,7 +49,7 @@ def _merged(before: News, point: News) -> News:
 
 def progress_line(point: News | None, seconds: float, unit: str = "ps") -> str:
     """``12.3 s  best 30.5 ms  bound 29.8 ms  gap 2.3%  certified gap 2.4%``."""
-    parts = [f"{seconds:.1f} s"]
+    parts = [f"{seconds:.1f} s", *(["compiling the search, once"] if COMPILING.running else [])]
     if point is not None:
         parts += [f"best {show_cost(point.objective, unit)}"]
         parts += [f"bound {show_cost(point.bound, unit)}"]

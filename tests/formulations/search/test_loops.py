@@ -37,6 +37,17 @@ def test_one_that_does_not_end_is_left_when_it_is_over() -> None:
     assert compiler.returncode != 0
 
 
+def test_a_large_search_waits_for_the_compiler_first() -> None:
+    """Until it ends, or until it is over."""
+    loops, compiler = waiting_for("import time; time.sleep(0.2)")
+    loops.compiled(lambda: False)
+    assert compiler.returncode == 0
+    loops, compiler = waiting_for("import time; time.sleep(600)")
+    loops.compiled(lambda: True)
+    assert compiler.poll() is None
+    loops.close()
+
+
 def test_the_working_folder_does_not_stand_in_for_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

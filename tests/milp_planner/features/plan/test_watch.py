@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from formulations import Settings, StoppedBy
+from formulations.clock import COMPILING
 from formulations.settings import News
 from milp_planner import Plan, plan
 from milp_planner.errors import BadInput
@@ -105,3 +106,10 @@ def test_the_line_keeps_what_is_known_of_the_other_side() -> None:
     line.end()
     _, first, second = stream.getvalue().rstrip("\n").split("\r")
     assert "gap 25%" in first and "best" not in second and len(second) == len(first)
+
+
+def test_the_line_tells_that_the_search_is_compiled() -> None:
+    """Half a minute without a plan needs a reason."""
+    with COMPILING:
+        assert progress_line(None, 3.0) == "3.0 s  compiling the search, once"
+    assert progress_line(None, 4.0) == "4.0 s"
