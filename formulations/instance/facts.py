@@ -51,6 +51,16 @@ def bytes_to_move(instance: Instance) -> IntArray:
     return per_option(instance, instance.shard_move * shard_counts(instance))
 
 
+def total_cost(instance: Instance) -> IntArray:
+    """Cost of all shards of an option in each phase, int64 array [options, phases]."""
+    return per_option(instance, instance.shard_cost * shard_counts(instance)[:, None])
+
+
+def shown_cost(instance: Instance) -> IntArray:
+    """The same in all phases of which nothing is hidden, int64 array [options]."""
+    return total_cost(instance) @ instance.bare_phases
+
+
 def total_use(instance: Instance) -> IntArray:
     """Use of each resource by all shards of an option, int64 array [options, resources]."""
     return per_option(instance, instance.shard_use * shard_counts(instance)[:, None])
@@ -109,10 +119,10 @@ class OptionFacts:
 def option_facts(instance: Instance) -> OptionFacts:
     """Add up every option of an instance (vectorised over all shard entries)."""
     times = shard_counts(instance)
-    cost, shows = instance.shard_cost.sum(axis=1), instance.shard_cost @ instance.bare_phases
+    shows = instance.shard_cost @ instance.bare_phases
     on_rank = ~instance.off_rank
     return OptionFacts(
-        cost=per_option(instance, cost * times),
+        cost=total_cost(instance).sum(axis=1),
         placed_cost=per_option(instance, shows * times * on_rank),
         depth=per_option(instance, np.where(on_rank, shows, 0), np.maximum),
         use=total_use(instance),

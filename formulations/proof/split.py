@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
-from formulations.instance.facts import per_option, shard_counts, total_use
+from formulations.instance.facts import total_cost, total_use
 from formulations.proof.rows import HOME, Rows
 
 #: Table -> machines of its first shard.
@@ -111,7 +111,7 @@ def _features(rows: Rows) -> NDArray[np.float64]:
     """Sizes of the options, each feature scaled by its own unit, float array [options,
     features]."""
     instance, found = rows.instance, rows.measures
-    cost = per_option(instance, instance.shard_cost * shard_counts(instance)[:, None])
+    cost = total_cost(instance)
     both = [total_use(instance), cost, found.floor + found.excess]
     columns = np.concatenate(both, axis=1).astype(np.float64)
     capacity = [float(max(1, r.capacity.sum())) for r in instance.resources]
@@ -126,7 +126,7 @@ def _features(rows: Rows) -> NDArray[np.float64]:
 def _typical(rows: Rows) -> float:
     """The cost of a rank if the cheapest options were spread evenly: the unit of costs."""
     instance = rows.instance
-    cost = per_option(instance, instance.shard_cost.sum(axis=1) * shard_counts(instance))
+    cost = total_cost(instance).sum(axis=1)
     least = np.minimum.reduceat(np.abs(cost), instance.table_options[:-1]).sum()
     return max(1.0, float(least) / instance.num_ranks)
 

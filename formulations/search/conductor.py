@@ -173,11 +173,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
             _refute(context)
         side()
 
-    if context.loops.missing:  # beside the search, compiling takes three times as long
-        if whole.small:
-            whole.run(context.parameters.first_turn)
-        if not context.over():
-            context.loops.compiled(context.over)
+    _compile(context, whole)
     if not context.beside:
         context.loops.prepare()
         with context.clock.holding_back(kept):
@@ -191,6 +187,17 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
     else:
         _beside(context, seek, partial(after_lp, relax, prove), *others, *closing)
     return _stopped(context)
+
+
+def _compile(context: Context, whole: Whole) -> None:
+    """Compile the loops where that was never done, since it takes three times as long beside the
+    search; a small instance may be solved before."""
+    if not context.loops.missing:
+        return
+    if whole.small:
+        whole.run(context.parameters.first_turn)
+    if not context.over():
+        context.loops.compiled(context.over)
 
 
 def _improve(shared: Shared, plans: Plans) -> None:

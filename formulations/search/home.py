@@ -8,7 +8,7 @@ import numpy as np
 from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
 from formulations.instance import Instance, IntArray
-from formulations.instance.facts import per_option, shard_counts
+from formulations.instance.facts import bytes_to_move
 from formulations.instance.instance import MAX_VALUE
 from formulations.result.check import (
     check,
@@ -80,7 +80,7 @@ def returned(instance: Instance, plan: Placement, most: int, seed: int = 0) -> P
 def preferences(instance: Instance) -> IntArray:
     """Bytes that move if a table takes an option anywhere, then if it keeps its option and ranks
     (none); int64 array [2 × options]."""
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     known = np.isin(instance.table_of, [now.table for now in instance.current])
     return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)
 
@@ -91,7 +91,7 @@ def _kept(instance: Instance, plan: Placement) -> IntArray:
     Int64 array [ranks, ranks], in units of 2⁻²⁰ of the largest table, so that sums stay small.
     """
     found = np.zeros((instance.num_ranks, instance.num_ranks))
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     for now in instance.current:
         if now.option != int(plan.options[now.table]):
             continue

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective
-from formulations.instance.facts import own_cost, per_option, shard_counts
+from formulations.instance.facts import own_cost, shown_cost
 from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
@@ -102,23 +102,16 @@ def _choices(
     options = np.where(known, wish.options, _least(instance, keep, own_cost(instance)))
     if bounds is not None:
         return Placement(options, wish.ranks), keep, bounds.bound
-    cheapest = _least(instance, able, _costs(instance))
+    cheapest = _least(instance, able, shown_cost(instance))
     return Placement(options, wish.ranks), keep, floor(_mean(instance, cheapest))
 
 
 def _mean(instance: Instance, options: IntArray) -> float:
     """Average cost of a rank with these options, in phases of which nothing is hidden; under
     ``total`` the sum of all costs."""
-    cost = _costs(instance)
+    cost = shown_cost(instance)
     ranks = 1 if instance.objective == Objective.TOTAL else instance.num_ranks
     return float(cost[options].sum()) / ranks
-
-
-def _costs(instance: Instance) -> IntArray:
-    """Cost of every option, over all of its shards, in phases of which nothing is hidden; int64
-    array [options]."""
-    shows = instance.shard_cost @ instance.bare_phases
-    return per_option(instance, shows * shard_counts(instance))
 
 
 def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntArray:

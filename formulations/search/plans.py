@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.clock import OutOfTime
 from formulations.instance import IntArray, Objective
-from formulations.instance.facts import own_cost, per_option, shard_counts
+from formulations.instance.facts import own_cost, per_option, shard_counts, shown_cost, total_cost
 from formulations.result.check import check, exposed
 from formulations.result.placement import Placement
 from formulations.search.anneal import Choice, Ladder, Sampler, Within
@@ -282,8 +282,7 @@ class Plans:
         """Average cost of a rank at a choice of options, in phases of which nothing is hidden;
         under ``total`` the sum of all costs."""
         instance = self._context.instance
-        cost = (instance.shard_cost @ instance.bare_phases) * shard_counts(instance)
-        total = int(per_option(instance, cost)[options].sum())
+        total = int(shown_cost(instance)[options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
     def _targets(self, target: int) -> list[int]:
@@ -293,10 +292,7 @@ class Plans:
         if context.peaks == 1:
             return [target]
         if context.best is None:
-            counts = shard_counts(instance)[:, None]
-            peaks = per_option(instance, instance.shard_cost * counts)[self._choice.options].sum(
-                axis=0
-            )
+            peaks = total_cost(instance)[self._choice.options].sum(axis=0)
             peaks = np.maximum(peaks - instance.num_ranks * instance.hidden_time, 0)
         else:
             loads = check(instance, context.best).loads

@@ -20,6 +20,7 @@ from formulations.search.bounds import Bounds
 from formulations.search.conductor import _seek, conduct
 from formulations.search.context import Context
 from formulations.search.lists import LARGE, Shared, parts
+from formulations.search.loops import Loops
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.question import WHOLE, Reply
@@ -170,3 +171,23 @@ def test_the_exact_model_waits_while_it_is_too_large() -> None:
     shared = Shared(context, bounds, whole, Prover(context, whole))
     (part,) = (p for p in parts(LARGE.dual, shared, plans) if p.name == "whole")
     assert not part.waits()
+
+
+def test_compiling_comes_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the loops are missing, they are waited for first, unless one turn of the exact model
+    solves the instance."""
+    waited = list[bool]()
+    monkeypatch.setattr(Loops, "compiled", lambda self, over: waited.append(over()))
+
+    def solved(seconds: float) -> Status:
+        settings = Settings(time_limit=seconds, workers=1)
+        return conduct(three_on_two(), settings, Clock(settings), "auto").status
+
+    monkeypatch.setattr(Loops, "missing", True)
+    assert solved(30) == Status.OPTIMAL and not waited
+    monkeypatch.setattr(Whole, "run", lambda self, amount: False)
+    solved(1)
+    assert waited == [False]
+    monkeypatch.setattr(Loops, "missing", False)
+    solved(1)
+    assert waited == [False]
