@@ -78,7 +78,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         How to solve; ``auto`` proves what can be proved.
     objective : str
         ``step_time`` (the embedding part of a step with barriers between phases and no overlap),
-        ``busiest_rank`` or ``total``.
+        ``pipelined_step`` (what it adds to the dense part, with overlap), ``busiest_rank`` or
+        ``total``.
     settings : Settings, optional
         All limits and preferences.
     time_limit : float, optional
