@@ -341,7 +341,8 @@ def timeline_svg(info: RanksInfo) -> Drawing:
         f"with {show_cost(most, info.time_unit)} of work."
     )
     foot = _TOP + _ROW * len(rows)
-    drawing = Drawing("Time of each rank in each phase, with barriers", about, foot + 44)
+    what = "that nothing hides" if info.hidden else "with barriers"
+    drawing = Drawing(f"Time of each rank in each phase, {what}", about, foot + 44)
     across = Scale(0, max(1, total), _LEFT, WIDTH - _RIGHT)
     edges = [0, *accumulate(info.exposed)]
     for index, row in enumerate(rows):
