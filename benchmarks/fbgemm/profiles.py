@@ -1,11 +1,11 @@
-"""Profiles of FBGEMM's tables, from the H100's measurements, and how well they predict.
+"""Profiles of FBGEMM's tables, from measurements of two GPUs, and how well they predict.
 
 python benchmarks/fbgemm/profiles.py [--check]
 
 Writes milp_planner/pricing/profiles/*-fbgemm.yaml and docs/trust/prediction.md's block ``fbgemm``
 from results/ (run.py, ``calibrate --device cuda``). The fit takes calibrate's steps and the cases
-of run.py on rows in HBM; the steps of run.py are held out. Other GPUs get the same terms, those of
-the device's work times a ratio (:func:`slower`).
+of run.py on rows in HBM; the steps of run.py are held out. Blackwell gets the H100's terms, those
+of the device's work times a ratio (:func:`slower`).
 """
 
 from __future__ import annotations
@@ -36,57 +36,62 @@ from milp_planner.pricing.step_model import StepModel, TableTerms
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FOLDER = PAGE.parents[2] / "milp_planner" / "pricing" / "profiles"
-MEASURED, HOPPER, BLACKWELL = "h100", ("h200",), ("b200", "gb200")
+MEASURED, CARRIED = ("h100", "h200"), ("b200", "gb200")
 DISPATCH = ("seconds", "step_seconds", "start_seconds")
 """Terms that do not follow the bandwidth."""
 
 
 @cache
-def stored(name: str) -> Any:
-    """A stored measurement."""
-    return json.loads(gzip.decompress((RESULTS / f"{name}.json.gz").read_bytes()))
+def stored(name: str, part: str = "h100") -> Any:
+    """A stored measurement of a part."""
+    return json.loads(gzip.decompress((RESULTS / part / f"{name}.json.gz").read_bytes()))
 
 
-def fitted_to() -> Samples:
+def fitted_to(part: str = "h100") -> Samples:
     """Calibrate's steps, and the cases of fp32 rows in HBM without weights."""
-    found = calibrated(stored("calibrate.raw"))
-    for row in stored("operators")["rows"]:
+    return calibrated(stored("calibrate.raw", part)) | in_hbm(part)
+
+
+def in_hbm(part: str) -> Samples:
+    """The device's seconds of the cases of fp32 rows in HBM without weights."""
+    found: Samples = {}
+    for row in stored("operators", part)["rows"]:
         if (row["memory"], row["dtype"], row["weights"]) == ("hbm", "fp32", "none"):
             tables = tuple(StepTable(**table) for table in row["tables"])
             spec = StepSpec(tables, row["batch"], row["optimizer"])
             seconds = {
-                ON_DEVICE + part: (row["seconds"][own]["median"],)
-                for part, own in (("lookup", "forward"), ("update", "backward"))
+                ON_DEVICE + name: (row["seconds"][own]["median"],)
+                for name, own in (("lookup", "forward"), ("update", "backward"))
             }
             found[spec] = Sample(spec.name, (), seconds)
     return found
 
 
 @cache
-def model() -> StepModel:
-    """The terms of the H100's steps."""
-    raw = stored("calibrate.raw")
+def model(part: str = "h100") -> StepModel:
+    """The terms of a part's steps."""
+    raw = stored("calibrate.raw", part)
     origin = (
         f"benchmarks/fbgemm, {raw['machine']['date']}: {len(raw['steps'])} steps of milp-planner "
         f"calibrate and the cases of run.py on one {raw['machine']['gpu']}, torch "
         f"{raw['machine']['torch']}, FBGEMM {raw['machine']['fbgemm']}: one TBE of all tables with "
         "its fused optimizer, fp32; the device's own seconds, and dispatch beyond them"
     )
-    found = fit_steps(fitted_to(), "hbm", origin, fused=True).model
+    found = fit_steps(fitted_to(part), "hbm", origin, fused=True).model
     assert found is not None
     return found
 
 
-def host_divisor(base: Profile) -> float:
+def host_divisor(part: str) -> float:
     """What divides the host link's bandwidth for rows of 128 floats read over it."""
     rates = []
-    for row in stored("operators")["rows"]:
+    for row in stored("operators", part)["rows"]:
         table = row["tables"][0]
         if row["memory"] == "uvm" and table["dim"] == 128 and row["batch"] >= 16_384:
             ids = row["batch"] * table["pooling"]
             moved = ids * 8 + (ids + row["batch"]) * 4 * table["dim"]
             rates.append(moved / row["seconds"]["forward"]["median"])
-    return round(base.host_link / median(rates), 2)
+    return round(load_profile(part).host_link / median(rates), 2)
 
 
 def pass_seconds() -> float:
@@ -95,37 +100,31 @@ def pass_seconds() -> float:
     return found
 
 
-def slower(name: str) -> tuple[float, str]:
-    """The device's time on a part over the H100's, and where that is from.
-
-    On the next generation, that of the one kernel of FBGEMM that was timed on both; within its own
-    generation, by HBM's bandwidth.
-    """
-    if name in BLACKWELL:
-        ms = published()["one_pass"]["ms"]
-        return ms / 1e3 / pass_seconds(), (
-            f"the one kernel of FBGEMM that was timed on both (gradient of per-sample weights, 80 "
-            f"tables of 256 columns: {ms} ms on B200 by TorchRec's PRs 4703 and 4749, "
-            f"{1e3 * pass_seconds():.1f} ms on the H100)"
-        )
-    return load_profile(MEASURED).hbm / load_profile(name).hbm, "HBM's bandwidths by data sheet"
+def slower() -> tuple[float, str]:
+    """Blackwell's time for the device's work over the H100's, and where that is from."""
+    ms = published()["one_pass"]["ms"]
+    return ms / 1e3 / pass_seconds(), (
+        f"the one kernel of FBGEMM that was timed on both (gradient of per-sample weights, 80 "
+        f"tables of 256 columns: {ms} ms on B200 by TorchRec's PRs 4703 and 4749, "
+        f"{1e3 * pass_seconds():.1f} ms on the H100)"
+    )
 
 
 def made(name: str) -> Profile:
     """The profile of FBGEMM's tables on a GPU."""
-    base, carried = load_profile(name), name != MEASURED
-    times, why = slower(name)
-    gpu, fbgemm = (stored("calibrate.raw")["machine"][key] for key in ("gpu", "fbgemm"))
-    what = f"TorchRec's tables in HBM at the cost of FBGEMM {fbgemm}'s lookups and fused updates, "
-    if carried:
-        what += (
-            f"carried over from profile {MEASURED}-fbgemm and NOT measured on this part. The "
-            f"device's work takes {times:.3g} times as long, by {why}"
+    base, part = load_profile(name), name if name in MEASURED else MEASURED[0]
+    machine, step = stored("calibrate.raw", part)["machine"], model(part)
+    what = (
+        f"TorchRec's tables in HBM at the cost of FBGEMM {machine['fbgemm']}'s lookups and fused "
+        f"updates, measured on one {machine['gpu']} by optimizer"
+    )
+    if name in CARRIED:
+        times, why = slower()
+        what = (
+            f"TorchRec's tables in HBM at the cost of FBGEMM {machine['fbgemm']}'s lookups and "
+            f"fused updates, carried over from profile {part}-fbgemm and NOT measured on this "
+            f"part. The device's work takes {times:.3g} times as long, by {why}"
         )
-    else:
-        what += f"measured on one {gpu} by optimizer"
-    step = model()
-    if carried:
         terms = {optimizer: scaled(each, times) for optimizer, each in step.update.items()}
         step = step.model_copy(
             update={
@@ -134,18 +133,17 @@ def made(name: str) -> Profile:
             }
         )  # fmt: skip
     told = (
-        f"{what}. host_divisor from rows in host memory that the H100 reads. Replicated tables, "
-        f"caches, dynamicemb and everything else as in profile {name}"
+        f"{what}. host_divisor from rows in host memory that the {part.upper()} reads. Replicated "
+        f"tables, caches, dynamicemb and everything else as in profile {name}"
     )
-    divisor = host_divisor(load_profile(MEASURED))
     return base.model_copy(
         update={
             "name": f"{name}-fbgemm", "description": told, "step": step,
-            "kernel": base.kernel.model_copy(update={"host_divisor": divisor}),
+            "kernel": base.kernel.model_copy(update={"host_divisor": host_divisor(part)}),
             "origin": {
                 **base.origin,
-                "kernel": f"{base.origin['kernel']}; host_divisor: benchmarks/fbgemm, {gpu}, rows "
-                "of 128 floats in mapped host memory",
+                "kernel": f"{base.origin['kernel']}; host_divisor: benchmarks/fbgemm, "
+                f"{machine['gpu']}, rows of 128 floats in mapped host memory",
             },
         }
     )  # fmt: skip
@@ -219,7 +217,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only tell whether they are current")
     given = parser.parse_args()
     stale = 0
-    for name in (MEASURED, *HOPPER, *BLACKWELL):
+    for name in (*MEASURED, *CARRIED):
         text, path = profile_text(made(name)), FOLDER / f"{name}-fbgemm.yaml"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale = 1
