@@ -13,7 +13,7 @@ import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope
 from formulations.instance.assigning import misplaced
-from formulations.result.placement import Placement, same_ranks
+from formulations.result.placement import Placement, current_part, same_ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +250,17 @@ def moved_tables(instance: Instance, placement: Placement) -> list[int]:
         if int(placement.options[now.table]) != now.option
         or not same_ranks(now.ranks, placement.to_lists(now.table))
     ]
+
+
+def missing_tables(instance: Instance) -> list[str]:
+    """New tables, if the plan in production lacks only these and its own tables still fit."""
+    part = current_part(instance)
+    if part is None:
+        return []
+    known = np.flatnonzero(part.options >= 0).tolist()
+    if any(_capacity(instance, compute_loads(instance, part, known))):
+        return []
+    return [instance.table_names[table] for table in np.flatnonzero(part.options < 0)]
 
 
 def moved_bytes(instance: Instance, placement: Placement, tables: list[int]) -> int:

@@ -47,13 +47,20 @@ def same_ranks(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> bool:
 
 def current_plan(instance: Instance) -> Placement | None:
     """The plan in production, if it covers every table and all its options still exist."""
-    if len(instance.current) != instance.num_tables or not instance.num_tables:
+    part = current_part(instance)
+    return None if part is None or (part.options < 0).any() else part
+
+
+def current_part(instance: Instance) -> Placement | None:
+    """The plan in production, with option −1 and no ranks for tables that it lacks.
+
+    None if there is none, or if some of its options or ranks no longer exist.
+    """
+    ranks = {now.table: assigned(instance, now.option, now.ranks) for now in instance.current}
+    if not ranks or None in ranks.values():
         return None
-    now = sorted(instance.current, key=lambda c: c.table)
-    ranks = [assigned(instance, c.option, c.ranks) for c in now]
-    if any(r is None for r in ranks):
-        return None
-    return Placement(
-        np.asarray([c.option for c in now], dtype=np.int64),
-        [[np.asarray(r, dtype=np.int64) for r in own or ()] for own in ranks],
-    )
+    options = np.full(instance.num_tables, -1, dtype=np.int64)
+    for now in instance.current:
+        options[now.table] = now.option
+    places = (ranks.get(table) or () for table in range(instance.num_tables))
+    return Placement(options, [[np.asarray(r, dtype=np.int64) for r in own] for own in places])

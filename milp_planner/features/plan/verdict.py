@@ -13,13 +13,14 @@ from rich.text import Text
 
 from formulations import Instance, Outcome
 from formulations.instance.restrictions import restrictions
-from formulations.result.check import Loads, check, moved_bytes, moved_tables
+from formulations.result.check import Loads, check, missing_tables, moved_bytes, moved_tables
 from formulations.result.grounds import grounds
 from formulations.result.outcome import GoalReached, certified_gap, standing
 from formulations.result.placement import current_plan
 from milp_planner.drawing.charts import WIDTH, Drawing, Scale
 from milp_planner.drawing.units import (
     MOST_OF_A_RESTRICTION,
+    listed,
     memory_name,
     shorten,
     show_amount,
@@ -110,6 +111,8 @@ class VerdictInfo(Facts):
     note: str
     today: int | None = None
     """Objective of the plan in production; None if there is none, or if it no longer fits."""
+    missing: tuple[str, ...] = ()
+    """New tables, if the plan in production lacks only these and its own tables still fit."""
     moved_tables: int | None = None
     moved_bytes: int | None = None
     """Tables and bytes to move from the plan in production; None if there is none, or no plan."""
@@ -201,6 +204,7 @@ def verdict_of(
         seconds=outcome.seconds,
         note=outcome.note,
         today=today.objectives[instance.objective.value] if today and today.feasible else None,
+        missing=tuple(missing_tables(instance)),
         moved_tables=None if moved is None else len(moved),
         moved_bytes=None if plan is None or moved is None else moved_bytes(instance, plan, moved),
         goals=outcome.goals,
@@ -309,6 +313,9 @@ def _since(info: VerdictInfo) -> list[str]:
         return []
     size = show_amount(info.moved_bytes, info.time_unit)
     now = "does not fit" if info.today is None else _cost(info, info.today)
+    if info.missing:
+        one = len(info.missing) == 1
+        now = f"{listed(info.missing, 3)} {'is' if one else 'are'} missing, all else fits"
     return [f"today: {now}; to move: {info.moved_tables:,} tables, {size}"]
 
 

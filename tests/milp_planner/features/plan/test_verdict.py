@@ -40,6 +40,21 @@ def test_a_plan_beside_the_one_of_today() -> None:
     assert "today" not in drawn(draw_verdict(verdict_of(bare, outcome)))
 
 
+def test_a_new_table_is_missing_today() -> None:
+    """If all else fits, today's plan lacks only the new table and the line says so; where its own
+    tables exceed a capacity, it does not fit."""
+    plan = placement()
+    current = as_current(plan)[1:]  # all but a
+    outcome = found(example(), "cpsat", plan, StoppedBy.TIME_LIMIT)
+    info = verdict_of(replace(example(), current=current), outcome)
+    assert (info.today, info.missing) == (None, ("a",))
+    assert "today: a is missing, all else fits; to move: 0 tables" in drawn(draw_verdict(info))
+    tight = replace(example(hbm=69), current=current)
+    info = verdict_of(tight, outcome)
+    assert info.missing == ()
+    assert "today: does not fit" in drawn(draw_verdict(info))
+
+
 def test_restrictions_come_first() -> None:
     """A limit on moves stands above the status; a long list of tables is shortened only there."""
     bare = example()
