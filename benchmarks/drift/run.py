@@ -1,10 +1,12 @@
 """Planning again from yesterday's plan, against a fresh solve of the changed instance.
 
 ``python -m benchmarks.drift.run --folder FOLDER`` solves each subject for a minute (yesterday's
-plan), and then after every change afresh for a minute, and again from yesterday's plan for a few
-seconds. What is in the folder is not done again, so the run can be stopped, and done in parts
-(``--only``, ``--subjects``, ``--changes``). ``results.json`` then sums up the folder, and
-docs/replan.md shows its table. Run it on an otherwise idle machine, or say ``--shared``.
+plan), and then after every change again from yesterday's plan, with default settings (a minute).
+With ``--max-moved`` it does so within limits, for a few seconds (``--again-seconds``), and with
+``--only fresh`` afresh for a minute. What is in the folder is not done again, so the run can be
+stopped, and done in parts (``--only``, ``--subjects``, ``--changes``). ``--output`` then sums up
+the folder, and docs/replan.md shows the tables. Run it on an otherwise idle machine, or say
+``--shared``.
 """
 
 from __future__ import annotations
@@ -20,12 +22,11 @@ from typing import Any
 from benchmarks.drift.cases import CHANGES, Subject, changed, subjects
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Plan, plan, read_plan, verify
-from milp_planner.features.moves.again import Moves
 from milp_planner.files import write_json
 from milp_planner.plans.compile import compile_for
 from milp_planner.today.carried import carried
 
-RESULTS = Path(__file__).parent / "results.json"
+RESULTS = Path(__file__).parent / "default.json"
 STAGES = ("yesterday", "fresh", "again")
 
 
@@ -33,13 +34,14 @@ def main() -> None:
     """Do what is missing, then sum up."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=("yesterday", "again"))
     parser.add_argument("--subjects", nargs="+", default=list(subjects()))
     parser.add_argument("--changes", nargs="+", default=CHANGES)
     parser.add_argument("--fresh-seconds", type=float, default=60.0)
-    parser.add_argument("--again-seconds", type=float, default=3.0)
+    parser.add_argument("--again-seconds", type=float, default=60.0)
     parser.add_argument(
-        "--max-moved", type=float, nargs=2, default=(0.09, 0.3),
+        "--max-moved", type=float, nargs=2,
         help="share of the bytes where tables change, and where ranks do",
     )  # fmt: skip
     parser.add_argument("--shared", action="store_true", help="other work runs beside")
@@ -67,7 +69,7 @@ def main() -> None:
                     )
     rows = {p.name.removesuffix(".json"): json.loads(p.read_text())
             for p in sorted(asked.folder.glob("*.json")) if ".plan." not in p.name}  # fmt: skip
-    write_json(RESULTS, {"date": datetime.date.today().isoformat(), "rows": rows})
+    write_json(asked.output, {"date": datetime.date.today().isoformat(), "rows": rows})
 
 
 def keep(asked: argparse.Namespace, name: str, row: dict[str, Any]) -> None:
@@ -87,8 +89,12 @@ def solved(
     if stage == "again":
         more = {
             "time_limit": asked.again_seconds, "before": before, "lost": after.lost,
-            "max_moved": Moves(share=asked.max_moved[not change.startswith("drift")]),
         }  # fmt: skip
+        if asked.max_moved:
+            from milp_planner.features.moves.again import Moves
+
+            share = asked.max_moved[not change.startswith("drift")]
+            more["max_moved"] = Moves(share=share)
     found = plan(after.model, after.cluster, objective=subject.objective, **more)
     row = {
         "wall_seconds": round(time.perf_counter() - wall, 2),
@@ -113,6 +119,8 @@ def measured(found: Plan) -> dict[str, Any]:
         "solve_seconds": round(outcome.seconds, 2),
         "trace": [[round(p.seconds, 2), p.objective, p.bound, p.source] for p in better],
         "settled": outcome.detail.get("settled"),
+        "before_goals": outcome.before_goals,
+        "goals": [[goal.goal, goal.value, goal.bound] for goal in outcome.goals],
     }
 
 

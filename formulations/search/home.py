@@ -1,7 +1,9 @@
-"""Bring a plan closer to the one in production at no higher cost: rename ranks, return tables."""
+"""Bring a plan closer to the one in production within a cost: rename ranks, return tables, anneal
+under a limit on moved bytes that falls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +22,12 @@ from formulations.result.check import (
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 
+#: Annealing moves per table of one pass of :func:`pulled`, and their first and last temperature.
+_MOVES, _HEATS = 300, (2e-4, 2e-6)
+#: Share of the moved bytes that the first pass is to save; a failure multiplies it by the second
+#: number, a success divides it. Failures in a row that end the search, and its most passes.
+_STEP, _LESS, _PATIENCE, _PASSES = 0.2, 0.6, 6, 40
+
 
 def closer(instance: Instance, plan: Placement, most: int, seed: int = 0) -> Placement:
     """A plan that moves fewer bytes from ``current``, at a cost of at most ``most``.
@@ -31,7 +39,9 @@ def closer(instance: Instance, plan: Placement, most: int, seed: int = 0) -> Pla
     best = plan
     for way in (renamed, lambda i, p: returned(i, p, most, seed)):
         found = way(instance, best)
-        if _cost(instance, found) is not None and _bytes(instance, found) < _bytes(instance, best):
+        if _cost(instance, found) is not None and bytes_away(instance, found) < bytes_away(
+            instance, best
+        ):
             best = found
     return best
 
@@ -68,13 +78,69 @@ def returned(instance: Instance, plan: Placement, most: int, seed: int = 0) -> P
     more than ``most``."""
     free = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
     sampler = Sampler(free, seed)
-    tops = exposed(instance, compute_loads(instance, plan)).tolist()
-    within = [max(1, top) for top in tops] if instance.by_phase else [most]
-    sampler.begin(plan, Within(within))
+    sampler.begin(plan, Within(_aims(instance, plan, most)))
     sampler.tidy(preferences(instance), most)
     found = sampler.placement()
     cost = _cost(instance, found)
     return found if cost is not None and cost <= most else plan
+
+
+def pulled(
+    instance: Instance,
+    plan: Placement,
+    most: int,
+    over: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> Placement:
+    """The plan with fewer moved bytes, found by annealing within a limit on them that falls from
+    pass to pass.
+
+    Tables take their own option or their old one. Where tables must change places together,
+    :func:`returned` is stuck and this is not. Without ``over``, equal calls give equal plans. The
+    compiled loops must be loaded.
+
+    Parameters
+    ----------
+    plan : Placement
+        Costs at most ``most``.
+    over : callable
+        Whether the time is over.
+    """
+    free = replace(instance, max_moved_tables=MAX_VALUE, max_moved_bytes=MAX_VALUE)
+    kept = np.zeros(instance.num_options, dtype=bool)
+    kept[plan.options] = True
+    kept[[now.option for now in instance.current if now.option >= 0]] = True
+    sampler, step, misses, passes = Sampler(free, seed), _STEP, 0, 0
+    sampler.choose_from(kept & instance.allowed)
+    while misses < _PATIENCE and passes < _PASSES and not over():
+        passes += 1
+        sampler.reseed(seed + passes)
+        held = replace(free, max_moved_bytes=int((1 - step) * bytes_away(instance, plan)))
+        within = Within(_aims(instance, plan, most), over, most, held)
+        sampler.run(plan, within, [_HEATS], _MOVES * instance.num_tables)
+        found = _fewest(instance, sampler, plan, most)
+        misses, step = (
+            (misses + 1, step * _LESS) if found is plan else (0, min(_STEP, step / _LESS))
+        )
+        plan = found
+    return plan
+
+
+def _aims(instance: Instance, plan: Placement, most: int) -> list[int]:
+    """A cost of ``most``; of every phase its share in the plan where barriers divide phases."""
+    if not instance.by_phase:
+        return [most]
+    tops = exposed(instance, compute_loads(instance, plan)).tolist()
+    return [max(1, top * most // max(1, sum(tops))) for top in tops]
+
+
+def _fewest(instance: Instance, sampler: Sampler, plan: Placement, most: int) -> Placement:
+    """Of the plan, the sampler's state and the best plan it met: the one within the cost that moves
+    fewest bytes."""
+    states = [state for state in (sampler.placement(), sampler.plan()) if state is not None]
+    costs = [_cost(instance, state) for state in states]
+    plans = [s for s, cost in zip(states, costs, strict=True) if cost is not None and cost <= most]
+    return min([plan, *plans], key=lambda state: bytes_away(instance, state))
 
 
 def preferences(instance: Instance) -> IntArray:
@@ -138,5 +204,6 @@ def _cost(instance: Instance, plan: Placement) -> int | None:
     return verdict.objectives[instance.objective.value] if verdict.feasible else None
 
 
-def _bytes(instance: Instance, plan: Placement) -> int:
+def bytes_away(instance: Instance, plan: Placement) -> int:
+    """Bytes that a plan moves from ``current``."""
     return moved_bytes(instance, plan, moved_tables(instance, plan))

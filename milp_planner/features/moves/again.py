@@ -11,6 +11,7 @@ from formulations.instance.facts import bytes_to_move
 from formulations.proof.carry import carried as carried_prices
 from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
+from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
 from milp_planner.plans.live import RUNTIMES, restricted
@@ -82,7 +83,7 @@ def compile_from(
     compiled = limited(found, moves or Moves())
     if executable is not None:
         one_of(executable, RUNTIMES, "executable")
-        _refuse_gone(found)
+        _refuse_other(plan, found)
         compiled = restricted(compiled).compiled
     known = plan.outcome.certificate
     prices = None
@@ -91,13 +92,36 @@ def compile_from(
     return replace(found, compiled=compiled), Settings(hint=found.wish, prices=prices)
 
 
-def _refuse_gone(found: Carried) -> None:
+def _refuse_other(before: Plan, found: Carried) -> None:
+    """A reshard needs the ranks and the tensors of the running plan."""
+    model, cluster = found.compiled.model, found.compiled.cluster
+    restart = "restart from a checkpoint"
+    if model.workload.mode == "inference":
+        raise BadInput("executable: found mode inference; quantised modules have no reshard")
+    if cluster.num_ranks != before.cluster.num_ranks:
+        raise BadInput(
+            f"executable: found {cluster.num_ranks} ranks, the running plan has "
+            f"{before.cluster.num_ranks}; a reshard keeps their number: {restart}"
+        )
     if found.gone:
         verb = "is" if len(found.gone) == 1 else "are"
         raise BadInput(
             f"executable: {listed(found.gone, 3)} {verb} in the running plan and not in the model; "
-            "a reshard needs the same tables: restart from a checkpoint"
+            f"a reshard needs the same tables: {restart}"
         )
+    old = _tensors(before.model)
+    other = [name for name, tensor in _tensors(model).items() if old.get(name, tensor) != tensor]
+    if other:
+        raise BadInput(
+            f"executable: {listed(other, 3)} {'has' if len(other) == 1 else 'have'} other rows, "
+            "columns, dtype or optimizer than in the running plan; a reshard copies tensors as "
+            f"they are: {restart}"
+        )
+
+
+def _tensors(model: Model) -> dict[str, tuple[object, ...]]:
+    """What the trainer holds of every table, wherever it lies."""
+    return {t.name: (t.rows, t.dim, t.dtype, model.optimizer_of(t)) for t in model.tables}
 
 
 def limited(found: Carried, moves: Moves) -> Compiled:

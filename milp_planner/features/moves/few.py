@@ -2,32 +2,34 @@
 
 The best plan is searched first. Then every byte that moves gets a price, such that moving all bytes
 costs as much as may be given up: the plan with the least sum of objective and price is no dearer
-than that, and moves only what earns its price. The certified bound of the sum also bounds bytes.
+than that, and moves only what earns its price. The certified bound of the sum also bounds bytes. At
+last tables return to their old places as far as the half percent allows, several at once.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from formulations import Instance, Outcome, Settings, solve
+from formulations import Instance, Outcome, Placement, Settings, solve
 from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.instance.facts import per_option, shard_counts
 from formulations.priced import priced, with_moving
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.check import moved_bytes, moved_tables
+from formulations.result.check import value_of
 from formulations.result.outcome import GoalReached, StoppedBy, found, with_plan
-from formulations.search.home import closer
+from formulations.search.home import bytes_away, closer, pulled
 from formulations.search.loops import waited_for
 from formulations.search.near import settled
 from formulations.settings import MOVED_BYTES
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
 
-#: Share of the time limit kept for the search with the price.
-KEPT_SHARE = 0.4
-#: That search takes no longer than the first one, but at least this many seconds.
+#: Share of the time limit kept for few moves, and the share of that in which tables return at last.
+KEPT_SHARE, PULLING = 0.5, 0.4
+#: What is kept is no longer than the first search took, but at least this many seconds.
 LEAST_SECONDS = 3.0
 
 
@@ -59,26 +61,45 @@ def with_few_moves(
         return outcome
     if outcome.before_goals is not None:
         value = outcome.before_goals
-    moved = moved_bytes(instance, best, moved_tables(instance, best))
+    moved = bytes_away(instance, best)
     most = value + int(within * abs(value))
     if not moved:
         return outcome.with_(goals=(GoalReached(MOVED_BYTES, "", 0, 0, True),))
     price, second = Fraction(int(within * abs(value)), held), _second(settings, outcome.seconds)
-    near = closer(instance, best, most, settings.seed) if waited_for(settings.stop.is_set) else best
-    solved = solve_moving(compiled, price, formulation, replace(second, hint=near))
-    found, least = [near], None
+    loops = waited_for(settings.stop.is_set)
+    near = closer(instance, best, most, settings.seed) if loops else best
+    asked = replace(_limited(second, 1 - PULLING), hint=near)
+    solved = solve_moving(compiled, price, formulation, asked)
+    plans, least = [near], None
     if solved is not None and solved[0].placement is not None:
-        found.append(solved[0].placement)
+        plans.append(solved[0].placement)
         bound = solved[1].outcome.certified_bound
         least = _least(bound, most, price, instance.num_tables)
-    for plan in found:
-        fewer = moved_bytes(instance, plan, moved_tables(instance, plan))
+    if loops:
+        plans.append(_home(instance, plans, most, second))
+    for plan in plans:
+        fewer = bytes_away(instance, plan)
         better = with_plan(instance, outcome, plan, most)
         if fewer < moved and better.placement is plan:
             dearer = (better.objective or 0) > value
             outcome, moved = better.with_(before_goals=value if dearer else None), fewer
     reached = GoalReached(MOVED_BYTES, "", moved, least, least is not None and moved <= least)
     return outcome.with_(goals=(reached,))
+
+
+def _home(
+    instance: Instance, plans: Sequence[Placement], most: int, settings: Settings
+) -> Placement:
+    """The plan within the limit on the objective that moves least, with more tables at home."""
+    limit = None if settings.work_limit is not None else settings.time_limit
+    end = None if limit is None else time.monotonic() + PULLING * limit
+
+    def over() -> bool:
+        return settings.stop.is_set() or (end is not None and time.monotonic() > end)
+
+    kept = [plan for plan in plans if (value_of(instance, plan) or most + 1) <= most]
+    least = min(kept or plans, key=lambda plan: bytes_away(instance, plan))
+    return pulled(instance, least, most, over, settings.seed)
 
 
 def _least(bound: int | None, most: int, price: Fraction, tables: int) -> int | None:
@@ -101,10 +122,10 @@ def _second(settings: Settings, spent: float) -> Settings:
 
 
 def _limited(settings: Settings, share: float) -> Settings:
-    time, work = settings.time_limit, settings.work_limit
+    seconds, work = settings.time_limit, settings.work_limit
     return replace(
         settings,
-        time_limit=None if time is None else share * time,
+        time_limit=None if seconds is None else share * seconds,
         work_limit=None if work is None else share * work,
     )
 

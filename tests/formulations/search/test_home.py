@@ -11,7 +11,7 @@ from formulations import Instance, InstanceBuilder, Objective, Placement
 from formulations.instance import Current, Scope, Where
 from formulations.instance.build import Block, Shard
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.search.home import closer, renamed, returned
+from formulations.search.home import closer, pulled, renamed, returned
 from formulations.search.loops import waited_for
 
 
@@ -68,6 +68,17 @@ def test_tables_return_as_far_as_the_cost_allows(most: int, bytes_left: int) -> 
     assert moved(problem, plan) <= moved(problem, at(0, 1, 1))
     if most == 12:
         assert moved(problem, plan) == bytes_left
+
+
+def test_tables_that_must_change_places_return_together() -> None:
+    """The tables of 5 and 4 were exchanged beside one of 6 each. At a cost of 11 neither returns
+    alone; both do together, if there is time."""
+    assert waited_for(lambda: False)
+    problem = instance([5, 4, 6, 6], [[0, 1]], [0, 1, 0, 1])
+    plan = at(1, 0, 0, 1)
+    assert moved(problem, returned(problem, plan, 11)) == moved(problem, plan) == 9
+    assert moved(problem, pulled(problem, plan, 11)) == 0
+    assert moved(problem, pulled(problem, plan, 11, over=lambda: True)) == 9
 
 
 def test_closer_is_never_worse() -> None:

@@ -13,6 +13,7 @@ from formulations.result.check import check
 from formulations.result.placement import Placement
 from milp_planner import Cluster, Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
+from milp_planner.features.moves.again import Moves
 from milp_planner.inputs.table import Table
 from milp_planner.plans.live import Form, in_order, twice_on, why_not
 from tests.milp_planner.features.small import cluster
@@ -39,7 +40,9 @@ def table(**fields: Any) -> Table:
         ({}, "sgd", WHOLE._replace(sharding="row_wise"), WHOLE, "sharding type changes"),
         *(
             ({}, "sgd", WHOLE, WHOLE._replace(sharding=kind), f"{kind} is no target")
-            for kind in ("row_wise", "table_row_wise", "grid_shard", "data_parallel")
+            for kind in (
+                "row_wise", "table_row_wise", "table_column_wise", "grid_shard", "data_parallel"
+            )
         ),
         ({}, "sgd", WHOLE, WHOLE._replace(mode="HOST_ONLY", ratio=Fraction(0)), "kernel changes"),
         ({}, "sgd", WHOLE, WHOLE._replace(stash=True), "kernel changes"),
@@ -113,9 +116,12 @@ def test_what_cannot_move_stays() -> None:
     whole["constraints"]["sharding_types"] = ["row_wise", "table_wise"]
     now = Model.from_dict(document)
     free, held = (
-        plan(now, place, before=old, executable=runtime, formulation="cpsat", time_limit=30)
+        plan(
+            now, place, before=old, executable=runtime, max_moved=Moves(within=0.0),
+            formulation="cpsat", time_limit=30,
+        )
         for runtime in (None, "torchrec")
-    )
+    )  # fmt: skip
     assert held.table("t1").ranks == ((0, 0),) != free.table("t1").ranks
     assert held.table("t2").sharding_type == "row_wise" != free.table("t2").sharding_type
     assert (held.outcome.objective or 0) > (free.outcome.objective or 0)
@@ -179,6 +185,36 @@ def test_other_tables_need_a_restart(loads: tuple[float, ...], gone: str) -> Non
     )
     with pytest.raises(BadInput, match=gone):
         plan(now, cluster(2), before=first(), executable="torchrec")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rows": "120k"}, "t0 has other rows, columns, dtype or optimizer"),
+        ({"dim": 32}, "t0 has other rows, columns, dtype or optimizer"),
+        ({"dtype": "fp16"}, "t0 has other rows, columns, dtype or optimizer"),
+        ({"optimizer": "sgd"}, "t0 has other rows, columns, dtype or optimizer"),
+    ],
+)
+def test_other_tensors_need_a_restart(change: dict[str, Any], words: str) -> None:
+    """A reshard copies tensors as they are: a table that grew or has another type is told."""
+    document = model((8, 2, 3, 1)).to_dict()
+    document["tables"][0] |= change
+    with pytest.raises(BadInput, match=words):
+        plan(Model.from_dict(document), cluster(2), before=first(), executable="torchrec")
+
+
+def test_other_ranks_need_a_restart() -> None:
+    """The number of ranks stays, nothing is quantised, and there is one sharding group."""
+    given, before = model((8, 2, 3, 1)), first()
+    with pytest.raises(BadInput, match="found 6 ranks, the running plan has 4"):
+        plan(given, cluster(3), before=before, executable="torchrec")
+    document = given.to_dict()
+    document["workload"]["mode"] = "inference"
+    with pytest.raises(BadInput, match="quantised modules have no reshard"):
+        plan(Model.from_dict(document), cluster(2), before=before, executable="torchrec")
+    with pytest.raises(BadInput, match="without their option or ranks"):
+        plan(given, cluster(2), before=before, lost=[0], executable="torchrec")
 
 
 def test_unknown_runtimes_and_no_plan_to_start_from() -> None:

@@ -65,8 +65,8 @@ class MilpPlannerProvider(DefaultPlannerProvider):
         it is certified to the gap of ``settings`` and verified on today's instance.
     **planner
         ``formulation``, ``settings``, ``ddr``, ``lift``, ``objective``, ``fusion``, ``together``,
-        ``key_value`` and ``cache`` of :class:`MilpShardingPlanner`. ``timeout_seconds`` of the
-        request is the time limit.
+        ``key_value``, ``stash`` and ``cache`` of :class:`MilpShardingPlanner`. ``timeout_seconds``
+        of the request is the time limit.
 
     References
     ----------

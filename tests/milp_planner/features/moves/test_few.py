@@ -55,6 +55,55 @@ def test_a_new_table_moves_little(before: Plan) -> None:
     assert verify(found).ok
 
 
+@pytest.fixture(scope="module")
+def many() -> Plan:
+    """The running plan of many tables, of which no one matters much."""
+    return plan(crowd(), cluster(2), time_limit=4)
+
+
+def crowd(*more: tuple[str, str, float]) -> Model:
+    """120 whole tables of 2 to 9 poolings a sample, and further ones with name, rows, poolings."""
+    tables = [(f"t{number}", "20k", 2 + 7 * (number * 37 % 120) / 119) for number in range(120)]
+    return Model.from_dict(
+        {
+            "name": "m",
+            "workload": {"batch_per_rank": 4096},
+            "tables": [
+                {
+                    "name": name, "rows": rows, "dim": 64, "pooling_factor": load,
+                    "constraints": {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]},
+                }
+                for name, rows, load in (*tables, *more)
+            ],
+        }
+    )  # fmt: skip
+
+
+def test_a_new_table_alone_moves_nothing_else(many: Plan) -> None:
+    """A new table that fits beside the others is the only one to be placed, and that is known to be
+    the least."""
+    found = plan(crowd(("new", "20k", 0.5)), cluster(2), before=many, time_limit=4)
+    (goal,) = found.outcome.goals
+    assert (goal.goal, goal.value, goal.bound, goal.met) == ("moved_bytes", 0, 0, True)
+    assert moved(found) == 0
+    best = found.outcome.before_goals or found.outcome.objective or 0
+    assert (found.outcome.objective or 0) <= 1.005 * best
+
+
+def test_a_new_table_moves_others_where_it_must(many: Plan) -> None:
+    """Beside a new table of half a rank's load, the best plan that moves nothing is proved to
+    cost more than may be given up; what moves is little, and the plan within the tolerance."""
+    after = crowd(("new", "20k", 60.0)), cluster(2)
+    found = plan(*after, before=many, time_limit=4)
+    best = found.outcome.before_goals or found.outcome.objective or 0
+    assert (found.outcome.objective or 0) <= 1.005 * best
+    stuck = plan(*after, before=many, max_moved=0, time_limit=4)
+    assert stuck.status == "optimal" and (stuck.outcome.objective or 0) > 1.005 * best
+    assert many.outcome.placement is not None
+    held = moved_bytes(many.instance, many.outcome.placement, list(range(120)))
+    assert 0 < found.outcome.goals[0].value == moved(found) < held / 4
+
+
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
     """The plan stays, and that is known to be the least."""
     found = plan(model(), cluster(2), before=before, time_limit=10)

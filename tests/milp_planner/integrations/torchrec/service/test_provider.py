@@ -17,11 +17,13 @@ from torchrec.distributed.planner.types import (
     ProposerConfig,
 )
 
+from formulations.settings import STASHED
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec import MilpShardingPlanner
+from milp_planner.integrations.torchrec import MilpShardingPlanner, Stash
 from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.integrations.torchrec.service import MilpPlannerProvider
 
+from ..models import bags
 from ..torchrec_checks import assert_torchrec_accepts
 from .requests import GIB, LP, QUICK, SHAPES, SKUS, context, request
 
@@ -105,6 +107,25 @@ def test_planner_gets_what_the_request_says() -> None:
     perf, storage = planner._enumerator._estimators
     assert isinstance(perf, OncePerSize)
     assert storage._pipeline_type.value == "train_sparse_dist"
+
+
+def test_stashed_tables_are_balanced() -> None:
+    """The balance of flagged tables reaches the planner, whose outcome reports it."""
+    module = bags(SHAPES)
+    for config in module.embedding_bag_configs()[:2]:
+        config.stash_weights = True
+    asked = request(model=module, hbm_gb=1.0, ddr_gb=4.0)
+    ctx = context(asked)
+    provider = MilpPlannerProvider(settings=QUICK, stash=Stash(balance=True))
+    planner = provider.build_planner(
+        "x", topology=provider.build_topology("x", asked, ctx),
+        storage_reservation=asked.storage_reservation, ctx=ctx,
+    )  # fmt: skip
+    planner.plan(asked.model, asked.sharders)
+    assert isinstance(planner, MilpShardingPlanner) and planner.outcome is not None
+    (goal,) = [goal for goal in planner.outcome.goals if goal.goal == STASHED]
+    flagged = sum(rows * columns * 4 for rows, columns in SHAPES[:2])
+    assert flagged / 4 <= goal.value <= flagged
 
 
 @pytest.mark.parametrize(
