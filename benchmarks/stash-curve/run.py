@@ -149,7 +149,7 @@ def draw(result: dict[str, Any]) -> None:
     even = result["bytes"] / result["ranks"] / GIB
     axis.axvline(even, color="black", lw=0.8, ls="--", label=f"even on all ranks: {even:.2f} GiB")
     axis.set(xlabel="GiB that a rank stashes at most", ylabel="busiest rank, ms", xlim=(0, None))
-    axis.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(ROOT / "docs" / "figures" / "stash-curve.svg", metadata={"Date": None})
 
