@@ -23,7 +23,7 @@ HEAD = (
 )
 FEW = (
     "| model | change | moved before | moved now | at least | given up | "
-    "certified gap now (before) | verified |\n|---|---|---|---|---|---|---|---|"
+    "certified gap now (before) |\n|---|---|---|---|---|---|---|"
 )
 
 
@@ -49,12 +49,11 @@ def _few(result: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
             subject, change, _bytes(then), _bytes(now),
             "?" if least is None else show_bytes(least),
             f"{now['objective'] / value - 1:.2%}", f"{_gap(now)} ({_gap(then)})",
-            "yes" if now["verified"] else "no",
         ]  # fmt: skip
         yield f"| {' | '.join(cells)} |"
     middle = [median(row["moved_bytes"] / row["held_bytes"] for row in side)
               for side in zip(*((then, now) for _, now, then in pairs), strict=True)]  # fmt: skip
-    yield f"| | median of {len(pairs)} | {middle[0]:.1%} | {middle[1]:.1%} | | | | |"
+    yield f"| | median of {len(pairs)} | {middle[0]:.1%} | {middle[1]:.1%} | | | |"
     yield ""
     yield (
         f"Measured {result['date']} on {pairs[0][1]['cores']} cores, 60 s each. Before: commit "
