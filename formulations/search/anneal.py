@@ -132,7 +132,9 @@ class Sampler:
             self._slot = np.arange(len(ladder))
         made, count = 0, len(ladder) if self._instance.num_tables else 0
         rungs, left = np.asarray(ladder, dtype=np.float64), np.zeros(len(ladder))
-        mix, limits = (*self._parameters.mix,), (self._parameters.shrink, float(within.least))
+        # nothing costs less than 0 where ranks have peaks, however much of these is hidden
+        least = max(0, within.least) if self._peaks else within.least
+        mix, limits = (*self._parameters.mix,), (self._parameters.shrink, float(least))
         while count and made < moves:
             each = self._parameters.burst if count > 1 else min(SLICE, moves - made)
             rounds = max(1, SLICE // (each * count)) if count > 1 else 1
@@ -142,7 +144,7 @@ class Sampler:
                 self._slot, left, rounds, span, mix, limits,
             )  # fmt: skip
             made += rounds * each * count
-            if within.over() or (self.value is not None and self.value <= within.least):
+            if within.over() or (self.value is not None and self.value <= least):
                 break
         if made:
             self._kernels.select(self.array, int(self._slot[-1]))
