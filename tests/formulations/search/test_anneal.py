@@ -300,3 +300,14 @@ def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
     sampler = Sampler(instance)
     sampler.run(Choice(np.asarray([0, 1])), Within([0]), [HEATS], 100)
     assert sampler.value == 0 and check(instance, sampler.placement(best=True)).feasible
+
+
+def test_a_plan_that_costs_nothing_ends_a_run() -> None:
+    """What is hidden can leave nothing to pay; no lower target is asked for, which would be met for
+    ever."""
+    builder = InstanceBuilder([[0]], ["p", "q"], [], "pipelined_step", hidden=(9, 9))
+    builder.add_table("t")
+    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, (3, 2))])])
+    sampler = Sampler(builder.build())
+    sampler.run(Choice(np.asarray([0])), Within([5, 5]), [HEATS], 1000)
+    assert sampler.value == 0
