@@ -18,28 +18,41 @@ from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.instance.facts import per_option, shard_counts
 from formulations.priced import priced, with_moving
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.check import value_of
+from formulations.result.check import check, value_of
 from formulations.result.outcome import GoalReached, StoppedBy, found, with_plan
 from formulations.search.home import bytes_away, closer, pulled
 from formulations.search.loops import waited_for
-from formulations.search.near import settled
+from formulations.search.near import complete, settled
 from formulations.settings import MOVED_BYTES
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
 
-#: Share of the time limit kept for few moves, and the share of that in which tables return at last.
-KEPT_SHARE, PULLING = 0.5, 0.4
+#: Share of the time limit kept for few moves; the same where the earlier plan must first be
+#: repaired, which the first search does; and the share of that in which tables return at last.
+KEPT_SHARE, KEPT_BESIDE_REPAIR, PULLING = 0.5, 0.25, 0.4
 #: What is kept is no longer than the first search took, but at least this many seconds.
 LEAST_SECONDS = 3.0
 
 
-def left_for_objective(settings: Settings) -> Settings:
+def left_for_objective(settings: Settings, kept: float = KEPT_SHARE) -> Settings:
     """The settings of the first search."""
-    return _limited(settings, 1 - KEPT_SHARE)
+    return _limited(settings, 1 - kept)
+
+
+def kept_share(instance: Instance, settings: Settings) -> float:
+    """The share of the time limit to keep, with the earlier plan as hint."""
+    hint = settings.hint
+    fits = hint is not None and complete(instance, hint) and check(instance, hint).feasible
+    return KEPT_SHARE if fits else KEPT_BESIDE_REPAIR
 
 
 def with_few_moves(
-    compiled: Compiled, outcome: Outcome, formulation: str, settings: Settings, within: float
+    compiled: Compiled,
+    outcome: Outcome,
+    formulation: str,
+    settings: Settings,
+    within: float,
+    kept: float = KEPT_SHARE,
 ) -> Outcome:
     """The outcome with a plan that moves fewer bytes, if one was found.
 
@@ -54,6 +67,8 @@ def with_few_moves(
         Of the whole call, with the earlier plan as hint.
     within : float
         Share of the objective that may be given up for it.
+    kept : float
+        Share of the time limit that the first search left.
     """
     instance, best = compiled.instance, outcome.placement
     value, held = outcome.objective, _held(instance)
@@ -65,7 +80,10 @@ def with_few_moves(
     most = value + int(within * abs(value))
     if not moved:
         return outcome.with_(goals=(GoalReached(MOVED_BYTES, "", 0, 0, True),))
-    price, second = Fraction(int(within * abs(value)), held), _second(settings, outcome.seconds)
+    price, second = (
+        Fraction(int(within * abs(value)), held),
+        _second(settings, outcome.seconds, kept),
+    )
     loops = waited_for(settings.stop.is_set)
     near = closer(instance, best, most, settings.seed) if loops else best
     asked = replace(_limited(second, 1 - PULLING), hint=near)
@@ -114,8 +132,8 @@ def _held(instance: Instance) -> int:
     return sum(int(size[now.option]) for now in instance.current if now.option >= 0)
 
 
-def _second(settings: Settings, spent: float) -> Settings:
-    held = _limited(settings, KEPT_SHARE)
+def _second(settings: Settings, spent: float, kept: float) -> Settings:
+    held = _limited(settings, kept)
     if held.time_limit is None or held.work_limit is not None:
         return held
     return replace(held, time_limit=min(held.time_limit, max(spent, LEAST_SECONDS)))

@@ -16,7 +16,12 @@ from formulations.runtime.interrupt import interruptible
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
-from milp_planner.features.moves.few import left_for_objective, solve_moving, with_few_moves
+from milp_planner.features.moves.few import (
+    kept_share,
+    left_for_objective,
+    solve_moving,
+    with_few_moves,
+)
 from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
@@ -300,8 +305,9 @@ def _with_few_moves(
     compiled: Compiled, formulation: str, settings: Settings, within: float
 ) -> Outcome:
     """The best plan, or one that moves less and is hardly dearer."""
-    first = _planned(compiled, formulation, left_for_objective(settings))
-    return with_few_moves(compiled, first, formulation, settings, within)
+    kept = kept_share(compiled.instance, settings)
+    first = _planned(compiled, formulation, left_for_objective(settings, kept))
+    return with_few_moves(compiled, first, formulation, settings, within, kept)
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
