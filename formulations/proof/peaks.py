@@ -134,8 +134,10 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
         )
     value = measured.value[:, : len(instance.phases)]
     runs = np.diff(instance.block_shards)
-    covers = instance.everywhere | (instance.whole & (len(instance.machines) == 1))
+    listed = _on_all_ranks(instance)
+    covers = instance.everywhere | (instance.whole & (len(instance.machines) == 1)) | listed
     least = np.minimum.reduceat(value, instance.block_shards[:-1]) * covers[:, None]
+    own = (least * listed[:, None])[:, measured.counted].sum(axis=1)
     above = value - np.repeat(least, runs, axis=0)
     once = instance.block_distinct | instance.everywhere | (instance.settled & ~instance.unplaced)
     most = np.repeat(np.where(once, 1, np.maximum(instance.block_count, 1)), runs)
@@ -147,9 +149,18 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
         steps=above[:, list(second)].sum(axis=1) // step,
         most=most,
         number=np.where(instance.off_rank, 0, shard_counts(instance)),
-        floor=measured.floor[:, measured.counted].sum(axis=1),
+        floor=measured.floor[:, measured.counted].sum(axis=1)
+        + np.add.reduceat(own, instance.option_blocks[:-1]),
         suits=suits,
     )  # fmt: skip
+
+
+def _on_all_ranks(instance: Instance) -> Mask:
+    """Blocks whose list of ranks names all of them, bool array [blocks]: the checker counts their
+    floor as that of blocks on every rank."""
+    sizes = np.asarray([len(places) for places in (*instance.place_sets, ())])
+    many = sizes[instance.block_places] == instance.num_ranks
+    return instance.listed & many
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,12 +21,14 @@ from formulations.result.check import (
 )
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
-
-#: Annealing moves per table of one pass of :func:`pulled`, and their first and last temperature.
-_MOVES, _HEATS = 300, (2e-4, 2e-6)
-#: Share of the moved bytes that the first pass is to save; a failure multiplies it by the second
-#: number, a success divides it. Failures in a row that end the search, and its most passes.
-_STEP, _LESS, _PATIENCE, _PASSES = 0.2, 0.6, 6, 40
+from formulations.search.numbers import (
+    PULLED_HEATS,
+    PULLED_LESS,
+    PULLED_MOVES,
+    PULLED_PASSES,
+    PULLED_PATIENCE,
+    PULLED_STEP,
+)
 
 
 def closer(instance: Instance, plan: Placement, most: int, seed: int = 0) -> Placement:
@@ -110,17 +112,19 @@ def pulled(
     kept = np.zeros(instance.num_options, dtype=bool)
     kept[plan.options] = True
     kept[[now.option for now in instance.current if now.option >= 0]] = True
-    sampler, step, misses, passes = Sampler(free, seed), _STEP, 0, 0
+    sampler, step, misses, passes = Sampler(free, seed), PULLED_STEP, 0, 0
     sampler.choose_from(kept & instance.allowed)
-    while misses < _PATIENCE and passes < _PASSES and not over():
+    while misses < PULLED_PATIENCE and passes < PULLED_PASSES and not over():
         passes += 1
         sampler.reseed(seed + passes)
         held = replace(free, max_moved_bytes=int((1 - step) * bytes_away(instance, plan)))
         within = Within(_aims(instance, plan, most), over, most, held)
-        sampler.run(plan, within, [_HEATS], _MOVES * instance.num_tables)
+        sampler.run(plan, within, [PULLED_HEATS], PULLED_MOVES * instance.num_tables)
         found = _fewest(instance, sampler, plan, most)
         misses, step = (
-            (misses + 1, step * _LESS) if found is plan else (0, min(_STEP, step / _LESS))
+            (misses + 1, step * PULLED_LESS)
+            if found is plan
+            else (0, min(PULLED_STEP, step / PULLED_LESS))
         )
         plan = found
     return plan

@@ -55,6 +55,15 @@ NOISE_BITS, NOISE_WAYS = 8, 8
 #: One in so many changes of an option returns a table to production, where moves count.
 HOMING = 5
 
+# Of tables that return home several at once.
+#: Moves per table of one pass, and the temperatures that it begins and ends at.
+PULLED_MOVES, PULLED_HEATS = 300, (2e-4, 2e-6)
+#: Share of the moved bytes that the first pass is to save; a failure multiplies it by the second
+#: number, a success divides it.
+PULLED_STEP, PULLED_LESS = 0.2, 0.6
+#: Failures in a row that end it, and its most passes.
+PULLED_PATIENCE, PULLED_PASSES = 6, 40
+
 # Of the makers of plans.
 #: No turn takes longer than this multiple of its length; and its fewest moves.
 OVERDUE, FEWEST = 3.0, 1000

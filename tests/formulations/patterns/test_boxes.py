@@ -19,6 +19,7 @@ from formulations.patterns.boxes import Boxes
 from formulations.patterns.merged import merged
 from formulations.patterns.phases import peaks_to_limit
 from formulations.proof import judge
+from formulations.proof.peaks import peaks_of
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.search.peaked import left_by
@@ -110,6 +111,23 @@ def test_no_bound_is_above_the_optimum(instance: Instance, above: int) -> None:
     assume(found is not None)
     assert found[0] <= truth
     assert certifies(instance, found[1])
+
+
+def test_a_list_of_all_ranks_has_a_floor() -> None:
+    """A block that lists all ranks counts for the checker as one on every rank; so it does here."""
+    builder = InstanceBuilder([[0, 1, 2]], ["p"], [("r", "machine", 12)], "step_time")
+    builder.add_table("a")
+    builder.add_option("pair", [Block(Where.ANY_RANK, [Shard({}, (0,))], count=2, distinct=True)])
+    uneven = [Shard({}, (0,)), Shard({"r": 6}, (1,)), Shard({"r": 3}, (0,))]
+    builder.add_option("uneven", [Block(Where.EVERY_RANK, uneven)])
+    builder.add_table("b")
+    builder.add_option("twos", [Block(Where.EVERY_RANK, [Shard({}, (2,))])])
+    ones = [Shard({}, (1,)), Shard({"r": 2}, (1,)), Shard({"r": 2}, (1,))]
+    builder.add_option("ones", [Block((0, 1, 2), ones)])
+    instance = builder.build()
+    read = checker.Instance(instance_to_dict(instance)).tables.values()
+    floors = [sum(block.floor[0] for block in o.blocks) for options in read for o in options]
+    assert peaks_of(instance, (0,), (), 1).floor.tolist() == floors == [0, 0, 2, 1]
 
 
 def two_phases() -> Instance:
