@@ -213,6 +213,11 @@ def test_other_ranks_need_a_restart() -> None:
     document["workload"]["mode"] = "inference"
     with pytest.raises(BadInput, match="quantised modules have no reshard"):
         plan(Model.from_dict(document), cluster(2), before=before, executable="torchrec")
+    divided = {"sharding_group_size": 2, "layout": "contiguous", "strategy": "default"}
+    groups = Cluster.from_dict({**cluster(2).to_dict(), "two_d": divided})
+    running = plan(given, groups, time_limit=5)
+    with pytest.raises(BadInput, match="a reshard knows one group"):
+        plan(given, groups, before=running, executable="torchrec")
     with pytest.raises(BadInput, match="without their option or ranks"):
         plan(given, cluster(2), before=before, lost=[0], executable="torchrec")
 
