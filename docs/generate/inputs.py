@@ -22,6 +22,7 @@ CLASSES: dict[str, type[Spec]] = {
     for cls in (
         model.Model,
         model.Workload,
+        model.DensePart,
         model.OutsideEmbeddings,
         model.HostMemory,
         model.Table,

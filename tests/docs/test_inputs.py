@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from docs.generate.inputs import CLASSES, field_table, renew
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.spec import Spec
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "inputs.md").read_text("utf-8")
 
@@ -26,6 +29,25 @@ def test_every_class_is_documented(name: str) -> None:
     for field, info in CLASSES[name].model_fields.items():
         assert info.description, f"{name}.{field} has no docstring"
         assert f"| `{info.alias or field}` |" in field_table(CLASSES[name])
+
+
+def specs(annotation: Any) -> Iterator[type[Spec]]:
+    """The classes of fields in an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        yield annotation
+    for part in get_args(annotation):
+        yield from specs(part)
+
+
+def test_no_class_is_forgotten() -> None:
+    """Whatever fields of models and clusters lead to has a table, unless a kind is all it has."""
+    todo, seen = [Model, Cluster], set[type[Spec]]()
+    while todo:
+        if (cls := todo.pop()) not in seen:
+            seen.add(cls)
+            todo += [part for info in cls.model_fields.values() for part in specs(info.annotation)]
+    assert len(seen) > 20
+    assert {c.__name__ for c in seen if set(c.model_fields) != {"kind"}} == CLASSES.keys()
 
 
 def test_an_old_table_is_renewed() -> None:
