@@ -32,6 +32,7 @@ from formulations.result.certificate import certificate_from_dict, certificate_t
 from formulations.result.check import check
 from formulations.search.anneal import Sampler, Within
 from tests.formulations.brute_force import brute_force
+from tests.formulations.forging import accepted, mutate
 from tests.formulations.strategies import instances
 
 PIPELINED = (Objective.PIPELINED_STEP,)
@@ -338,8 +339,8 @@ def test_no_mutation_proves_too_much(seed: int) -> None:
     document = certificate_to_dict(certificate)
     for _ in range(25):
         forged = copy.deepcopy(document)
-        _mutate(forged, draw)
-        assert not _accepted(instance, forged) or forged["target"] <= best
+        mutate(forged, draw, 0.7)
+        assert not accepted(instance, forged) or forged["target"] <= best
 
 
 @pytest.mark.parametrize("hidden", [(0, 2), (0, 3), (3, 3), (2, 0)])
@@ -351,31 +352,7 @@ def test_less_hidden_time_makes_a_certificate_claim_too_much(hidden: tuple[int, 
     assert best is not None
     assert outcome.certificate is not None
     assert (outcome.certificate.target or 0) > best
-    assert not _accepted(two_streams(*hidden), certificate_to_dict(outcome.certificate))
-
-
-def _mutate(forged: dict[str, Any], draw: random.Random) -> None:
-    if draw.random() < 0.7:
-        forged["target"] += draw.choice([1, 2, 5])
-    places = list(_numbers(forged["vectors"])) + list(_numbers(forged["nodes"]))
-    for holder, key in draw.sample(places, min(len(places), draw.randint(1, 4))):
-        holder[key] = draw.choice([0, 1, holder[key] + 1, holder[key] * 2, 2**210, -1])
-
-
-def _numbers(value: Any) -> Any:
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
-        if isinstance(item, int):
-            yield value, key
-        elif isinstance(item, (dict, list)):
-            yield from _numbers(item)
-
-
-def _accepted(instance: Instance, document: dict[str, Any]) -> bool:
-    try:
-        return certifies(instance, certificate_from_dict(document))
-    except (InstanceError, IndexError, ValueError, RecursionError):
-        return False
+    assert not accepted(two_streams(*hidden), certificate_to_dict(outcome.certificate))
 
 
 def test_nothing_to_place_costs_nothing() -> None:
