@@ -55,11 +55,12 @@ def main() -> None:
     asked = parser.parse_args()
     time.monotonic = time.process_time  # what the prover's limit is counted by
     known = json.loads(asked.results.read_text())["rows"]
-    best = {r["instance"]: r for r in sorted(known, key=lambda r: -(r["objective"] or 0))}
+    plans = [r for r in known if r["objective"] is not None]
+    best = {r["instance"]: r for r in sorted(plans, key=lambda r: -r["objective"])}
     rows = {}
     for name, found in best.items():
         path = asked.folder / f"torchrec_{name}.json.gz"
-        if found["objective"] is not None and path.exists():
+        if path.exists():
             rows[name] = row(path, found["objective"], found["certified_bound"], asked.seconds)
             asked.output.write_text(json.dumps(rows, indent=1) + "\n")
             print(name, rows[name], flush=True)
