@@ -23,7 +23,13 @@ from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
 from formulations.result.certificate import Certificate
-from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
+from formulations.result.check import (
+    check,
+    compute_loads,
+    moved_bytes,
+    moved_tables,
+    value_of,
+)
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.home import preferences
@@ -87,6 +93,36 @@ def settled(
     if plan is None or not check(instance, plan).feasible:
         return None
     return search.improved(plan, over, left) if instance.limits_moves else plan
+
+
+def nearest(
+    instance: Instance,
+    wish: Placement,
+    most: int,
+    prices: Certificate | None = None,
+    over: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> Placement | None:
+    """A plan that costs at most ``most`` and moves few bytes beside those of a wish that is a plan;
+    None if none was found.
+
+    Limits on moved bytes grow; each search begins at the wish, so what has no need to move stays.
+    Without ``over``, equal calls give equal plans. The compiled loops must be loaded.
+    """
+    if (value_of(instance, wish) or most + 1) <= most:
+        return wish
+    _, keep, bound = _choices(instance, wish, prices, usable(instance))
+    least = moved_bytes(instance, wish, moved_tables(instance, wish))
+    every = moved_bytes(instance, wish, [now.table for now in instance.current])
+    for share in NEAR.shares:
+        size = min(least + int(share * every), _or_most(instance.max_moved_bytes))
+        held = replace(instance, max_moved_bytes=size)
+        search = _Search(held, wish, keep, bound, seed)
+        # from far above, small steps never get there; from near, a leap seldom ends well
+        found = search.leapt(most, over) or search.improved(wish, over, None, most)
+        if (value_of(instance, found) or most + 1) <= most:
+            return found
+    return None
 
 
 def _choices(
@@ -175,9 +211,18 @@ class _Search:
                 return plan
         return None
 
-    def improved(self, plan: Placement, over: Callable[[], bool], left: Left) -> Placement:
+    def leapt(self, most: int, over: Callable[[], bool]) -> Placement | None:
+        """A plan of at most this cost, from the wish in one pass; None if it was missed."""
+        self._run(self._start, Within(self._cost(self._start, most), over, 0, self._asked), None)
+        found = self._better(most + 1)
+        return None if found is None else self._homed(found, [most])
+
+    def improved(
+        self, plan: Placement, over: Callable[[], bool], left: Left, enough: int | None = None
+    ) -> Placement:
         """The best plan found within the limits on moves, until the time is over or several passes
-        in a row find nothing; tables that moved for nothing go home.
+        in a row find nothing; tables that moved for nothing go home. If it is asked for a cost that
+        is ``enough``, it ends there, or after a few passes.
 
         Each pass aims below the plan's cost, at a share of the way to the bound that grows after a
         success and shrinks after a failure. What a pass ends with is often better than the plan
@@ -185,7 +230,10 @@ class _Search:
         """
         best = self._chosen(plan, over)
         value, step, passes, misses = self._value(best), NEAR.step, 0, 0
-        while misses < NEAR.patience and value > self._bound and not over():
+        least, most = (self._bound, None) if enough is None else (enough, NEAR.passes)
+        while misses < NEAR.patience and value > max(self._bound, least) and not over():
+            if passes == most:
+                break
             passes += 1
             self._sampler.reseed(self._seed + passes)
             lower = value - max(1, int(step * (value - self._bound)))

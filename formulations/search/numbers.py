@@ -110,6 +110,10 @@ class Near:
     #: multiplies that share by the second number, a success divides it.
     step: float = 0.2
     less: float = 0.6
+    #: Limits on moved bytes while a plan of at most a given cost is sought, as shares of all bytes,
+    #: and the passes within each.
+    shares: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    passes: int = 6
     #: Moves per table of the shortest and the longest pass, and the share of the time left that
     #: one pass may take.
     least: int = 25

@@ -1,16 +1,17 @@
 """Few moves by default: a re-plan gives up half a percent of the objective for bytes that stay.
 
-The best plan is searched first. Then every byte that moves gets a price, such that moving all bytes
-costs as much as may be given up: the plan with the least sum of objective and price is no dearer
-than that, and moves only what earns its price. The certified bound of the sum also bounds bytes. At
-last tables return to their old places as far as the half percent allows, several at once.
+The best plan is searched first: its objective says what may be given up. Then the search begins at
+the earlier plan, repaired where it no longer fits, and moves as few bytes as bring it within that
+limit. A price on every byte, such that moving all of them costs as much as may be given up, makes
+one instance of both wishes, whose certified bound also bounds bytes. At last tables return to their
+old places as far as the limit allows, several at once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from formulations import Instance, Outcome, Placement, Settings, solve
@@ -18,41 +19,29 @@ from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.instance.facts import per_option, shard_counts
 from formulations.priced import priced, with_moving
 from formulations.reduce import NEVER, bounds_at
-from formulations.result.check import check, value_of
+from formulations.result.check import value_of
 from formulations.result.outcome import GoalReached, StoppedBy, found, with_plan
 from formulations.search.home import bytes_away, closer, pulled
 from formulations.search.loops import waited_for
-from formulations.search.near import complete, settled
+from formulations.search.near import nearest, settled
 from formulations.settings import MOVED_BYTES
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
 
-#: Share of the time limit kept for few moves; the same where the earlier plan must first be
-#: repaired, which the first search does; and the share of that in which tables return at last.
-KEPT_SHARE, KEPT_BESIDE_REPAIR, PULLING = 0.5, 0.25, 0.4
+#: Share of the time limit kept for few moves; shares of that after which plans near the earlier one
+#: are no longer sought, and after which tables only return to their places.
+KEPT_SHARE, NEAREST, PRICED = 0.4, 0.6, 0.75
 #: What is kept is no longer than the first search took, but at least this many seconds.
 LEAST_SECONDS = 3.0
 
 
 def left_for_objective(settings: Settings, kept: float = KEPT_SHARE) -> Settings:
-    """The settings of the first search."""
+    """The settings of the first search, where a share of the limit is kept."""
     return _limited(settings, 1 - kept)
 
 
-def kept_share(instance: Instance, settings: Settings) -> float:
-    """The share of the time limit to keep, with the earlier plan as hint."""
-    hint = settings.hint
-    fits = hint is not None and complete(instance, hint) and check(instance, hint).feasible
-    return KEPT_SHARE if fits else KEPT_BESIDE_REPAIR
-
-
 def with_few_moves(
-    compiled: Compiled,
-    outcome: Outcome,
-    formulation: str,
-    settings: Settings,
-    within: float,
-    kept: float = KEPT_SHARE,
+    compiled: Compiled, outcome: Outcome, formulation: str, settings: Settings, within: float
 ) -> Outcome:
     """The outcome with a plan that moves fewer bytes, if one was found.
 
@@ -67,8 +56,6 @@ def with_few_moves(
         Of the whole call, with the earlier plan as hint.
     within : float
         Share of the objective that may be given up for it.
-    kept : float
-        Share of the time limit that the first search left.
     """
     instance, best = compiled.instance, outcome.placement
     value, held = outcome.objective, _held(instance)
@@ -78,46 +65,83 @@ def with_few_moves(
         value = outcome.before_goals
     moved = bytes_away(instance, best)
     most = value + int(within * abs(value))
-    if not moved:
-        return outcome.with_(goals=(GoalReached(MOVED_BYTES, "", 0, 0, True),))
-    price, second = (
-        Fraction(int(within * abs(value)), held),
-        _second(settings, outcome.seconds, kept),
-    )
-    loops = waited_for(settings.stop.is_set)
-    near = closer(instance, best, most, settings.seed) if loops else best
-    asked = replace(_limited(second, 1 - PULLING), hint=near)
-    solved = solve_moving(compiled, price, formulation, asked)
-    plans, least = [near], None
-    if solved is not None and solved[0].placement is not None:
-        plans.append(solved[0].placement)
-        bound = solved[1].outcome.certified_bound
-        least = _least(bound, most, price, instance.num_tables)
+    kept, plan, least = _Kept(_second(settings, outcome.seconds), time.monotonic()), best, None
+    loops = bool(moved) and waited_for(settings.stop.is_set)
     if loops:
-        plans.append(_home(instance, plans, most, second))
-    for plan in plans:
-        fewer = bytes_away(instance, plan)
-        better = with_plan(instance, outcome, plan, most)
-        if fewer < moved and better.placement is plan:
-            dearer = (better.objective or 0) > value
-            outcome, moved = better.with_(before_goals=value if dearer else None), fewer
-    reached = GoalReached(MOVED_BYTES, "", moved, least, least is not None and moved <= least)
+        near = closer(instance, best, most, settings.seed)
+        nearer = _nearest(instance, most, settings, kept.over(NEAREST))
+        plan = _fewest(instance, [best, near, nearer], most)
+    if bytes_away(instance, plan):
+        price = Fraction(int(within * abs(value)), held)
+        solved = solve_moving(compiled, price, formulation, replace(kept.until(PRICED), hint=plan))
+        if solved is not None:
+            bound = solved[1].outcome.certified_bound
+            least = _least(bound, most, price, instance.num_tables)
+            plan = _fewest(instance, [plan, solved[0].placement], most)
+        if loops:
+            plan = pulled(instance, plan, most, kept.over(1.0), settings.seed)
+    fewer = bytes_away(instance, plan)
+    if fewer < moved:
+        outcome = with_plan(instance, outcome, plan, most)
+        dearer = (outcome.objective or 0) > value
+        outcome = outcome.with_(before_goals=value if dearer else None)
+    least = least if fewer else 0
+    reached = GoalReached(MOVED_BYTES, "", fewer, least, least is not None and fewer <= least)
     return outcome.with_(goals=(reached,))
 
 
-def _home(
-    instance: Instance, plans: Sequence[Placement], most: int, settings: Settings
-) -> Placement:
-    """The plan within the limit on the objective that moves least, with more tables at home."""
-    limit = None if settings.work_limit is not None else settings.time_limit
-    end = None if limit is None else time.monotonic() + PULLING * limit
+def _nearest(
+    instance: Instance, most: int, settings: Settings, over: Callable[[], bool]
+) -> Placement | None:
+    """A plan of at most this cost, found from the earlier one, which is repaired first."""
+    if settings.hint is None:
+        return None
+    wish = settled(
+        instance, settings.hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
+    )
+    if wish is None:
+        return None
+    return nearest(instance, wish, most, settings.prices, over, settings.seed)
 
-    def over() -> bool:
-        return settings.stop.is_set() or (end is not None and time.monotonic() > end)
 
-    kept = [plan for plan in plans if (value_of(instance, plan) or most + 1) <= most]
-    least = min(kept or plans, key=lambda plan: bytes_away(instance, plan))
-    return pulled(instance, least, most, over, settings.seed)
+def _fewest(instance: Instance, plans: Sequence[Placement | None], most: int) -> Placement:
+    """The plan within the limit on the objective that moves fewest bytes; the first one is."""
+    first, *others = (plan for plan in plans if plan is not None)
+    kept = [plan for plan in others if (value_of(instance, plan) or most + 1) <= most]
+    return min([first, *kept], key=lambda plan: bytes_away(instance, plan))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The time for few moves.
+
+    Attributes
+    ----------
+    settings : Settings
+        With the limit of all of it.
+    began : float
+        On :func:`time.monotonic`.
+    """
+
+    settings: Settings
+    began: float
+
+    def over(self, share: float) -> Callable[[], bool]:
+        """Whether this share of the time is over; where work is counted, whether to stop at all."""
+        end = None if self._seconds is None else self.began + share * self._seconds
+        stop = self.settings.stop
+        return lambda: stop.is_set() or (end is not None and time.monotonic() > end)
+
+    def until(self, share: float) -> Settings:
+        """Settings whose limit is what is left of this share."""
+        if self._seconds is None:
+            return _limited(self.settings, share - NEAREST)
+        left = self.began + share * self._seconds - time.monotonic()
+        return replace(self.settings, time_limit=max(0.0, left))
+
+    @property
+    def _seconds(self) -> float | None:
+        return None if self.settings.work_limit is not None else self.settings.time_limit
 
 
 def _least(bound: int | None, most: int, price: Fraction, tables: int) -> int | None:
@@ -132,8 +156,8 @@ def _held(instance: Instance) -> int:
     return sum(int(size[now.option]) for now in instance.current if now.option >= 0)
 
 
-def _second(settings: Settings, spent: float, kept: float) -> Settings:
-    held = _limited(settings, kept)
+def _second(settings: Settings, spent: float) -> Settings:
+    held = _limited(settings, KEPT_SHARE)
     if held.time_limit is None or held.work_limit is not None:
         return held
     return replace(held, time_limit=min(held.time_limit, max(spent, LEAST_SECONDS)))

@@ -17,7 +17,6 @@ from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
 from milp_planner.features.moves.few import (
-    kept_share,
     left_for_objective,
     solve_moving,
     with_few_moves,
@@ -305,9 +304,8 @@ def _with_few_moves(
     compiled: Compiled, formulation: str, settings: Settings, within: float
 ) -> Outcome:
     """The best plan, or one that moves less and is hardly dearer."""
-    kept = kept_share(compiled.instance, settings)
-    first = _planned(compiled, formulation, left_for_objective(settings, kept))
-    return with_few_moves(compiled, first, formulation, settings, within, kept)
+    first = _planned(compiled, formulation, left_for_objective(settings))
+    return with_few_moves(compiled, first, formulation, settings, within)
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:

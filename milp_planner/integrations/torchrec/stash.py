@@ -36,6 +36,8 @@ STASH = "stash"
 """The resource that counts stashed weights."""
 UNLIMITED = 2**50
 """Its capacity, more than any rank holds."""
+BALANCING = 0.5
+"""Share of the time limit kept for the balance of the stash."""
 STASHABLE = ("fused", "fused_triton")
 """Kernels whose weights are in HBM and stashed if the table is."""
 
@@ -130,7 +132,7 @@ def solve_balanced(
     if not stash.balance or STASH not in [resource.name for resource in instance.resources]:
         return solve(instance, formulation, settings)
     budget = Budget(settings, formulation)
-    outcome = solve(instance, formulation, left_for_objective(settings))
+    outcome = solve(instance, formulation, left_for_objective(settings, BALANCING))
     start = outcome.placement
     if start is None or outcome.objective is None:
         return outcome

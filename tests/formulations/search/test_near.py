@@ -13,7 +13,7 @@ from formulations import Instance, InstanceBuilder, Placement, Settings, Where, 
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.search.near import settled
+from formulations.search.near import nearest, settled
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -109,3 +109,25 @@ def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     assert plan is not None and check(instance, plan).feasible
     most = {"total": 31, "busiest_rank": 10}  # of 40 and 20
     assert check(instance, plan).objectives[objective] <= most[objective]
+
+
+@pytest.mark.parametrize(("most", "bytes_"), [(12, {0}), (8, {4, 5, 7}), (7, {5, 7}), (6, None)])
+def test_a_cost_is_reached_with_few_moves(most: int, bytes_: set[int] | None) -> None:
+    """Rank 0 holds 5 + 4 + 3. Nothing moves where that is cheap enough; for 8 at least 4 bytes
+    must, for 7 at least 5, and 6 is less than any plan costs."""
+    instance, there = tables_on([0, 0, 0], [5, 4, 3], 20)
+    plan = nearest(instance, there, most)
+    if bytes_ is None:
+        assert plan is None
+        return
+    assert plan is not None and bytes_of(instance, plan) in bytes_
+    verdict = check(instance, plan)
+    assert verdict.feasible and verdict.objectives["step_time"] <= most
+
+
+def test_no_limit_is_forgotten_while_a_cost_is_sought() -> None:
+    """Three bytes may move, and that is not enough for a cost of 8."""
+    instance, there = tables_on([0, 0, 0], [5, 4, 3], 20)
+    assert nearest(replace(instance, max_moved_bytes=3), there, 8) is None
+    plan = nearest(replace(instance, max_moved_bytes=4), there, 8)
+    assert plan is not None and bytes_of(instance, plan) == 4
