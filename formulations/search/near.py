@@ -115,6 +115,8 @@ def nearest(
     least = moved_bytes(instance, wish, moved_tables(instance, wish))
     every = moved_bytes(instance, wish, [now.table for now in instance.current])
     for share in NEAR.shares:
+        if over():
+            break
         size = min(least + int(share * every), _or_most(instance.max_moved_bytes))
         held = replace(instance, max_moved_bytes=size)
         search = _Search(held, wish, keep, bound, seed)
