@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,28 +38,38 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
 
 def _few(result: dict[str, Any], before: dict[str, Any]) -> Iterator[str]:
     """Moved bytes with default settings, and at the commit before few moves were the default."""
-    names = [n for n in result["rows"] if n.endswith(".again") and n in before["rows"]]
-    pairs = [(name, result["rows"][name], before["rows"][name]) for name in names]
+    then = before["rows"]
+    now = {name: row for name, row in result["rows"].items() if name.endswith(".again")}
     yield FEW
-    for name, now, then in pairs:
+    for name, row in now.items():
         subject, change, _ = name.split(".")
-        value = now["before_goals"] or now["objective"]
-        least = now["goals"][0][2]
+        value = row["before_goals"] or row["objective"]
+        least = row["goals"][0][2]
+        known = name in then
         cells = [
-            subject, change, _bytes(then), _bytes(now),
+            subject, change, _bytes(then[name]) if known else "", _bytes(row),
             "?" if least is None else show_bytes(least),
-            f"{now['objective'] / value - 1:.2%}", f"{_gap(now)} ({_gap(then)})",
+            f"{row['objective'] / value - 1:.2%}",
+            f"{_gap(row)} ({_gap(then[name])})" if known else _gap(row),
         ]  # fmt: skip
         yield f"| {' | '.join(cells)} |"
-    middle = [median(row["moved_bytes"] / row["held_bytes"] for row in side)
-              for side in zip(*((then, now) for _, now, then in pairs), strict=True)]  # fmt: skip
-    yield f"| | median of {len(pairs)} | {middle[0]:.1%} | {middle[1]:.1%} | | | |"
+    same = [name for name in now if name in then]
+    yield f"| | median of {len(now)} | | {_median(now.values())} | | | |"
+    if same:
+        sides = _median(then[name] for name in same), _median(now[name] for name in same)
+        yield f"| | median of the {len(same)} with both | {' | '.join(sides)} | | | |"
     yield ""
+    cores = {row["cores"] for row in now.values()}
     yield (
-        f"Measured {result['date']} on {pairs[0][1]['cores']} cores, 60 s each. Before: commit "
+        f"Measured {result['date']} on {max(cores)} cores, 60 s each. Before: commit "
         "c1890ead, with its own prices and plans of yesterday. Moved: bytes, and their share of "
         "yesterday's tables. Given up: objective above the best plan found."
     )
+
+
+def _median(rows: Iterable[dict[str, Any]]) -> str:
+    """Median share of moved bytes."""
+    return f"{median(row['moved_bytes'] / row['held_bytes'] for row in rows):.1%}"
 
 
 def _bytes(row: dict[str, Any]) -> str:
