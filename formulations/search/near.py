@@ -106,7 +106,7 @@ def nearest(
     """A plan that costs at most ``most`` and moves few bytes beside those of a wish that is a plan;
     None if none was found.
 
-    Limits on moved bytes grow; each search begins at the wish, so what has no need to move stays.
+    Limits on moved bytes grow, and what the search within one limit found is where the next begins.
     Without ``over``, equal calls give equal plans. The compiled loops must be loaded.
     """
     if (value_of(instance, wish) or most + 1) <= most:
@@ -114,6 +114,7 @@ def nearest(
     _, keep, bound = _choices(instance, wish, prices, usable(instance))
     least = moved_bytes(instance, wish, moved_tables(instance, wish))
     every = moved_bytes(instance, wish, [now.table for now in instance.current])
+    near = wish
     for share in NEAR.shares:
         if over():
             break
@@ -121,9 +122,9 @@ def nearest(
         held = replace(instance, max_moved_bytes=size)
         search = _Search(held, wish, keep, bound, seed)
         # from far above, small steps never get there; from near, a leap seldom ends well
-        found = search.leapt(most, over) or search.improved(wish, over, None, most)
-        if (value_of(instance, found) or most + 1) <= most:
-            return found
+        near = search.leapt(most, over) or search.improved(near, over, None, most)
+        if (value_of(instance, near) or most + 1) <= most:
+            return near
     return None
 
 
