@@ -77,10 +77,13 @@ def contradictions(texts: Texts, known: Mapping[str, Mapping[str, str]]) -> list
     wrong = []
     for a, b in combinations(dict.fromkeys(statements(texts)), 2):
         if a.contradicts(b):
-            old = min((a, b), key=lambda s: known.get(s.measured, {}).get("date", "9"))
-            said = f"prices of {known.get(old.measured, {}).get('commit', '?')}"
-            if said not in texts[old.page].replace("`", ""):
-                wrong.append(f"{a}, but {b}; {old.page} does not say: at the {said}")
+            dates = [known.get(s.measured, {}).get("date", "9") for s in (a, b)]
+            # of two pages of one day, either may be the older one
+            old = [s for s, date in zip((a, b), dates, strict=True) if date == min(dates)]
+            said = [f"prices of {known.get(s.measured, {}).get('commit', '?')}" for s in old]
+            shown = [texts[s.page].replace("`", "") for s in old]
+            if not any(words in page for words, page in zip(said, shown, strict=True)):
+                wrong.append(f"{a}, but {b}; {old[0].page} does not say: at the {said[0]}")
     return wrong
 
 

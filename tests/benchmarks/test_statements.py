@@ -87,6 +87,16 @@ def test_the_older_page_may_say_so() -> None:
     assert len(contradictions(other, DATES)) == len(stale(other, DATES)) == 1
 
 
+def test_of_two_pages_of_one_day_either_may_say_so() -> None:
+    """Their dates do not tell which is older."""
+    dates = {page: {**entry, "date": "2026-01-01"} for page, entry in DATES.items()}
+    assert len(contradictions(both("1.7 ms", "0"), dates)) == 1
+    assert contradictions(both("1.7 ms", "0", "At the prices of 1111111."), dates) == []
+    pages = both("1.7 ms", "0")
+    pages[CATALOGUE] += "At the prices of 2222222."
+    assert contradictions(pages, dates) == []
+
+
 def test_cells_are_read() -> None:
     """Marks of proof, units and the share that is a gap."""
     assert time_of("**0.00141**", "ms") == 0.00141 and time_of("17.19 s") == 17190
