@@ -38,9 +38,7 @@ SIZES: dict[str, tuple[tuple[tuple[int, int], ...], str]] = {
 #: Shipped models: most tables and ranks of a row, with why gaps stay open.
 SHIPPED: dict[str, tuple[int, int, str]] = {
     "up to 110 tables and 32 ranks": (
-        110,
-        32,
-        "phases that cannot all be even at once, full memory",
+        110, 32, "phases that cannot all be even at once, full memory"
     ),
     "larger": (10**9, 10**9, "the same; options and shards are too many for the exact model"),
 }  # fmt: skip

@@ -79,7 +79,9 @@ def with_few_moves(
             least = _least(bound, most, price, instance.num_tables)
             plan = _fewest(instance, [plan, solved[0].placement], most)
         if loops:
-            plan = pulled(instance, plan, most, kept.over(1.0), settings.seed)
+            # which knows no limit of the caller's on moves
+            home = pulled(instance, plan, most, kept.over(1.0), settings.seed)
+            plan = _fewest(instance, [plan, home], most)
     fewer = bytes_away(instance, plan)
     if fewer < moved:
         outcome = with_plan(instance, outcome, plan, most)

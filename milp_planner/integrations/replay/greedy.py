@@ -63,9 +63,10 @@ def partition(
     Row-wise and data-parallel tables come first, on all ranks. The others follow by decreasing
     bytes, equal ones in the tables' order: each shard goes to the rank of least time so far on
     which it fits, ties to the lower place in its machine, then to the lower rank; tables bound to
-    a machine go to the machine of least time. With ``free_by_room`` a shard of no time goes where
-    most HBM is left, as TorchRec's pull request 4613 has it, which no release has (1.9.2); without,
-    all such shards land on the rank of least time, since they add nothing to it.
+    a machine go to the machine of least time. With ``free_by_room`` a shard of no time whose
+    table is bound to no machine goes where most HBM is left, as TorchRec's pull request 4613 has
+    it, which is in no release (1.9.2); without, all such shards land on the rank of least time,
+    since they add nothing to it.
 
     Raises
     ------

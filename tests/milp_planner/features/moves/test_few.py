@@ -9,6 +9,7 @@ import pytest
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Model, Plan, plan, verify
 from milp_planner.errors import BadInput
+from milp_planner.features.moves import few
 from milp_planner.features.moves.again import Moves
 from milp_planner.features.moves.few import _least
 from tests.milp_planner.features.small import cluster
@@ -102,6 +103,32 @@ def test_a_new_table_moves_others_where_it_must(many: Plan) -> None:
     assert many.outcome.placement is not None
     held = moved_bytes(many.instance, many.outcome.placement, list(range(12)))
     assert 0 < found.outcome.goals[0].value == moved(found) < held
+
+
+def test_a_plan_that_does_not_count_is_not_reported(
+    many: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where tables that return cost more than may be given up, the plan stays as it was, and the
+    bytes reported are its own."""
+    after = crowd(("new", "20k", 9.0)), cluster(2)
+    stuck = plan(*after, before=many, max_moved=0, time_limit=20).outcome.placement
+    monkeypatch.setattr(few, "pulled", lambda *_: stuck)
+    found = plan(*after, before=many, time_limit=10)
+    assert found.outcome.goals[0].value == moved(found) > 0
+
+
+def test_the_search_from_the_earlier_plan_alone_moves_nothing(
+    many: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the earlier plan with the new table is cheap enough, nothing moves, though nothing
+    begins at the best plan."""
+    after = crowd(("new", "20k", 9.0)), cluster(2)
+    best = plan(*after, before=many, max_moved=Moves(within=0.0), time_limit=10)
+    monkeypatch.setattr(few, "closer", lambda _, best, *rest: best)
+    monkeypatch.setattr(few, "pulled", lambda _, plan, *rest: plan)
+    monkeypatch.setattr(few, "solve_moving", lambda *_: None)
+    found = plan(*after, before=many, max_moved=Moves(within=0.9), time_limit=10)
+    assert moved(found) == 0 < moved(best)
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
