@@ -7,13 +7,14 @@ its date, commit, machine and duration go to benchmarks/figures.json, and to the
 docs/measured.md. A page is left out if one of its commands needs a folder that is not given.
 
 ``--behind`` measures nothing and names the pages whose figures are older than the product: the code
-or data that ships has changed since their commit (documentation, tests and benchmarks do not
-count). Its exit code is 0 only if there is none, which is how a release should be.
+or data that ships has changed since their commit (documentation, docstrings, comments, tests and
+benchmarks do not count). Its exit code is 0 only if there is none, as a release should be.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import platform
@@ -120,13 +121,10 @@ class Figures:
         if not known:
             return "never measured"
         commit = known["commit"]
-        where = [*PRODUCT, ":(exclude)*.md"]
-        command = ["git", "diff", "--name-only", commit, "HEAD", "--", *where]
-        found = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
-        if found.returncode:
+        changed = changes(self.root, commit, "HEAD")
+        if changed is None:
             return f"measured at {commit}, which this history does not have"
-        changed = len(found.stdout.splitlines())
-        said = f"measured {known['date']} at {commit}; files changed since: {changed}"
+        said = f"measured {known['date']} at {commit}; files changed since: {len(changed)}"
         return said if changed else ""
 
     def table(self) -> str:
@@ -140,6 +138,39 @@ class Figures:
                 f"{self.takes(step)} | {shown} |"
             )
         return "\n".join(lines)
+
+
+def changes(root: Path, before: str, after: str) -> list[str] | None:
+    """Files of the product in which more than documentation differs between two commits.
+
+    None if the history has not both.
+    """
+    command = ["git", "diff", "--name-only", before, after, "--", *PRODUCT, ":(exclude)*.md"]
+    found = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if found.returncode:
+        return None
+
+    def code(commit: str, name: str) -> str | None:
+        """A Python file without comments and docstrings; None if it is not there."""
+        shown = subprocess.run(["git", "show", f"{commit}:{name}"], cwd=root, capture_output=True)
+        return None if shown.returncode else without_documentation(shown.stdout.decode("utf-8"))
+
+    return [
+        name for name in found.stdout.splitlines()
+        if not name.endswith(".py") or code(before, name) != code(after, name)
+    ]  # fmt: skip
+
+
+def without_documentation(source: str) -> str:
+    """What Python code says to Python: its syntax tree without strings that stand alone."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = [
+                each for each in node.body
+                if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+            ]  # fmt: skip
+    return ast.dump(tree)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -60,11 +60,11 @@ def test_what_is_not_given_is_left_out() -> None:
     assert step.commands({"today": "now", "printout": "p"}) == ["run now", "read p"]
 
 
-def commit(root: Path, name: str) -> str:
-    """Change a file of a checkout and commit it; the commit."""
+def commit(root: Path, name: str, text: str | None = None) -> str:
+    """Write a file of a checkout, or change it, and commit it; the commit."""
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(path.read_text() + "x" if path.exists() else "")
+    path.write_text(text or (path.read_text() + "x" if path.exists() else ""))
     identity = ["-c", "user.name=n", "-c", "user.email=e@x"]
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", name]):
         subprocess.run(["git", *command], cwd=root, check=True)
@@ -87,6 +87,19 @@ def test_pages_older_than_the_product_are_behind(root: Path) -> None:
     assert found.behind() == {
         "a.md": "never measured", "b.md": "measured at 0123456, which this history does not have",
     }  # fmt: skip
+
+
+def test_documentation_makes_no_page_behind(root: Path) -> None:
+    """Docstrings and comments may change; code, also of a file that comes or goes, may not."""
+    name, code = "formulations/solve.py", "def ask():\n    {}\n    return {}\n"
+    first = commit(root, name, code.format("'An answer'", 1))
+    second = commit(root, name, code.format("'The answer.'  # as asked", 1))
+    assert figures.changes(root, first, second) == []
+    third = commit(root, name, code.format("'The answer.'", 2))
+    assert figures.changes(root, second, third) == [name]
+    fourth = commit(root, "formulations/other.py", "'Another.'\n")
+    assert figures.changes(root, third, fourth) == ["formulations/other.py"]
+    assert figures.changes(root, fourth, third) == ["formulations/other.py"]
 
 
 def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
