@@ -1,10 +1,11 @@
 """Measure the figures of every page again: ``make figures``, or this file with Python.
 
 ``--list`` only shows what would run, and how long each took last time; ``--only PAGE …`` limits it.
-The commands of a page run in order. One that was done at the same commit is not repeated, so a run
-that was interrupted, or ended at a failing command, resumes where it stopped. When a page is done,
-its date, commit, machine and duration go to benchmarks/figures.json, and to the table of
-docs/measured.md. A page is left out if one of its commands needs a folder that is not given.
+Stored results that a benchmark would add to are removed first (``fresh``). The commands of a page
+run in order. One that was done at the same commit is not repeated, so a run that was interrupted,
+or ended at a failing command, resumes where it stopped. When a page is done, its date, commit,
+machine and duration go to benchmarks/figures.json, and to the table of docs/measured.md. A page is
+left out if one of its commands needs a folder that is not given.
 
 ``--behind`` measures nothing and names the pages whose figures are older than the product: the code
 or data that ships has changed since their commit (documentation, docstrings, comments, tests and
@@ -19,6 +20,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -47,6 +49,8 @@ class Step:
     page: str
     run: tuple[str, ...]
     minutes: float | None = None
+    fresh: tuple[str, ...] = ()
+    """Patterns of files and folders that the commands would only complete."""
 
     def commands(self, given: Mapping[str, str | None]) -> list[str] | None:
         """The commands with their placeholders filled in; None if one is not given."""
@@ -60,7 +64,10 @@ class Step:
 def steps(path: Path) -> list[Step]:
     """The pages of benchmarks/figures.yaml, in order."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [Step(each["page"], tuple(each["run"]), each.get("minutes")) for each in found]
+    return [
+        Step(each["page"], tuple(each["run"]), each.get("minutes"), tuple(each.get("fresh", ())))
+        for each in found
+    ]
 
 
 class Figures:
@@ -92,6 +99,12 @@ class Figures:
     def measure(self, step: Step, commands: list[str]) -> int:
         """Run the commands that are not done at this commit; the exit code of the last."""
         done = read(self._done).get(self.commit, {})
+        removed = f"removed for {step.page}"
+        if removed not in done:
+            for path in [path for pattern in step.fresh for path in self.root.glob(pattern)]:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            done[removed] = 0.0
+            write(self._done, {self.commit: done})
         for command in commands:
             if command in done:
                 print(f"   done before: {command}", flush=True)

@@ -42,6 +42,20 @@ def test_a_failure_ends_it_and_the_next_run_goes_on_there(root: Path) -> None:
     assert (root / "log").read_text() == "a\nb\na\nb\n"
 
 
+def test_stored_results_are_removed_once(root: Path) -> None:
+    """Before the first command of a page, not where it resumes; a folder goes with its files."""
+    step = Step("c.md", ("test -e ready", "test ! -e folder"), None, ("old-*.json", "folder"))
+    (root / "folder" / "within").mkdir(parents=True)
+    for name in ("old-1.json", "old-2.json", "other.json", "folder/within/old-3.json"):
+        (root / name).touch()
+    assert Figures(root, "one").measure(step, list(step.run)) == 1
+    assert [path.name for path in root.glob("*.json")] == ["other.json"]
+    (root / "old-1.json").touch()
+    (root / "ready").touch()
+    assert Figures(root, "one").measure(step, list(step.run)) == 0
+    assert (root / "old-1.json").exists()
+
+
 def test_date_commit_and_duration_are_kept(root: Path) -> None:
     """They are stored for a page that is done; the table lists both pages."""
     measured(root, "one")
