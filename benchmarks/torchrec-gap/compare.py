@@ -2,10 +2,10 @@
 
     python benchmarks/torchrec-gap/compare.py [--check]
 
-docs/against-torchrec.md: the unseen instances before the search was made smaller
-(``results/unseen-2026-11-24.json``, at 85afd5b, and ``results/before-2*.json``, the same code on
-the day and machine of *after*), and after (the newest ``results/unseen-2*.json``). docs/scale.md:
-eight workers (``results/workers-2*.json``) beside two (the newest ``results/unseen-2*.json``).
+docs/against-torchrec.md: the newest run on the unseen instances (``results/unseen-2*.json``) beside
+that of 85afd5b (``results/unseen-2026-11-24.json``, and ``results/before-2026-11-26.json``, the
+same code two days later) and that of 38a0b828 (``results/unseen-2026-11-26.json``). docs/scale.md:
+eight workers (``results/workers-2026-11-26.json``) beside two, both at 38a0b828.
 """
 
 from __future__ import annotations
@@ -104,10 +104,9 @@ def of_instance(before: list[Row], after: list[Row]) -> tuple[Difference, ...]:
     return difference(*plans, scale=fmean(plans[0])), difference(*gaps), difference(*proved)
 
 
-def rebuilt(first: Runs, again: Runs, after: Runs) -> str:
-    """Every size before and after, then every instance."""
-    before = {name: rows + again.get(name, []) for name, rows in first.items()}
-    each = {name: of_instance(before[name], after[name]) for name in before if name in after}
+def sizes(before: Runs, after: Runs) -> str:
+    """Every size of instances, before and after."""
+    each = compared(before, after)
     sizes: dict[tuple[int, int], list[str]] = defaultdict(list)
     for name in each:
         sizes[after[name][0]["tables"], after[name][0]["ranks"]].append(name)
@@ -127,29 +126,32 @@ def rebuilt(first: Runs, again: Runs, after: Runs) -> str:
             " and ".join(worse) or "no",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        "| instance | before ms: best | median | worst | the same code again | after ms: best | "
-        "median | worst | plan dearer, % | gap wider, points | certified gap wider |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+    return "\n".join(lines)
+
+
+def instances(before: Runs, after: Runs) -> str:
+    """Every instance, before and after."""
+    lines = [
+        "| instance | before ms: best | median | worst | after ms: best | median | worst | "
+        "plan dearer, % | gap wider, points | certified gap wider |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, found in each.items():
+    for name, found in compared(before, after).items():
         cells = [
-            name, *_three(first[name]), _ends(again.get(name, [])), *_three(after[name]),
-            *(one.text() for one in found),
+            name, *_three(before[name]), *_three(after[name]), *(one.text() for one in found),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def compared(before: Runs, after: Runs) -> dict[str, tuple[Difference, ...]]:
+    """The differences of the instances that both sides have."""
+    return {name: of_instance(before[name], after[name]) for name in before if name in after}
+
+
 def _three(rows: list[Row]) -> list[str]:
     plans = sorted(row["objective"] for row in rows)
     return [f"{plan / 1e9:.4f}" for plan in (plans[0], median(plans), plans[-1])]
-
-
-def _ends(rows: list[Row]) -> str:
-    plans = sorted({f"{row['objective'] / 1e9:.4f}" for row in rows}, key=float)
-    return " to ".join(dict.fromkeys((plans[0], plans[-1]))) if plans else ""
 
 
 def workers(two: Runs, eight: Runs) -> str:
@@ -182,17 +184,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
+
+    def runs(*names: str) -> Runs:
+        found: Runs = defaultdict(list)
+        for name in names:
+            for instance, rows in runs_of(stored(RESULTS / f"{name}.json")).items():
+                found[instance] += rows
+        return found
+
     after = runs_of(stored(RESULTS, "unseen-2*.json"))
-    before = rebuilt(
-        runs_of(stored(RESULTS / "unseen-2026-11-24.json")),
-        runs_of(stored(RESULTS, "before-2*.json")),
-        after,
-    )
-    beside = workers(after, runs_of(stored(RESULTS, "workers-2*.json")))
-    stale = update(
-        DOCS / "against-torchrec.md", {"rebuilt: benchmarks/torchrec-gap/compare.py": before},
-        check=check,
-    )  # fmt: skip
+    large, smaller = runs("unseen-2026-11-24", "before-2026-11-26"), runs("unseen-2026-11-26")
+    blocks = {
+        "rebuilt": sizes(large, after),
+        "redesigned": f"{sizes(smaller, after)}\n\n{instances(smaller, after)}",
+    }
+    named = {f"{name}: benchmarks/torchrec-gap/compare.py": text for name, text in blocks.items()}
+    stale = update(DOCS / "against-torchrec.md", named, check=check)
+    beside = workers(smaller, runs("workers-2026-11-26"))
     return stale | update(
         DOCS / "scale.md", {"workers: benchmarks/torchrec-gap/compare.py": beside}, check=check
     )

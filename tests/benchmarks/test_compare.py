@@ -46,9 +46,18 @@ def test_the_mean_of_two_differences(compare: Any) -> None:
 
 def test_a_size_that_is_worse_is_named(compare: Any) -> None:
     """Plans 10% dearer without any noise, with equal gaps."""
-    line = compare.rebuilt(runs([10, 10], 0.1), {}, runs([11, 11], 0.1)).splitlines()[2]
+    line = compare.sizes(runs([10, 10], 0.1), runs([11, 11], 0.1)).splitlines()[2]
     assert line.startswith("| 50×8 | 1 | 2, 2 | +10.00 ± 0.00 | +0.00 ± 0.00 | +0.00 ± 0.00 |")
     assert line.endswith("| plan |")
+
+
+def test_an_instance_of_one_side_only_is_left_out(compare: Any) -> None:
+    """Both sides' best, median and worst plan stand beside each other; no row without a partner."""
+    ms = 10**9
+    both = runs([10 * ms, 12 * ms, 20 * ms], 0.1) | {"b": runs([5], 0.1)["a"]}
+    heading, _, *lines = compare.instances(both, runs([10 * ms, 13 * ms], 0.1)).splitlines()
+    assert len(lines) == 1 and heading.count("|") == lines[0].count("|")
+    assert lines[0].startswith("| a | 10.0000 | 12.0000 | 20.0000 | 10.0000 | 11.5000 | 13.0000 |")
 
 
 def test_workers_are_compared_seed_by_seed(compare: Any) -> None:
