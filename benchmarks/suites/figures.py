@@ -100,7 +100,10 @@ def capacity(rows: sqlite3.Connection) -> Any:
 def skew(rows: sqlite3.Connection) -> Any:
     """Step time against the Zipf exponent, one line a sharding."""
     figure, axis = plt.subplots(figsize=(5.6, 3), layout="constrained")
-    query = "select skew, objective from results where sharding = ? order by skew"
+    query = (
+        "select skew, objective from results"
+        " where sharding = ? and objective is not null order by skew"
+    )
     for index, (sharding, style) in enumerate(
         (("column_wise", {"linewidth": 4, "alpha": 0.5}), ("any", {"linestyle": "--"}),
          ("row_wise", {}))
