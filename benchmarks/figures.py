@@ -98,13 +98,13 @@ class Figures:
 
     def measure(self, step: Step, commands: list[str]) -> int:
         """Run the commands that are not done at this commit; the exit code of the last."""
-        done = read(self._done).get(self.commit, {})
-        removed = f"removed for {step.page}"
-        if removed not in done:
+        pages = read(self._done).get(self.commit, {})
+        done: dict[str, float] = pages.setdefault(step.page, {})  # pages may share a command
+        if not done:
             for path in [path for pattern in step.fresh for path in self.root.glob(pattern)]:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-            done[removed] = 0.0
-            write(self._done, {self.commit: done})
+            done["removed"] = 0.0
+            write(self._done, {self.commit: pages})
         for command in commands:
             if command in done:
                 print(f"   done before: {command}", flush=True)
@@ -115,7 +115,7 @@ class Figures:
             if code:
                 return code
             done[command] = round(time.perf_counter() - begun, 1)
-            write(self._done, {self.commit: done})
+            write(self._done, {self.commit: pages})
         self.known[step.page] = {
             "date": f"{date.today()}", "commit": self.commit,
             "machine": f"{os.cpu_count()} cores, {platform.machine()}",

@@ -42,6 +42,15 @@ def test_a_failure_ends_it_and_the_next_run_goes_on_there(root: Path) -> None:
     assert (root / "log").read_text() == "a\nb\na\nb\n"
 
 
+def test_a_command_of_two_pages_runs_for_both(root: Path) -> None:
+    """The first page's run has not seen what the second one measures."""
+    found, draw = Figures(root, "one"), "sh -c 'cat measured >> drawn'"
+    for page in ("a", "b"):
+        step = Step(f"{page}.md", (f"sh -c 'echo {page} > measured'", draw))
+        assert found.measure(step, list(step.run)) == 0
+    assert (root / "drawn").read_text() == "a\nb\n"
+
+
 def test_stored_results_are_removed_once(root: Path) -> None:
     """Before the first command of a page, not where it resumes; a folder goes with its files."""
     step = Step("c.md", ("test -e ready", "test ! -e folder"), None, ("old-*.json", "folder"))
