@@ -237,6 +237,10 @@ def main(arguments: list[str] | None = None) -> int:
         "printout": args.printout,
         "lists": args.lists,
     }
+    pages = [step.page for step in figures.steps]
+    for part in args.only or ():
+        if not any(part in page for page in pages):
+            parser.error(f"--only {part}: no page is called so; pages: {', '.join(pages)}")
     for step in figures.steps:
         if args.only and not any(part in step.page for part in args.only):
             continue

@@ -133,6 +133,15 @@ def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1] == "   python benchmarks/demo/run.py --time-limit 30"
 
 
+def test_a_page_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also beside one that is; nothing runs, and the answer names all pages."""
+    with pytest.raises(SystemExit) as end:
+        figures.main(["--list", "--only", "README", "docs/sclae"])
+    said = capsys.readouterr()
+    assert end.value.code == 2 and not said.out
+    assert "--only docs/sclae: no page is called so; pages: README.md, " in said.err
+
+
 def test_every_page_and_script_is_there_and_has_a_state() -> None:
     """Pages and scripts of figures.yaml exist, and every page has a date and a commit."""
     known = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
