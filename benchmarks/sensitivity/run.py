@@ -29,7 +29,7 @@ CASES = (
     "criteo-terabyte@8xh100",
     "mlperf-dlrm-dcnv2@8xh100",
     "dlrmv4-yambda5b@8xb200-tight",
-    "dlrmv4-yambda5b@4x8xh100",
+    "dlrmv4-yambda5b@4x8xh200",
 )
 
 
