@@ -20,7 +20,7 @@ from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
 from formulations.search.first_state import largest_shard, mixed, one_level_a_group
-from formulations.search.numbers import BROKEN, FAR_TARGET, LOOKS, NOTHING, SLICE
+from formulations.search.numbers import BROKEN, FAR_TARGET, LOOKS, NOTHING, SLICE, TIE
 from formulations.search.parameters import DEFAULT, Parameters
 
 #: A rung for every replica, the hottest first: its temperature, as a penalty, at the first and at
@@ -137,10 +137,11 @@ class Sampler:
         mix, limits = (*self._parameters.mix,), (self._parameters.shrink, float(least))
         while count and made < moves:
             each = self._parameters.burst if count > 1 else min(SLICE, moves - made)
-            rounds = max(1, SLICE // (each * count)) if count > 1 else 1
+            # at least two, as even and odd pairs exchange in turn
+            rounds = max(2, SLICE // (each * count)) if count > 1 else 1
             span = (made, made + each, moves) if count == 1 else (0, each, each)
             self._kernels.sample(
-                self.array, self._weight, self._choice_start, self._choice, rungs.ravel(),
+                self.array, self._weights, self._choice_start, self._choice, rungs.ravel(),
                 self._slot, left, rounds, span, mix, limits,
             )  # fmt: skip
             made += rounds * each * count
@@ -207,7 +208,7 @@ class Sampler:
 
     def _put(self, order: IntArray, looks: int) -> None:
         """Place tables: at the places in ``OLD_PLACE``, or at the best of so many."""
-        self._kernels.put(self.array, self._weight, order, looks)
+        self._kernels.put(self.array, self._weights, order, looks)
 
     def _fused(self, options: IntArray) -> IntArray:
         """The options with one level in every fusion group, as far as that is possible."""
@@ -280,8 +281,11 @@ class Sampler:
             self._kernels.even(self.array, weight, room, order, low, high, step, most)
 
     def _strict(self, most: int) -> NDArray[np.float64]:
-        """Weights under which capacities are never broken."""
-        return np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * BROKEN)
+        """Weights under which capacities are never broken, and the objective only if all places
+        exceed it: a tie counts less than one unit of it."""
+        weight = np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * BROKEN)
+        full = np.square(weight * self._loads(data.LIMIT)).sum()
+        return np.append(weight, 0.5 / max(1, abs(most)) / max(1.0, full))
 
     def _states(self, preferences: IntArray) -> tuple[IntArray, IntArray]:
         """Options that moves may choose, and homes (option + number of options), table by table
@@ -337,7 +341,8 @@ class Sampler:
         self.array = self._lowered.array.copy()
         self.array[data.RANDOM] = (2 * self._seed + 1) * 0x1E3779B97F4A7C15 % 2**63
         limit = self._loads(data.LIMIT)
-        self._weight = self._parameters.capacity_weight / np.maximum(1.0, limit)
+        self._weights = np.append(self._parameters.capacity_weight / np.maximum(1.0, limit), TIE)
+        self._weight = self._weights[:-1]
         self._slot = np.arange(1)  # replica at each rung of the ladder
 
     def _loads(self, name: int) -> IntArray:

@@ -33,7 +33,6 @@ from formulations.search.anneal_data import (
 )
 from formulations.search.kernels.compiled import kernel
 from formulations.search.kernels.views import entry_of, kind_of, machine_of
-from formulations.search.numbers import TIE
 
 
 @kernel
@@ -55,12 +54,12 @@ def add(a, w, at, values, wide, times):
 @kernel
 def would_add(a, w, rank, entry):
     """The change of the penalty by one more shard on a rank, plus a little for what it lies on."""
-    change, wide, at = 0.0, a[WIDE], rank * a[WIDE]
+    change, wide, at, tie = 0.0, a[WIDE], rank * a[WIDE], w[a[LOADS]]
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_RANK] + entry * wide
     for f in range(wide):
         before, most, value = a[load + f], a[limit + f], a[values + f]
         change += (max(before + value, most) - max(before, most)) * w[at + f]
-        change += TIE * (before * w[at + f]) * (value * w[at + f])
+        change += tie * (before * w[at + f]) * (value * w[at + f])
     wide = a[MACHINE_WIDE]
     at = a[MACHINE_LOAD] + machine_of(a, rank) * wide
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_MACHINE] + entry * wide

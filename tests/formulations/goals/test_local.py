@@ -94,6 +94,25 @@ def test_small_tables_leave_host_memory_and_stay_whole() -> None:
     assert names == ["o", "one", "one"]
 
 
+def test_a_table_becomes_whole_on_a_full_rank_if_the_empty_one_is_busy() -> None:
+    """The objective comes before room: the emptier rank is the busiest and cannot take the table."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10**10)], "busiest_rank")
+    builder.add_table("busy")
+    builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [10])])])
+    builder.add_table("large")
+    builder.add_option("o", [Block([1], [Shard({"hbm": 8 * 10**9}, [5])])])
+    builder.add_table("cut")
+    builder.add_option("two", [Block(Where.ANY_RANK, [Shard({"hbm": 10**9}, [1])], count=2)])
+    builder.add_option("one", [Block(Where.ANY_RANK, [Shard({"hbm": 10**9}, [2])])])
+    instance = builder.build()
+    before = Placement(
+        np.asarray([0, 1, 2]), [[np.asarray([0])], [np.asarray([1])], [np.asarray([1, 1])]]
+    )
+    plan = finished(instance, before, LATE)
+    assert instance.option_names[plan.options[2]] == "one"
+    assert plan.ranks[2][0].tolist() == [1]
+
+
 def two_ranks() -> tuple[Instance, Placement]:
     """A table of cost 6 on rank 0; in production two more are cut in two, over both ranks."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
