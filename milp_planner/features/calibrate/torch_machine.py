@@ -35,6 +35,8 @@ WIDEST = 256
 DENSE_ROWS = 2**17
 """Rows of the replicated table, at the widest row: 128 MiB."""
 FAR_BYTES = 2_000_000 * WIDEST * ELEMENT
+NEAR_BYTES = 8 * 2**20
+"""The near table at most: a guest's own part of its host's cache may be far below what it sees."""
 
 
 class TorchMachine:
@@ -208,19 +210,25 @@ class TorchMachine:
 
 
 def cpu_machine(quick: bool, threads: int | None, seed: int) -> TorchMachine:
-    """This machine's CPU: a quarter of the last-level cache against 2 GB (quick: 0.5 GB).
+    """This machine's CPU: rows in the last-level cache against 2 GB (quick: 0.5 GB) or more.
 
     MissingExtra without torch; BadInput when memory is too small.
     """
     torch = need_torch()
-    cache = last_level_cache() or 32 * 2**20
-    row = WIDEST * ELEMENT
-    far = max(FAR_BYTES // 4 if quick else FAR_BYTES, 16 * cache // row * row)
+    near, far = sizes(last_level_cache() or 4 * NEAR_BYTES, available_memory() or 2**35, quick)
     need_memory(far + 2**30)
     keep_freed_memory()
     if threads is not None:
         torch.set_num_threads(threads)
-    return TorchMachine(cache // 4 // row * row, far, Load(2048 if quick else 8192, 8), seed)
+    return TorchMachine(near, far, Load(2048 if quick else 8192, 8), seed)
+
+
+def sizes(cache: int, free: int, quick: bool) -> tuple[int, int]:
+    """Bytes of the near and the far table, by those of the last-level cache and of free memory."""
+    row = WIDEST * ELEMENT
+    near = min(cache // 4, NEAR_BYTES) // row * row
+    far = min(16 * cache, free // 4) // row * row
+    return near, max(FAR_BYTES // 4 if quick else FAR_BYTES, far)
 
 
 def keep_freed_memory() -> bool:

@@ -85,6 +85,16 @@ def test_what_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         find_machine("cpu", quick=True, threads=None, seed=0)
 
 
+def test_a_guest_does_not_count_on_all_of_its_hosts_cache() -> None:
+    """A quarter of a cache of one's own; of the 480 MiB that a small guest sees, 8 MiB, and the
+    far table leaves it most of its memory."""
+    sizes = torch_machine.sizes
+    assert sizes(32 * 2**20, 2**35, quick=False) == (8 * 2**20, 2_048_000_000)
+    assert sizes(2**20, 2**35, quick=True) == (2**18, 512_000_000)
+    assert sizes(480 * 2**20, 2**40, quick=True) == (8 * 2**20, 16 * 480 * 2**20)
+    assert sizes(480 * 2**20, 2**33, quick=True) == (8 * 2**20, 2**31)
+
+
 def test_memory_and_cache_are_plausible() -> None:
     """If the system reports both, memory is larger than the cache."""
     cache, free = last_level_cache(), available_memory()
