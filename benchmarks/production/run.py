@@ -101,7 +101,7 @@ def main() -> int:
     """Run what was asked for, keep it, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("printout", type=Path, nargs="?")
-    parser.add_argument("--folder", type=Path, default=Path("production"))
+    parser.add_argument("--folder", type=Path, default=ROOT / "out" / "production")
     parser.add_argument("--only", default=",".join(COMMANDS))
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()

@@ -95,7 +95,7 @@ def test_small_tables_leave_host_memory_and_stay_whole() -> None:
 
 
 def test_a_table_becomes_whole_on_a_full_rank_if_the_empty_one_is_busy() -> None:
-    """The objective comes before room: the emptier rank is the busiest and cannot take the table."""
+    """The objective comes before room: the emptier rank is the busiest and has no time left."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10**10)], "busiest_rank")
     builder.add_table("busy")
     builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [10])])])
