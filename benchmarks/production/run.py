@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import update  # noqa: E402
+from benchmarks.suites.pictures import TARGET, save, theme  # noqa: E402
+from tests.milp_planner.features.browser import browser  # noqa: E402
 
 PAGE, RESULTS = ROOT / "docs" / "production.md", Path(__file__).parent / "results.json"
 PRINTOUT = "sharding_stats_example.txt.gz"
@@ -90,6 +92,14 @@ def block(result: dict[str, Any]) -> str:
     return f"{text}\n\n{result['wall_s']:g} s, {result['processor_s']:g} processor seconds."
 
 
+def picture(page: Path) -> None:
+    """Picture what the moves from today's plan bring, as the report draws it."""
+    with browser() as session:
+        theme(session, "light")
+        session.open(page.resolve().as_uri())
+        save(session, TARGET / "moves.png", "moves", 690)
+
+
 def cluster_of(page: str) -> str:
     """The cluster.yaml that the page shows."""
     found = re.search(r"```yaml\n(# cluster\.yaml\n.*?)```", page, re.DOTALL)
@@ -116,6 +126,8 @@ def main() -> int:
             kept[name] = run(COMMANDS[name], asked.folder)
             print(f"{name}: {kept[name]['wall_s']} s", flush=True)
         RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        if "report" in asked.only.split(","):
+            picture(asked.folder / "report.html")
     blocks = {f"production: {name}": block(result) for name, result in kept.items()}
     return update(PAGE, blocks, check=asked.check)
 

@@ -46,9 +46,9 @@ def main() -> None:
             command = [sys.executable, "-m", "milp_planner.cli.main", "report", str(source), "-o"]
             subprocess.run([*command, str(folder / f"{page}.html")], check=True)
         for file, page, scheme, heading, height in SHOTS:
-            _theme(session, scheme)
+            theme(session, scheme)
             session.open((folder / f"{page}.html").as_uri())
-            _save(session, TARGET / f"{file}.png", heading, height)
+            save(session, TARGET / f"{file}.png", heading, height)
         session.open((folder / "batch.html").as_uri())
         found = session.devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         (folder / "batch.pdf").write_bytes(base64.b64decode(found["data"]))
@@ -57,14 +57,16 @@ def main() -> None:
              str(TARGET / "batch-print"))  # fmt: skip
 
 
-def _theme(session: Browser, scheme: str) -> None:
+def theme(session: Browser, scheme: str) -> None:
+    """Pages appear light or dark."""
     session.devtools("Emulation.setDeviceMetricsOverride", width=WIDTH, height=900,
                      deviceScaleFactor=1, mobile=False)  # fmt: skip
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     session.devtools("Emulation.setEmulatedMedia", features=features)
 
 
-def _save(session: Browser, path: Path, heading: str, height: int) -> None:
+def save(session: Browser, path: Path, heading: str, height: int) -> None:
+    """Write a picture of the open page from a heading (its id; empty: from the top) down."""
     top = 0
     if heading:
         place = f"document.getElementById('{heading}').getBoundingClientRect().top"
