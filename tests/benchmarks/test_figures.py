@@ -151,3 +151,14 @@ def test_every_page_and_script_is_there_and_has_a_state() -> None:
         for command in step.run:
             script = command.split()[1]
             assert not script.endswith(".py") or (ROOT / script).exists(), command
+
+
+def test_every_page_with_a_block_is_measured() -> None:
+    """Left out are fields of the code, the table of this file, and counts of another's software."""
+    pages = {step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")}
+    blocks = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
+        if "<!-- end -->" in path.read_text(encoding="utf-8")
+    }
+    assert blocks - pages == {"docs/inputs.md", "docs/measured.md", "docs/bounds.md"}
