@@ -45,8 +45,9 @@ def growth(rows: list[Row], percent: float = 1.0) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``tables`` and ``ranks`` (a, b), ``size`` (exponent of tables × ranks alone) and ``runs``
-        (those that reached the gap); None with fewer than four.
+        ``tables`` and ``ranks`` (a, b), ``explained`` (share of the variance of the logarithms),
+        ``size`` (exponent of tables × ranks alone) and ``runs`` (those that reached the gap); None
+        with fewer than four.
     """
     reached = [(r["tables"], r["ranks"], time_to(r, percent)) for r in rows]
     points = [(t, n, s) for t, n, s in reached if s is not None and s > 0]
@@ -54,9 +55,11 @@ def growth(rows: list[Row], percent: float = 1.0) -> dict[str, Any] | None:
         return None
     tables, ranks, seconds = (np.log(np.asarray(column)) for column in zip(*points, strict=True))
     ones = np.ones_like(tables)
-    both = np.linalg.lstsq(np.column_stack([tables, ranks, ones]), seconds, rcond=None)[0]
+    columns = np.column_stack([tables, ranks, ones])
+    both = np.linalg.lstsq(columns, seconds, rcond=None)[0]
+    left = float(np.var(seconds - columns @ both) / np.var(seconds))
     size = np.polyfit(tables + ranks, seconds, 1)[0]
     return {
-        "tables": float(both[0]), "ranks": float(both[1]), "size": float(size),
-        "runs": len(points),
+        "tables": float(both[0]), "ranks": float(both[1]), "explained": 1 - left,
+        "size": float(size), "runs": len(points),
     }  # fmt: skip

@@ -66,6 +66,7 @@ def test_growth_finds_the_exponents() -> None:
     assert fit is not None
     assert fit["tables"] == pytest.approx(1)
     assert fit["ranks"] == pytest.approx(0.5)
+    assert fit["explained"] == pytest.approx(1)
     assert fit["runs"] == 4
 
 
