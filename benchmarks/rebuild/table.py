@@ -1,7 +1,7 @@
 """Before and after `formulations` was rebuilt around one model, side by side, into README.md.
 
 ``before.json`` holds plans, bounds and seconds of the benchmarks as stored at the commit named in
-it, the last one before the rebuild; the results *now* are those stored just after it.
+it, the last one before the rebuild; the results *after* are those stored just after it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _row(suite: str, name: str, of: dict[str, Any], seconds: float) -> Iterator[
 
 
 def lines(suites: tuple[str, ...]) -> Iterator[str]:
-    """Instance by instance: plan, gap and seconds before, and the median of now with its range."""
-    heads = ("suite", "instance", "plan before", "plan now", "worse by", "gap before", "gap now",
-             "s before", "s now")  # fmt: skip
+    """Instance by instance: plan, gap and seconds before, and the median after with its range."""
+    heads = ("suite", "instance", "plan before", "plan after", "worse by", "gap before",
+             "gap after", "s before", "s after")  # fmt: skip
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     now: dict[tuple[str, str], list[Row]] = {}
@@ -86,9 +86,9 @@ def many(suite: str) -> str:
     worse = [new[1] for old, new in pairs if new[2] > old[2]]
     times = [median(row[4] for row in side) for side in zip(*pairs, strict=True)]
     return (
-        f"**{suite}**: {len(pairs)} instances; proved {proved[0]} before, {proved[1]} now; plans "
-        f"that are worse now: {', '.join(worse) or 'none'}; median seconds {times[0]:.2f} before, "
-        f"{times[1]:.2f} now."
+        f"**{suite}**: {len(pairs)} instances; proved {proved[0]} before, {proved[1]} after; plans "
+        f"that are worse after: {', '.join(worse) or 'none'}; median seconds {times[0]:.2f} "
+        f"before, {times[1]:.2f} after."
     )
 
 
