@@ -1,8 +1,8 @@
 """``dp-vs-exact`` killed hard three times at random and resumed, beside undisturbed runs.
 
-``python benchmarks/suites/kills.py OUT [--workers 2] [--seed 0] [--ray]`` writes OUT/kills.json:
-whether every proved objective agrees, and the wall-clock seconds of whole runs with one and with
-two processes.
+``python benchmarks/suites/kills.py OUT [--workers 2] [--seed 0] [--ray]`` runs in OUT and writes
+kills.json beside this file: whether every proved objective agrees, and the wall-clock seconds of
+whole runs with one and with two processes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 from scenarios.batch.store import FILE, latest
 
+RESULT = Path(__file__).with_name("kills.json")
 SUITE = "dp-vs-exact"
 COMMAND = [sys.executable, "-m", "milp_planner.cli.main", "batch", SUITE, "-o"]
 
@@ -55,7 +56,7 @@ def main() -> None:
         "load_average_before": load,
         "cores": os.cpu_count(),
     }
-    (given.out / "kills.json").write_text(json.dumps(found, indent=1) + "\n")
+    RESULT.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=1))
 
 

@@ -24,6 +24,7 @@ from scenarios.catalog import find_model
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ELSEWHERE = {"dp-vs-exact": DOCS / "dp-vs-exact.md"}
 """Pages of suites that answer a question of their own."""
+KILLS = Path(__file__).with_name("kills.json")
 BLOCK = "results: benchmarks/suites/figures.py"
 MS = 1e9
 Rows = sqlite3.Connection
@@ -72,9 +73,7 @@ def dp_vs_exact(rows: Rows, run: Path) -> Iterable[str]:
         f"{proved} optima are proved, {certified} of them certified; the slowest took "
         f"{slowest:.2g} s with one thread, its certificate included."
     )
-    kills = run / "kills.json"
-    if kills.is_file():
-        yield _kills(json.loads(kills.read_text()))
+    yield _kills(json.loads(KILLS.read_text()))
 
 
 def capacity(rows: Rows, run: Path) -> Iterable[str]:
