@@ -281,8 +281,8 @@ class Sampler:
             self._kernels.even(self.array, weight, room, order, low, high, step, most)
 
     def _strict(self, most: int) -> NDArray[np.float64]:
-        """Weights under which capacities are never broken, and the objective only if all places
-        exceed it: a tie counts less than one unit of it."""
+        """Weights of all loads under which capacities are never broken, and behind them a share of
+        ties so small that no tie counts as much as one unit of the objective."""
         weight = np.where(self._aimed, 1.0 / max(1, abs(most)), 2 * BROKEN)
         full = np.square(weight * self._loads(data.LIMIT)).sum()
         return np.append(weight, 0.5 / max(1, abs(most)) / max(1.0, full))

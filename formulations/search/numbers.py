@@ -37,7 +37,8 @@ NO_PENALTY = 1e-9
 BROKEN = 5e5
 #: Share of this added to the penalty: the rank's loads times those of the shard, as shares of their
 #: limits (Panigrahy et al., "Heuristics for vector bin packing", 2011). So of equally penalised
-#: ranks the one is taken that has most left of what the shard needs.
+#: ranks the one is taken that has most left of what the shard needs. While tidying, a share that no
+#: unit of the objective is worth (``Sampler._strict``).
 TIE = 1e-7
 #: Of 100 moves under ``step_time``, those that shift some of a phase's target to another phase.
 SHIFTS = 2

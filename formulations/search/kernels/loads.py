@@ -53,7 +53,8 @@ def add(a, w, at, values, wide, times):
 
 @kernel
 def would_add(a, w, rank, entry):
-    """The change of the penalty by one more shard on a rank, plus a little for what it lies on."""
+    """The change of the penalty by one more shard on a rank, plus a little for what it lies on; the
+    share of that stands behind the weights of all loads."""
     change, wide, at, tie = 0.0, a[WIDE], rank * a[WIDE], w[a[LOADS]]
     load, limit, values = a[LOAD] + at, a[LIMIT] + at, a[ENTRY_RANK] + entry * wide
     for f in range(wide):
