@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import update  # noqa: E402
-from benchmarks.suites.pictures import TARGET, save, theme  # noqa: E402
+from benchmarks.screenshots import save, theme  # noqa: E402
 from tests.milp_planner.features.browser import browser  # noqa: E402
 
 PAGE, RESULTS = ROOT / "docs" / "production.md", Path(__file__).parent / "results.json"
@@ -97,7 +97,7 @@ def picture(page: Path) -> None:
     with browser() as session:
         theme(session, "light")
         session.open(page.resolve().as_uri())
-        save(session, TARGET / "moves.png", "moves", 690)
+        save(session, "moves", "moves", 690)
 
 
 def cluster_of(page: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import base64
 import datetime
-import io
 import json
 import re
 import subprocess
@@ -19,17 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import update  # noqa: E402
-from tests.milp_planner.features.browser import Browser, browser  # noqa: E402
+from benchmarks.screenshots import TARGET, fewer_colours, save, theme  # noqa: E402
+from tests.milp_planner.features.browser import browser  # noqa: E402
 
 HERE = Path(__file__).parent
 DOCS = ROOT / "docs"
-WIDTH = 1060
 _ENVIRONMENT = [sys.executable, "-m", "milp_planner.cli.main"]
 
 
@@ -131,14 +128,11 @@ def _planner(*words: str) -> str:
 
 def pictures(folder: Path) -> None:
     """Every screenshot, and every page printed."""
-    target = DOCS / "figures" / "report"
     with browser() as session:
-        session.devtools(
-            "Emulation.setDeviceMetricsOverride", width=WIDTH, height=900, deviceScaleFactor=1,
-            mobile=False,
-        )  # fmt: skip
         for shot in SHOTS:
-            (target / f"{shot.file}.png").write_bytes(_shot(session, folder, shot))
+            theme(session, shot.scheme)
+            session.open((folder / f"{shot.case}.html").resolve().as_uri())
+            save(session, shot.file, shot.heading, shot.height)
         for case in CASES:
             session.open((folder / f"{case.name}.html").resolve().as_uri())
             found = session.devtools("Page.printToPDF", printBackground=True, paperWidth=8.27,
@@ -147,31 +141,7 @@ def pictures(folder: Path) -> None:
     name, page = PRINTED
     _out("pdftoppm", "-r", "80", "-png", "-singlefile", "-f", str(page), "-l", str(page),
          folder / f"{name}.pdf", folder / "print")  # fmt: skip
-    (target / "print.png").write_bytes(_fewer_colours((folder / "print.png").read_bytes()))
-
-
-def _shot(session: Browser, folder: Path, shot: Shot) -> bytes:
-    session.devtools(
-        "Emulation.setEmulatedMedia",
-        features=[{"name": "prefers-color-scheme", "value": shot.scheme}],
-    )
-    session.open((folder / f"{shot.case}.html").resolve().as_uri())
-    top = 0
-    if shot.heading:
-        place = f"document.getElementById('{shot.heading}').getBoundingClientRect().top"
-        top = session.run(f"return {place} + scrollY") - 16
-    most = session.run("return document.documentElement.scrollHeight") - top
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": min(shot.height, most), "scale": 1}
-    found = session.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                             clip=clip)  # fmt: skip
-    return _fewer_colours(base64.b64decode(found["data"]))
-
-
-def _fewer_colours(png: bytes) -> bytes:
-    """Half the size: 256 colours are enough for flat drawings and text."""
-    small = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(small, "png", optimize=True)
-    return small.getvalue()
+    (TARGET / "print.png").write_bytes(fewer_colours((folder / "print.png").read_bytes()))
 
 
 def write_sizes(sizes: list[dict[str, Any]]) -> None:

@@ -16,10 +16,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.milp_planner.features.browser import Browser, browser  # noqa: E402
+from benchmarks.screenshots import TARGET, save, theme  # noqa: E402
+from tests.milp_planner.features.browser import browser  # noqa: E402
 
-TARGET = ROOT / "docs" / "figures" / "report"
-WIDTH = 1060
 SHOTS = (
     ("batch-light", "batch", "light", "profiles", 545),
     ("batch-dark", "growth", "dark", "sweeps", 500),
@@ -48,33 +47,13 @@ def main() -> None:
         for file, page, scheme, heading, height in SHOTS:
             theme(session, scheme)
             session.open((folder / f"{page}.html").as_uri())
-            save(session, TARGET / f"{file}.png", heading, height)
+            save(session, file, heading, height)
         session.open((folder / "batch.html").as_uri())
         found = session.devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         (folder / "batch.pdf").write_bytes(base64.b64decode(found["data"]))
         one = ["-f", str(PRINTED), "-l", str(PRINTED), "-singlefile"]
         _run("pdftoppm", "-r", "70", "-png", *one, str(folder / "batch.pdf"),
              str(TARGET / "batch-print"))  # fmt: skip
-
-
-def theme(session: Browser, scheme: str) -> None:
-    """Pages appear light or dark."""
-    session.devtools("Emulation.setDeviceMetricsOverride", width=WIDTH, height=900,
-                     deviceScaleFactor=1, mobile=False)  # fmt: skip
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    session.devtools("Emulation.setEmulatedMedia", features=features)
-
-
-def save(session: Browser, path: Path, heading: str, height: int) -> None:
-    """Write a picture of the open page from a heading (its id; empty: from the top) down."""
-    top = 0
-    if heading:
-        place = f"document.getElementById('{heading}').getBoundingClientRect().top"
-        top = session.run(f"return {place} + scrollY") - 16
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
-    found = session.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True,
-                             clip=clip)  # fmt: skip
-    path.write_bytes(base64.b64decode(found["data"]))
 
 
 def _run(*words: str) -> None:
