@@ -44,14 +44,8 @@ lint: $(VENV)/.dev-installed
 figures: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/figures.py $(ARGS)
 
-GAP := benchmarks/torchrec-gap
-TODAY := $(shell date +%F)
 unseen: $(VENV)/.dev-installed
-	$(BIN)/python $(GAP)/run.py $(FOLDER) --seeds 1 2 3 4 5 --peers cpsat mip --output $(GAP)/results/unseen-$(TODAY).json
-	$(BIN)/python $(GAP)/run.py $(FOLDER) --only 100x16 --busy 1 --seeds 1 2 3 --output $(GAP)/results/busy-$(TODAY).json
-	$(BIN)/python $(GAP)/peers.py $(FOLDER) $(GAP)/results/rebalancer-$(TODAY).json --python $(REBALANCER)
-	$(BIN)/python $(GAP)/table.py
-	$(BIN)/python $(GAP)/compare.py
+	$(BIN)/python benchmarks/figures.py --only docs/against-torchrec.md --instances $(FOLDER) --rebalancer $(REBALANCER)
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m docs.generate.cli docs/cli.md

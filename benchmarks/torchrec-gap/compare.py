@@ -5,7 +5,7 @@
 docs/against-torchrec.md: the newest run on the unseen instances (``results/unseen-2*.json``) beside
 that of 85afd5b (``results/unseen-2026-11-24.json``, and ``results/before-2026-11-26.json``, the
 same code two days later) and that of 38a0b828 (``results/unseen-2026-11-26.json``). docs/scale.md:
-eight workers (``results/workers-2026-11-26.json``) beside two, both at 38a0b828.
+the newest run with eight workers (``results/workers-2*.json``) beside the newest with two.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def main() -> int:
     }
     named = {f"{name}: benchmarks/torchrec-gap/compare.py": text for name, text in blocks.items()}
     stale = update(DOCS / "against-torchrec.md", named, check=check)
-    beside = workers(smaller, runs("workers-2026-11-26"))
+    beside = workers(after, runs_of(stored(RESULTS, "workers-2*.json")))
     return stale | update(
         DOCS / "scale.md", {"workers: benchmarks/torchrec-gap/compare.py": beside}, check=check
     )
