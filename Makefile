@@ -6,7 +6,7 @@
 # make lint   what CI checks beside the tests
 # make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes;
 #              ARGS=--behind names the pages that are older than the product
-# make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about three hours
+# make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about two hours
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
