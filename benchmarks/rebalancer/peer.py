@@ -98,7 +98,7 @@ def greedy(blocks: list[Block], room: dict[str, list[float]]) -> None:
     used = [dict.fromkeys(room, 0) for _ in room["cost"]]
 
     def size(block: Block) -> tuple[bool, float]:
-        shares = [value / room[key][0] for load in block.loads for key, value in load.items()]
+        shares = [load.get(key, 0) / room[key][0] for load in block.loads for key in room]
         return not block.fixed, -max(shares)
 
     def penalty(rank: int, load: dict[str, int]) -> tuple[float, float]:
@@ -116,7 +116,7 @@ def greedy(blocks: list[Block], room: dict[str, list[float]]) -> None:
             plans.append((max(map(penalty, taken, block.loads)), taken))
         block.ranks = min(plans)[1]
         for rank, load in zip(block.ranks, block.loads, strict=True):
-            used[rank].update({key: used[rank][key] + value for key, value in load.items()})
+            used[rank].update({key: used[rank][key] + load.get(key, 0) for key in room})
 
 
 def described(
