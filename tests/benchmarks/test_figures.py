@@ -139,7 +139,7 @@ def test_a_page_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str])
         figures.main(["--list", "--only", "README", "docs/sclae"])
     said = capsys.readouterr()
     assert end.value.code == 2 and not said.out
-    assert "--only docs/sclae: no page is called so; pages: README.md, " in said.err
+    assert "--only docs/sclae: no page is called so; pages: docs/" in said.err
 
 
 def test_every_page_and_script_is_there_and_has_a_state() -> None:
