@@ -101,7 +101,8 @@ class Figures:
         pages = read(self._done).get(self.commit, {})
         done: dict[str, float] = pages.setdefault(step.page, {})  # pages may share a command
         if not done:
-            for path in [path for pattern in step.fresh for path in self.root.glob(pattern)]:
+            patterns = [pattern.format(today=date.today()) for pattern in step.fresh]
+            for path in [path for pattern in patterns for path in self.root.glob(pattern)]:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             done["removed"] = 0.0
             write(self._done, {self.commit: pages})

@@ -33,12 +33,19 @@ def placed(path: Path, instance: Instance, plan: Outcome, command: list[str]) ->
     dict
         ``objective`` (None where ``check`` refuses the placement, or there is none), ``seconds``
         and ``note``, the reason.
+
+    Raises
+    ------
+    RuntimeError
+        The peer did not run to its end: no answer of Rebalancer's, and nothing to store.
     """
     with tempfile.TemporaryDirectory() as folder:
         given, answer = Path(folder) / "plan.json", Path(folder) / "placed.json"
         given.write_text(json.dumps(outcome_to_dict(instance, plan)))
         script = [command[0], str(PEER), str(path), str(given), str(answer)]
         done = subprocess.run([*script, *command[1:]], capture_output=True, text=True)
+        if "Traceback" in done.stderr:
+            raise RuntimeError(f"{PEER.name} failed on {path.name}:\n{done.stderr.strip()}")
         found = json.loads(answer.read_text()) if done.returncode == 0 else None
     if found is None:
         note = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]

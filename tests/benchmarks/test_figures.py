@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,11 @@ def test_a_command_of_two_pages_runs_for_both(root: Path) -> None:
 
 def test_stored_results_are_removed_once(root: Path) -> None:
     """Before the first command of a page, not where it resumes; a folder goes with its files."""
-    step = Step("c.md", ("test -e ready", "test ! -e folder"), None, ("old-*.json", "folder"))
+    patterns = ("old-*.json", "folder", "{today}.json")
+    step = Step("c.md", ("test -e ready", "test ! -e folder"), None, patterns)
     (root / "folder" / "within").mkdir(parents=True)
-    for name in ("old-1.json", "old-2.json", "other.json", "folder/within/old-3.json"):
+    today = f"{date.today()}.json"
+    for name in ("old-1.json", "old-2.json", today, "other.json", "folder/within/old-3.json"):
         (root / name).touch()
     assert Figures(root, "one").measure(step, list(step.run)) == 1
     assert [path.name for path in root.glob("*.json")] == ["other.json"]
@@ -139,7 +142,8 @@ def test_a_page_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str])
         figures.main(["--list", "--only", "README", "docs/sclae"])
     said = capsys.readouterr()
     assert end.value.code == 2 and not said.out
-    assert "--only docs/sclae: no page is called so; pages: docs/" in said.err
+    pages = [step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")]
+    assert f"--only docs/sclae: no page is called so; pages: {', '.join(pages)}\n" in said.err
 
 
 def test_every_page_and_script_is_there_and_has_a_state() -> None:
