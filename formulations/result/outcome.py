@@ -215,16 +215,22 @@ def found(
 
 
 def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int | None) -> Outcome:
-    """The outcome with another plan, unless that costs more than ``most``."""
+    """The outcome with another plan, unless that costs more than ``most``; a plan below all of the
+    trace is added to it."""
     better = found(instance, outcome.formulation, plan, outcome.stopped_by, outcome.bound,
                    outcome.bound_source, certified_bound=outcome.certified_bound)  # fmt: skip
     if most is None or better.objective is None or better.objective > most:
         return outcome
     proved = outcome.status == Status.OPTIMAL and better.status != Status.OPTIMAL
     stopped = StoppedBy.EXHAUSTED if proved else better.stopped_by
+    trace = outcome.trace
+    if trace and all(better.objective < p.objective for p in trace if p.objective is not None):
+        moment = max(trace[-1].seconds, round(outcome.seconds, 4))
+        point = TracePoint(moment, better.objective, outcome.bound, outcome.formulation)
+        trace = (*trace, point)
     return outcome.with_(
         placement=plan, objective=better.objective, objectives=better.objectives,
-        status=better.status, stopped_by=stopped,
+        status=better.status, stopped_by=stopped, trace=trace,
     )  # fmt: skip
 
 

@@ -54,11 +54,12 @@ def settled(
     stop: Callable[[], bool] = lambda: False,
     left: Left = None,
     seed: int = 0,
+    improve: bool = True,
 ) -> Placement | None:
     """A plan for which few bytes move; None if none was found.
 
     If the instance limits moves, the plan is then improved within these limits until the time is
-    over.
+    over, unless the caller does that himself.
 
     Parameters
     ----------
@@ -78,9 +79,12 @@ def settled(
         Seconds left, to which the length of passes is fitted; without it their length is fixed, so
         that equal calls give equal plans.
     seed : int
+    improve : bool
+        Whether the plan is improved if the instance limits moves.
     """
+    improve &= instance.limits_moves
     fits = complete(instance, wish) and check(instance, wish).feasible
-    if fits and not instance.limits_moves:
+    if fits and not improve:
         return wish
     able = usable(instance)
     if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(stop):
@@ -92,7 +96,7 @@ def settled(
         plan = search.mended(over, stop)
     if plan is None or not check(instance, plan).feasible:
         return None
-    return search.improved(plan, over, left) if instance.limits_moves else plan
+    return search.improved(plan, over, left) if improve else plan
 
 
 def nearest(

@@ -72,8 +72,10 @@ def with_few_moves(
         nearer = _nearest(instance, most, settings, kept.over(NEAREST))
         plan = _fewest(instance, [best, near, nearer], most)
     if bytes_away(instance, plan):
-        price = Fraction(int(within * abs(value)), held)
-        solved = solve_moving(compiled, price, formulation, replace(kept.until(PRICED), hint=plan))
+        price, solved = Fraction(int(within * abs(value)), held), None
+        if not kept.over(PRICED)():
+            rest = replace(kept.until(PRICED), hint=plan)
+            solved = solve_moving(compiled, price, formulation, rest)
         if solved is not None:
             bound = solved[1].outcome.certified_bound
             least = _least(bound, most, price, instance.num_tables)
@@ -99,8 +101,9 @@ def _nearest(
     if settings.hint is None:
         return None
     wish = settled(
-        instance, settings.hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
-    )
+        instance, settings.hint, settings.prices, over, settings.stop.is_set, seed=settings.seed,
+        improve=False,
+    )  # fmt: skip
     if wish is None:
         return None
     return nearest(instance, wish, most, settings.prices, over, settings.seed)
@@ -186,8 +189,9 @@ def solve_moving(
     hint = settings.hint
     if hint is not None:
         hint = settled(
-            compiled.instance, hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
-        )
+            compiled.instance, hint, settings.prices, stop=settings.stop.is_set,
+            seed=settings.seed, improve=False,
+        )  # fmt: skip
     prices = None if settings.prices is None else with_moving(settings.prices, model.instance)
     limit = settings.time_limit
     left = None if limit is None else max(0.0, limit - (time.monotonic() - began))

@@ -105,6 +105,7 @@ def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     current = tuple(Current(t, 2 * t, ((t,),)) for t in range(3))
     instance = replace(builder.build(), current=current, max_moved_tables=1)
     there = Placement(2 * np.arange(3), [[np.asarray([t])] for t in range(3)])
+    assert settled(instance, there, improve=False) is there
     plan = settled(instance, there)
     assert plan is not None and check(instance, plan).feasible
     most = {"total": 31, "busiest_rank": 10}  # of 40 and 20

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from formulations import Settings
 from formulations.result.check import moved_bytes, moved_tables
+from formulations.search import near
 from milp_planner import Model, Plan, plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves import few
 from milp_planner.features.moves.again import Moves
 from milp_planner.features.moves.few import _least
+from tests.formulations.search.test_near import tables_on
 from tests.milp_planner.features.small import cluster
 
 
@@ -129,6 +133,17 @@ def test_the_search_from_the_earlier_plan_alone_moves_nothing(
     monkeypatch.setattr(few, "solve_moving", lambda *_: None)
     found = plan(*after, before=many, max_moved=Moves(within=0.9), time_limit=10)
     assert moved(found) == 0 < moved(best)
+
+
+def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within limits on moves too: for few moves the earlier plan is only made a plan. Searching
+    within the limits as well once took ten times the limit on a thousand tables."""
+    instance, there = tables_on([0, 0, 0], [5, 4, 3], 9)
+    asked = replace(instance, max_moved_tables=1)
+    monkeypatch.setattr(near._Search, "improved", lambda *_: pytest.fail("it searches"))
+    settings = Settings(time_limit=5, hint=there)
+    assert few._nearest(asked, 1, settings, lambda: True) is None
+    assert few._nearest(asked, 12, settings, lambda: True) is not None
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
