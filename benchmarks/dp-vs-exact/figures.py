@@ -75,12 +75,12 @@ def class_table(
     lines = ["| cases | number (proved) | formulation | found nothing | worse | median of worse | "
              "largest |", "|---|---|---|---|---|---|---|"]  # fmt: skip
     for label in dict.fromkeys(map(by, found)):
-        own = [r for r in found if by(r) == label]
-        proved = sum(r["exact"]["status"] == "optimal" for r in own)
         for name in names:
-            gaps = [gap(r, name) for r in own if name in r]
-            if not gaps:
+            own = [r for r in found if by(r) == label and name in r]
+            if not own:
                 continue
+            proved = sum(r["exact"]["status"] == "optimal" for r in own)
+            gaps = [gap(r, name) for r in own]
             worse = [g for g in gaps if g is not None and g > 1e-9]
             lines.append(
                 f"| {label} | {len(own)} ({proved}) | {name} | {gaps.count(None)} | {len(worse)} | "

@@ -67,9 +67,10 @@ def answer(published: list[Row], sweep: list[Row]) -> str:
     nothing = sum(gap(r, MERGED) is None for r in byte)
     factor = max(gap(r, MERGED) or 0.0 for r in tight) + 1
     proved = sum(r["exact"]["status"] == "optimal" for r in mixed)
+    most = max(gap(r, MERGED) or 0.0 for r in plain)
     return (
         f"- dynamicemb tables, fusion groups free, loose or at least 2 % of slack: worse than the "
-        f"proved optimum in **{_worse(plain)} of {len(plain)}** cases.\n"
+        f"proved optimum in **{_worse(plain)} of {len(plain)}** cases, by {most:.1%} at most.\n"
         f'- A budget met nearly to the byte (0.05 % on one rank): false "infeasible" in '
         f"**{nothing} of {len(byte)}**.\n"
         f"- Mixed with TorchRec tables, which may sit on single ranks: worse in **{_worse(mixed)} "

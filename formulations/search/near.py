@@ -46,7 +46,7 @@ def complete(instance: Instance, wish: Placement) -> bool:
     return bool((wish.options >= 0).all()) and bool(check(instance, wish).objectives)
 
 
-def settled(
+def settled(  # noqa: PLR0913 - keywords of two kinds of callers
     instance: Instance,
     wish: Placement,
     prices: Certificate | None = None,
