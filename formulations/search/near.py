@@ -46,7 +46,25 @@ def complete(instance: Instance, wish: Placement) -> bool:
     return bool((wish.options >= 0).all()) and bool(check(instance, wish).objectives)
 
 
-def settled(  # noqa: PLR0913 - keywords of two kinds of callers
+def repaired(
+    instance: Instance,
+    wish: Placement,
+    prices: Certificate | None = None,
+    over: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> Placement | None:
+    """A plan for which few bytes move: the wish if that is one; None if none was found.
+
+    Parameters are those of :func:`settled`.
+    """
+    if _fits(instance, wish):
+        return wish
+    made = _repaired(instance, wish, prices, over, stop, seed)
+    return None if made is None else made[1]
+
+
+def settled(
     instance: Instance,
     wish: Placement,
     prices: Certificate | None = None,
@@ -54,12 +72,11 @@ def settled(  # noqa: PLR0913 - keywords of two kinds of callers
     stop: Callable[[], bool] = lambda: False,
     left: Left = None,
     seed: int = 0,
-    improve: bool = True,
 ) -> Placement | None:
     """A plan for which few bytes move; None if none was found.
 
     If the instance limits moves, the plan is then improved within these limits until the time is
-    over, unless the caller does that himself.
+    over.
 
     Parameters
     ----------
@@ -79,16 +96,30 @@ def settled(  # noqa: PLR0913 - keywords of two kinds of callers
         Seconds left, to which the length of passes is fitted; without it their length is fixed, so
         that equal calls give equal plans.
     seed : int
-    improve : bool
-        Whether the plan is improved if the instance limits moves.
     """
-    improve &= instance.limits_moves
-    fits = complete(instance, wish) and check(instance, wish).feasible
-    if fits and not improve:
-        return wish
+    if not instance.limits_moves:
+        return repaired(instance, wish, prices, over, stop, seed)
+    made = _repaired(instance, wish, prices, over, stop, seed)
+    if made is None:
+        return wish if _fits(instance, wish) else None
+    search, plan = made
+    return search.improved(plan, over, left)
+
+
+def _fits(instance: Instance, wish: Placement) -> bool:
+    """Whether a wish is a plan."""
+    return complete(instance, wish) and check(instance, wish).feasible
+
+
+def _repaired(
+    instance: Instance, wish: Placement, prices: Certificate | None,
+    over: Callable[[], bool], stop: Callable[[], bool], seed: int,
+) -> tuple[_Search, Placement] | None:  # fmt: skip
+    """A plan near the wish and what searches there; None if no plan was found, or nothing can
+    search."""
     able = usable(instance)
     if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(stop):
-        return wish if fits else None
+        return None
     wish, keep, bound = _choices(instance, wish, prices, able)
     search = _Search(instance, wish, keep, bound, seed)
     plan = search.packed()
@@ -96,7 +127,7 @@ def settled(  # noqa: PLR0913 - keywords of two kinds of callers
         plan = search.mended(over, stop)
     if plan is None or not check(instance, plan).feasible:
         return None
-    return search.improved(plan, over, left) if improve else plan
+    return search, plan
 
 
 def nearest(

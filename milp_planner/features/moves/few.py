@@ -23,7 +23,7 @@ from formulations.result.check import value_of
 from formulations.result.outcome import GoalReached, StoppedBy, found, with_plan
 from formulations.search.home import bytes_away, closer, pulled
 from formulations.search.loops import waited_for
-from formulations.search.near import nearest, settled
+from formulations.search.near import nearest, repaired
 from formulations.settings import MOVED_BYTES
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
@@ -100,10 +100,9 @@ def _nearest(
     """A plan of at most this cost, found from the earlier one, which is repaired first."""
     if settings.hint is None:
         return None
-    wish = settled(
-        instance, settings.hint, settings.prices, over, settings.stop.is_set, seed=settings.seed,
-        improve=False,
-    )  # fmt: skip
+    wish = repaired(
+        instance, settings.hint, settings.prices, over, settings.stop.is_set, settings.seed
+    )
     if wish is None:
         return None
     return nearest(instance, wish, most, settings.prices, over, settings.seed)
@@ -188,10 +187,9 @@ def solve_moving(
     began, model = time.monotonic(), priced(compiled.instance, price)
     hint = settings.hint
     if hint is not None:
-        hint = settled(
-            compiled.instance, hint, settings.prices, stop=settings.stop.is_set,
-            seed=settings.seed, improve=False,
-        )  # fmt: skip
+        hint = repaired(
+            compiled.instance, hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
+        )
     prices = None if settings.prices is None else with_moving(settings.prices, model.instance)
     limit = settings.time_limit
     left = None if limit is None else max(0.0, limit - (time.monotonic() - began))

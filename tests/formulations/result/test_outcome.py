@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations import BoundSource, InstanceError, InternalError, Placement, Status, StoppedBy
+from formulations import (
+    BoundSource,
+    InstanceError,
+    InternalError,
+    Placement,
+    Status,
+    StoppedBy,
+    solve,
+)
+from formulations.evidence.verify import verify
 from formulations.result.outcome import found, infeasible, nothing, with_plan
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.settings import TracePoint
 from tests.formulations.examples import two_modes
 
 MIXED = Placement(np.asarray([0, 3]), [[np.asarray([0])], [np.asarray([0])]])
-HOSTED = Placement(np.asarray([1, 2]), [[np.asarray([0])], [np.asarray([0])]])
+DEARER = Placement(np.asarray([1, 2]), [[np.asarray([0])], [np.asarray([0])]])
 BOTH_HYBRID = Placement(np.asarray([0, 2]), [[np.asarray([0])], [np.asarray([0])]])
 CPSAT = BoundSource("cpsat", exact=True)
 
@@ -36,12 +45,14 @@ def test_status_follows_the_bound() -> None:
 def test_another_plan_is_in_the_trace_if_it_is_the_cheapest() -> None:
     """One that costs more than the best so far is not, and an outcome without a trace gets none."""
     point = TracePoint(1.0, 18, 9, "auto")
-    first = found(two_modes(), "x", HOSTED, StoppedBy.TIME_LIMIT, 9, CPSAT)
+    first = found(two_modes(), "x", DEARER, StoppedBy.TIME_LIMIT, 9, CPSAT)
     first = first.with_(trace=(point,), seconds=1.5)
     better = with_plan(two_modes(), first, MIXED, 18)
     assert better.trace == (point, TracePoint(1.5, 12, 9, "x"))
-    assert with_plan(two_modes(), better, HOSTED, 18).trace == better.trace
+    assert with_plan(two_modes(), better, DEARER, 18).trace == better.trace
     assert with_plan(two_modes(), first.with_(trace=()), MIXED, 18).trace == ()
+    greedy = solve(two_modes(), "greedy").with_(trace=(point,), seconds=1.5)
+    assert verify(two_modes(), with_plan(two_modes(), greedy, MIXED, 18)).ok
 
 
 def test_rejected_plans_are_internal_errors() -> None:

@@ -13,7 +13,7 @@ from formulations import Instance, InstanceBuilder, Placement, Settings, Where, 
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.search.near import nearest, settled
+from formulations.search.near import nearest, repaired, settled
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -105,7 +105,7 @@ def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     current = tuple(Current(t, 2 * t, ((t,),)) for t in range(3))
     instance = replace(builder.build(), current=current, max_moved_tables=1)
     there = Placement(2 * np.arange(3), [[np.asarray([t])] for t in range(3)])
-    assert settled(instance, there, improve=False) is there
+    assert repaired(instance, there) is there
     plan = settled(instance, there)
     assert plan is not None and check(instance, plan).feasible
     most = {"total": 31, "busiest_rank": 10}  # of 40 and 20

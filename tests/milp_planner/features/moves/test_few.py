@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from formulations import Settings
+from formulations import Settings, StoppedBy
 from formulations.result.check import moved_bytes, moved_tables
+from formulations.result.outcome import nothing
 from formulations.search import near
 from milp_planner import Model, Plan, plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves import few
 from milp_planner.features.moves.again import Moves
 from milp_planner.features.moves.few import _least
+from milp_planner.plans.compile import Compiled
 from tests.formulations.search.test_near import tables_on
 from tests.milp_planner.features.small import cluster
 
@@ -136,14 +140,17 @@ def test_the_search_from_the_earlier_plan_alone_moves_nothing(
 
 
 def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within limits on moves too: for few moves the earlier plan is only made a plan. Searching
-    within the limits as well once took ten times the limit on a thousand tables."""
+    """For few moves, or with a price on them, the earlier plan is only made a plan, also within limits
+    on moves: a search within these has no end there, and once took thirty times the limit."""
     instance, there = tables_on([0, 0, 0], [5, 4, 3], 9)
     asked = replace(instance, max_moved_tables=1)
     monkeypatch.setattr(near._Search, "improved", lambda *_: pytest.fail("it searches"))
     settings = Settings(time_limit=5, hint=there)
     assert few._nearest(asked, 1, settings, lambda: True) is None
     assert few._nearest(asked, 12, settings, lambda: True) is not None
+    monkeypatch.setattr(few, "solve", lambda *_: nothing("auto", StoppedBy.EXHAUSTED))
+    compiled = cast(Compiled, SimpleNamespace(instance=asked))
+    assert few.solve_moving(compiled, Fraction(1), "auto", settings) is None
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
