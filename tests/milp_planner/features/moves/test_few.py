@@ -140,8 +140,8 @@ def test_the_search_from_the_earlier_plan_alone_moves_nothing(
 
 
 def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For few moves, or with a price on them, the earlier plan is only made a plan. Within limits on
-    moves a search has no end there, and once took thirty times the time limit."""
+    """For few moves, or with a price on them, the earlier plan is only made a plan. Within limits
+    on moves a search has no end there, and once took thirty times the time limit."""
     instance, there = tables_on([0, 0, 0], [5, 4, 3], 9)
     asked = replace(instance, max_moved_tables=1)
     monkeypatch.setattr(near._Search, "improved", lambda *_: pytest.fail("it searches"))
