@@ -2,10 +2,12 @@
 
 Where tables lie on every rank, a rank has less time and memory left than its target and capacity
 say. At a target, only options are used whose largest shard fits into what is left (the bare rule
-of docs/proof.md, with the chosen options in place of the least ones). Of these every table takes
-the cheapest. If they exceed what all ranks have together, each resource gets a price at which they
-do not. If they do not, a shard pays for the time that it leaves unused on its rank: one that fills
-a rank's memory but takes little time leaves no room for others.
+of docs/proof.md, with the chosen options in place of the least ones). Where each phase has a peak,
+that is at least the phase's mean; a shard that exceeds the mean raises the objective by that, and
+other shards raise other phases. Of the options that fit, every table takes the cheapest. If they
+exceed what all ranks have together, each resource gets a price at which they do not. If they do
+not, a shard pays for the time that it leaves unused on its rank: one that fills a rank's memory but
+takes little time leaves no room for others.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from numpy.typing import NDArray
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import option_facts, per_option, shard_counts, total_use
 from formulations.proof.rows import measures
-from formulations.search.numbers import FITTING_ROUNDS, FITTING_STEPS
+from formulations.search.numbers import FITTING_ROUNDS, FITTING_STEPS, RAISED
 
 Floats = NDArray[np.float64]
 
 
 class Fitting:
-    """What options put on ranks, in floating point: the cost, then the resources of scope rank.
+    """What options put on ranks, in floating point: costs and resources of scope rank.
 
     Parameters
     ----------
@@ -41,8 +43,9 @@ class Fitting:
             head = values[:, counted].sum(axis=1, keepdims=True)
             return np.concatenate([head, values[:, costs:]], axis=1).astype(np.float64)
 
-        self._value = merged(found.value)
-        self._floor, self._peak = merged(found.floor), merged(found.floor + found.excess)
+        self._costs, self._hidden = costs, found.hidden.astype(np.float64)
+        self._least, self._peak = found.floor, (found.floor + found.excess).astype(np.float64)
+        self._value, self._floor = merged(found.value), merged(found.floor)
         self._most = found.most[costs:].astype(np.float64)
         ranked = [instance.resources[i] for i in found.ranked]
         self._mean = np.asarray([r.capacity.mean() for r in ranked])
@@ -50,6 +53,8 @@ class Fitting:
         shards = np.diff(instance.block_shards)
         self._chooses = np.repeat(~instance.settled, shards) * self._times
         self._total = per_option(instance, self._value * self._times[:, None])
+        spent = found.value[:, :costs] * self._times[:, None]
+        self._spent = per_option(instance, spent)
         self._cost = option_facts(instance).placed_cost.astype(np.float64)
         self._use = total_use(instance).astype(np.float64)
         self._room = np.asarray([float(r.capacity.sum()) for r in instance.resources])
@@ -73,7 +78,6 @@ class Fitting:
         -------
         int64 array [tables] or None
         """
-        limit = np.append(target, self._most)
         use, unused = self._use, np.zeros(len(keep))
         price = np.zeros(use.shape[1])
         options, keep = None, keep.copy()
@@ -83,17 +87,26 @@ class Fitting:
             cost = np.where(keep, self._cost, np.inf)
             price = self._priced(cost, use, price)
             new = self._cheapest(cost + use @ price + (0.0 if price.any() else unused))
-            misfit = keep & self._misfit(new, limit)
+            misfit = keep & self._misfit(new, target)
             if options is not None and (new == options).all() and not misfit[new].any():
                 return options
             options, keep, unused = new, keep & ~misfit, self._unused(new, target)
         return options
 
-    def _misfit(self, options: IntArray, limit: Floats) -> NDArray[np.bool_]:
+    def _misfit(self, options: IntArray, target: float) -> NDArray[np.bool_]:
         """Options whose largest shard does not fit beside what the choice puts on every rank."""
-        floor = self._floor[options]
-        beside = (floor.sum(axis=0) - floor)[self._instance.table_of]
-        return np.asarray((beside + self._peak > limit).any(axis=1))
+        least, costs = self._least[options], self._costs
+        full = (least.sum(axis=0) - least)[self._instance.table_of] + self._peak
+        mean = self._spent[options].sum(axis=0) / self._instance.num_ranks
+        even = self._exposed(mean)
+        share = 1.0 if costs == 1 else RAISED
+        most = even + share * np.maximum(0.0, target - even)
+        dear = self._exposed(np.maximum(mean, full[:, :costs])) > most
+        return np.asarray(dear | (full[:, costs:] > self._most).any(axis=1))
+
+    def _exposed(self, peaks: Floats) -> Floats:
+        """The objective of the peaks of costs [..., costs]."""
+        return np.asarray(np.maximum(peaks - self._hidden, 0.0).sum(axis=-1))
 
     def _cheapest(self, cost: Floats) -> IntArray:
         """The cheapest option of every table."""
@@ -135,11 +148,13 @@ class Fitting:
 
     def _unused(self, options: IntArray, target: float) -> Floats:
         """Time that each option leaves unused on its ranks for want of memory, where the other
-        shards need as much memory for their time as those of the choice do."""
+        shards need as much memory for their time as those of the choice do, of the target or, if
+        that is less, of the time that a rank has to work."""
         carried = self._floor[options].sum(axis=0)
         rest = self._total[options].sum(axis=0) - self._instance.num_ranks * carried
         dense = np.maximum(rest[1:], 0.0) / max(rest[0], 1e-9)
-        left = target - carried[0] - self._value[:, 0]
+        mean = self._total[options].sum(axis=0)[0] / self._instance.num_ranks
+        left = min(target, mean) - carried[0] - self._value[:, 0]
         memory = (self._mean - carried[1:] - self._value[:, 1:]) / np.maximum(dense, 1e-12)
         filled = np.maximum(memory.min(axis=1, initial=np.inf), 0.0)
         idle = np.maximum(0.0, left - filled) * self._chooses

@@ -70,6 +70,9 @@ PULLED_PATIENCE, PULLED_PASSES = 6, 40
 OVERDUE, FEWEST = 3.0, 1000
 #: Most targets of a sweep.
 SWEPT = 16
+#: Share of what a target leaves above the phases' means that one shard of a choice may take, where
+#: each phase has a peak.
+RAISED = 0.5
 #: Rounds in which prices, unused time and what all ranks carry follow a choice that fits.
 FITTING_ROUNDS = 8
 #: Steps of bisection for the price of a resource.

@@ -57,7 +57,8 @@ class Parameters:
     #: finds far better plans.
     far: float = 0.1
     #: A missed target of replicas rises by this share of itself, or by ``step`` of the way to the
-    #: best plan; programs over pooled places with room for packing stop at this gap.
+    #: best plan; a plan that exceeds a target of a sweep by no more nearly meets it; programs over
+    #: pooled places with room for packing stop at this gap.
     margin: float = 0.01
     #: First target of a pass, as a share of the way from the best plan to the bound. A target that
     #: was met doubles that share, one that was missed halves it.

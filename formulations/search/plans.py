@@ -100,8 +100,8 @@ class Plans:
             self._choice = Choice(found)
 
     def _sweep(self) -> Iterator[int]:
-        """Targets above what plans cost at least, in growing steps until one is met, then halfway
-        between the best plan and the highest one missed."""
+        """Targets above what plans cost at least, in growing steps until one is met, or nearly,
+        then halfway between the best plan and the highest one missed."""
         context, chosen = self._context, self._parameters
         if context.instance.objective == Objective.TOTAL:
             return
@@ -114,7 +114,8 @@ class Plans:
                 return
             target = missed + step if met is None else min(missed + step, (missed + met) // 2)
             yield target
-            if context.objective is None or context.objective > target:
+            now = context.objective
+            if now is None or now == met or now > target + chosen.margin * abs(target):
                 missed, step = target, 2 * step
 
     def _settle(self, options: IntArray, target: int) -> float:

@@ -296,10 +296,8 @@ def notes(info: MovesInfo) -> Iterator[str]:
         yield "no rank receives a table that it does not already hold part of"
     else:
         takes = show_time(round(info.move_seconds * PICOSECONDS))
-        yield (
-            f"moving everything takes at least {takes}, paid back after "
-            f"{info.pays_after_steps:,} steps or more"
-        )
+        steps = f"{info.pays_after_steps:,} step{'' if info.pays_after_steps == 1 else 's'}"
+        yield f"moving everything takes at least {takes}, paid back after at least {steps}"
 
 
 def moves_rows(info: MovesInfo) -> list[list[str]]:

@@ -82,6 +82,28 @@ def test_a_shard_pays_for_the_time_that_it_leaves_unused() -> None:
     assert chosen(instance, 100) == ["whole"] * 8 + ["spread"]
 
 
+def test_a_shard_takes_at_most_half_of_what_a_target_leaves_above_the_means() -> None:
+    """Every rank has 50 in each phase, and 10 more in the first in the mean; a whole table raises
+    that peak by 30, so it is halved below 110 + 60."""
+    builder = InstanceBuilder([list(range(4))], ["p", "q"], [], "step_time")
+    builder.add_table("t0")
+    builder.add_option("everywhere", [Block(Where.EVERY_RANK, [Shard({}, [50, 50])])])
+    builder.add_table("t1")
+    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [40, 0])])])
+    builder.add_option("halves", [Block(Where.ANY_RANK, [Shard({}, [22, 0])], count=2)])
+    instance = builder.build()
+    assert chosen(instance, 170) == ["everywhere", "whole"]
+    assert chosen(instance, 169) == ["everywhere", "halves"]
+
+
+def test_time_that_no_table_needs_costs_nothing() -> None:
+    """Ranks work 85 in the mean, so a table that leaves the rest of 1,000 unused stays whole."""
+    others: list[list[Way]] = [[("whole", Where.ANY_RANK, 1, 3, 40)] for _ in range(8)]
+    table = [("one", Where.ANY_RANK, 1, 2, 20), ("spread", Where.EVERY_RANK, 1, 1, 10)]
+    instance = made([*others, table], capacity=10)
+    assert chosen(instance, 1000) == ["whole"] * 8 + ["one"]
+
+
 def test_the_least_cost_is_the_mean_of_the_cheapest_options() -> None:
     """(4 × 60 + 50) / 4, rounded down."""
     instance = whole_or_halves()

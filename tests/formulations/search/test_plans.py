@@ -218,6 +218,27 @@ def test_a_target_that_is_met_is_followed_by_lower_ones() -> None:
     assert context.objective == 2000
 
 
+def test_a_target_that_is_nearly_met_is_followed_by_lower_ones() -> None:
+    """A plan of 3,000 less than 1% above 2,981 counts as one that meets it, once: without a better
+    one, targets rise."""
+    instance, asked = eight_equal(), Settings(time_limit=None)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context.lift(2710, CERTIFICATE)
+    targets = list[int]()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def settle(_: Plans, options: np.ndarray, target: int) -> float:
+            targets.append(target)
+            if len(targets) == 2:
+                ranks = [[np.asarray([rank])] for rank in (0, 0, 0, 1, 1, 2, 2, 3)]
+                assert context.offer(Placement(np.arange(8), ranks), "test")
+            return 0.01
+
+        patch.setattr(Plans, "_settle", settle)
+        Plans(context, np.arange(8)).pack()
+    assert targets[1:4] == [2981, 2855, 2927]
+
+
 @pytest.mark.parametrize(("bound", "choice", "warm"), [(100, 111, 1430), (1900, 1970, 1970)])
 def test_a_pass_from_a_choice_aims_not_far_above_the_bound(
     monkeypatch: pytest.MonkeyPatch, bound: int, choice: int, warm: int

@@ -54,8 +54,8 @@ def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") ->
 @pytest.mark.parametrize(
     ("before", "after", "seconds", "steps", "said"),
     [
-        ((0, 0), (0, 1), 10e-9, 4, "at least 10 ns, paid back after 4 steps"),  # 10,000 / 3,000
-        ((0,) * 4, (0, 0, 1, 1), 20e-9, 4, "paid back after 4 steps"),  # 20,000 / 6,000
+        ((0, 0), (0, 1), 10e-9, 4, "at least 10 ns, paid back after at least 4 steps"),  # 10,000 / 3,000
+        ((0,) * 4, (0, 0, 1, 1), 20e-9, 4, "paid back after at least 4 steps"),  # 20,000 / 6,000
         ((0, 1), (1, 0), 10e-9, None, "never pays"),  # each receives one; nothing is gained
         ((0, 1), (1, 1), 10e-9, None, "never pays"),
         ((0, 1), (0, 1), 0.0, None, ""),
@@ -84,6 +84,12 @@ def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
     assert (info.move_seconds, info.pays_after_steps) == (None, None)
     assert list(notes(info)) == ["how long the move takes is not known"]
     assert placed((0, 0), (0, 1), "units").pays_after_steps is None
+
+
+def test_one_step_is_no_plural() -> None:
+    """A move that a single step pays for."""
+    said = " ".join(notes(replace(placed((0, 0), (0, 1)), pays_after_steps=1)))
+    assert said.endswith("paid back after at least 1 step")
 
 
 def test_a_rank_receives_nothing_of_what_it_holds() -> None:
