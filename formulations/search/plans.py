@@ -58,7 +58,11 @@ class Plans:
     def choose(self, choice: Choice) -> None:
         """Start from another choice of options, and of machines where these are known, from the
         next turn on; may be called from any thread. Replicas that have met no plan, or only far
-        dearer ones, restart from it as well."""
+        dearer ones, restart from it as well. A choice that costs as much as the best plan even
+        where shards need not fit leads to no better one."""
+        best = self._context.objective
+        if choice.value is not None and best is not None and choice.value >= best:
+            return
         with self._lock:
             restart = self._told is not None and self._told[1]
             restart = restart or not self._reached or self._cheaper(choice)

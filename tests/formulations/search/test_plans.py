@@ -143,6 +143,19 @@ def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
     assert len(machines) == 2 and machines[0] is None and machines[1] is told.machines
 
 
+@pytest.mark.parametrize(("value", "adopted"), [(2000, False), (1999, True)])
+def test_a_choice_as_dear_as_the_best_plan_is_not_adopted(value: int, adopted: bool) -> None:
+    """No plan of it is better, as its value is what it costs where shards need not fit."""
+    instance, asked = eight_equal(), Settings(time_limit=None)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    ranks = [[np.asarray([index % 4])] for index in range(8)]
+    assert context.offer(Placement(np.arange(8), ranks), "test")
+    plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), value=value)
+    plans.choose(told)
+    plans._listen()
+    assert (plans._choice is told) is adopted
+
+
 def test_a_turn_works_with_one_choice() -> None:
     """What is told between two steps of a turn waits for the next one."""
     instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
