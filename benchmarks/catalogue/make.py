@@ -37,6 +37,7 @@ TRAINING = (
     ("embark-t510", "8xh200", DEFAULT),
     ("embark-t7", "4x8xh100", DEFAULT),
     ("mlperf-dlrm-dcnv2", "8xh100", DEFAULT),
+    ("torchrec-production", "12x8xtorchrec-default", DEFAULT),
     ("torchrec-production", "12x8xtorchrec-default", BUSIEST),
 )
 #: Instances that are only reported.
@@ -73,7 +74,7 @@ def main() -> int:
     for group, cases in (("training", TRAINING), ("unseen", UNSEEN)):
         for model, cluster, objective in cases:
             instance = instance_of(model, cluster, objective)
-            name = f"{model}_{cluster}"
+            name = f"{model}_{cluster}" + ("" if objective == DEFAULT else f"_{objective}")
             if not asked.check:
                 write_instance(instance, asked.folder / f"{name}.json.gz")
             found[name] = {"group": group, "fingerprint": instance.fingerprint}

@@ -68,7 +68,7 @@ def table(after: Row, before: Row, groups: dict[str, str]) -> str:
     for key in order:
         rows = runs[key]
         proved = sum(row["status"] == "optimal" for row in rows)
-        name = key[0].replace("_", " × ") + (" *" if groups.get(key[0]) == "unseen" else "")
+        name = key[0].replace("_", " × ", 2) + (" *" if groups.get(key[0]) == "unseen" else "")
         size = f"{rows[0]['tables']:,}, {rows[0]['ranks']}"
         told = [name, size, *cells(rows), f"{proved} of {len(rows)}", *cells(past.get(key, []))]
         lines.append("| " + " | ".join(told) + " |")

@@ -112,7 +112,7 @@ def test_what_is_beside_a_plan_is_not_read() -> None:
     page = """| model × cluster | plan, ms | certified gap | before: plan, ms | certified gap |
 |---|---|---|---|---|
 | m × 8xh100 * | 2 | 50.00% | 3 | 0 |
-| torchrec-production × c | 9 | 0 | | |
+| m × c × busiest_rank | 9 | 0 | | |
 """
     (found,) = statements({"docs/exact.md": page})
     assert (found.model, found.cluster, found.found) == ("m", "8xh100", 2)
