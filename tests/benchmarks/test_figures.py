@@ -157,6 +157,18 @@ def test_every_page_and_script_is_there_and_has_a_state() -> None:
             assert not script.endswith(".py") or (ROOT / script).exists(), command
 
 
+def test_a_script_that_resumes_has_its_results_removed_first() -> None:
+    """Else a second measurement of a day would measure nothing, and date what it finds anew."""
+    resuming = [
+        step for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")
+        for command in step.run if (path := ROOT / command.split()[1]).suffix == ".py"
+        and "output.exists()" in (text := path.read_text(encoding="utf-8"))
+        and "--resume" not in text
+    ]  # fmt: skip
+    assert len(resuming) >= 6
+    assert [step.page for step in resuming if not step.fresh] == []
+
+
 def test_every_page_with_a_block_is_measured() -> None:
     """Left out are fields of the code, the table of this file, and counts of another's software."""
     pages = {step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")}
