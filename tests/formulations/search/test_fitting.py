@@ -96,6 +96,17 @@ def test_a_shard_takes_at_most_half_of_what_a_target_leaves_above_the_means() ->
     assert chosen(instance, 169) == ["everywhere", "halves"]
 
 
+def test_a_shard_may_take_what_other_work_hides() -> None:
+    """As above, but 90 of the first phase are hidden: the whole table raises nothing at all."""
+    builder = InstanceBuilder([list(range(4))], ["p", "q"], [], "pipelined_step", hidden=[90, 0])
+    builder.add_table("t0")
+    builder.add_option("everywhere", [Block(Where.EVERY_RANK, [Shard({}, [50, 50])])])
+    builder.add_table("t1")
+    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [40, 0])])])
+    builder.add_option("halves", [Block(Where.ANY_RANK, [Shard({}, [22, 0])], count=2)])
+    assert chosen(builder.build(), 50) == ["everywhere", "whole"]
+
+
 def test_time_that_no_table_needs_costs_nothing() -> None:
     """Ranks work 85 in the mean, so a table that leaves the rest of 1,000 unused stays whole."""
     others: list[list[Way]] = [[("whole", Where.ANY_RANK, 1, 3, 40)] for _ in range(8)]
