@@ -53,7 +53,8 @@ class Fitting:
         shards = np.diff(instance.block_shards)
         self._chooses = np.repeat(~instance.settled, shards) * self._times
         self._total = per_option(instance, self._value * self._times[:, None])
-        self._spent = per_option(instance, found.value[:, :costs] * self._times[:, None])
+        spent = found.value[:, :costs] * self._times[:, None]
+        self._spent = per_option(instance, spent)
         self._cost = option_facts(instance).placed_cost.astype(np.float64)
         self._use = total_use(instance).astype(np.float64)
         self._room = np.asarray([float(r.capacity.sum()) for r in instance.resources])
