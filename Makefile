@@ -6,7 +6,7 @@
 # make lint   what CI checks beside the tests
 # make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes;
 #              ARGS=--behind names the pages that are older than the product
-# make unseen FOLDER=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about two hours
+# make unseen FOLDER=… LISTS=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about two hours
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
@@ -45,7 +45,7 @@ figures: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/figures.py $(ARGS)
 
 unseen: $(VENV)/.dev-installed
-	$(BIN)/python benchmarks/figures.py --only docs/against-torchrec.md --instances $(FOLDER) --rebalancer $(REBALANCER)
+	$(BIN)/python benchmarks/figures.py --only docs/against-torchrec.md --instances $(FOLDER) --lists $(LISTS) --rebalancer $(REBALANCER)
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m docs.generate.cli docs/cli.md

@@ -125,20 +125,20 @@ class Figures:
         write(self._stored, self.known)
         return 0
 
-    def behind(self) -> dict[str, str]:
-        """Pages whose figures are older than the product, and why."""
-        reasons = {step.page: self._older(self.known.get(step.page, {})) for step in self.steps}
+    def apart(self, commit: str) -> dict[str, str]:
+        """Pages whose figures are of another state of the product than a commit, and why."""
+        reasons = {step.page: self._other(step.page, commit) for step in self.steps}
         return {page: why for page, why in reasons.items() if why}
 
-    def _older(self, known: Mapping[str, Any]) -> str:
-        """Why a page is behind; empty if nothing of the product changed since its commit."""
+    def _other(self, page: str, commit: str) -> str:
+        """Why a page's figures are of another state; empty if they are not."""
+        known = self.known.get(page)
         if not known:
             return "never measured"
-        commit = known["commit"]
-        changed = changes(self.root, commit, "HEAD")
+        changed = changes(self.root, known["commit"], commit)
         if changed is None:
-            return f"measured at {commit}, which this history does not have"
-        said = f"measured {known['date']} at {commit}; files changed since: {len(changed)}"
+            return f"measured at {known['commit']}, which this history does not have"
+        said = f"measured {known['date']} at {known['commit']}; files that differ: {len(changed)}"
         return said if changed else ""
 
     def table(self) -> str:
@@ -212,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", nargs="+", metavar="PAGE", help="pages whose path contains one of these"
     )
     parser.add_argument("--instances", help="folder of the torchrec_*.json.gz instances")
-    parser.add_argument("--lists", help="folder of published table lists and EMBark's instances")
+    parser.add_argument("--lists", help="folder of published table lists and known instances")
     parser.add_argument("--printout", help="TorchRec's sharding_stats_example.txt.gz")
     parser.add_argument("--rebalancer", help="a Python that has Meta's Rebalancer")
     parser.add_argument(
@@ -230,7 +230,7 @@ def main(arguments: list[str] | None = None) -> int:
     if args.check:
         return update(page, {BLOCK: figures.table()}, check=True)
     if args.behind:
-        behind = figures.behind()
+        behind = figures.apart("HEAD")
         print("\n".join(f"{page}: {why}" for page, why in behind.items()) or "no page is behind")
         return int(bool(behind))
     given = {

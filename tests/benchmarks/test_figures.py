@@ -98,21 +98,32 @@ def commit(root: Path, name: str, text: str | None = None) -> str:
     return head.stdout.strip()
 
 
-def test_pages_older_than_the_product_are_behind(root: Path) -> None:
-    """A page stays current over commits to documents, tests and benchmarks; a commit to what ships,
-    or one that is not in the history, makes it behind."""
+def test_pages_older_than_the_product_are_named(root: Path) -> None:
+    """A page stays current over commits to documents, tests and benchmarks, but not over a commit
+    to what ships; nor is it if its own commit is not in the history."""
     first = commit(root, "formulations/solve.py")
     found = Figures(root, first)
     found.known = {page: {"date": "today", "commit": first} for page in ("a.md", "b.md")}
     for name in ("docs/a.md", "scenarios/models/README.md", "tests/test_x.py", "benchmarks/x.py"):
         commit(root, name)
-    assert found.behind() == {}
-    found.known["b.md"]["commit"] = commit(root, "scenarios/models/small.yaml")
-    assert found.behind() == {"a.md": f"measured today at {first}; files changed since: 1"}
+    assert found.apart("HEAD") == {}
+    last = found.known["b.md"]["commit"] = commit(root, "scenarios/models/small.yaml")
+    assert found.apart("HEAD") == {"a.md": f"measured today at {first}; files that differ: 1"}
+    assert found.apart(first) == {"b.md": f"measured today at {last}; files that differ: 1"}
     found.known = {"b.md": {"date": "today", "commit": "0123456"}}
-    assert found.behind() == {
+    assert found.apart("HEAD") == {
         "a.md": "never measured", "b.md": "measured at 0123456, which this history does not have",
     }  # fmt: skip
+
+
+def test_all_pages_are_of_one_state_of_the_product() -> None:
+    """What ships is the same, apart from documentation, at the commits of all measured pages."""
+    asked = ["git", "rev-parse", "--is-shallow-repository"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    if said != "false" or not (ROOT / ".git").exists():
+        pytest.skip("the commits of the pages are looked up in a checkout with its whole history")
+    found = Figures(ROOT, "HEAD")
+    assert found.apart(found.known[found.steps[0].page]["commit"]) == {}
 
 
 def test_documentation_makes_no_page_behind(root: Path) -> None:
