@@ -18,7 +18,6 @@ import argparse
 import ast
 import json
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -36,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import update  # noqa: E402
+from milp_planner.features.calibrate.machine import processor  # noqa: E402
 
 BLOCK = "figures: benchmarks/figures.py"
 PRODUCT = ("milp_planner", "formulations", "cuda_routing", "scenarios", "pyproject.toml")
@@ -119,7 +119,7 @@ class Figures:
             write(self._done, {self.commit: pages})
         self.known[step.page] = {
             "date": f"{date.today()}", "commit": self.commit,
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "machine": f"{os.cpu_count()} cores, {processor()}",
             "seconds": sum(done[command] for command in commands),
         }  # fmt: skip
         write(self._stored, self.known)
@@ -143,13 +143,16 @@ class Figures:
 
     def table(self) -> str:
         """When every page was measured, at which commit, and by what."""
-        lines = ["| page | measured | commit | takes | commands |", "|---|---|---|---|---|"]
+        lines = [
+            "| page | measured | commit | machine | takes | commands |",
+            "|---|---|---|---|---|---|",
+        ]
         for step in self.steps:
             known = self.known.get(step.page, {})
             shown = "<br>".join(f"`{command}`" for command in step.run)
             lines.append(
                 f"| {step.page} | {known.get('date', 'never')} | {known.get('commit', '')} | "
-                f"{self.takes(step)} | {shown} |"
+                f"{known.get('machine', '')} | {self.takes(step)} | {shown} |"
             )
         return "\n".join(lines)
 

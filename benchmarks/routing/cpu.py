@@ -24,6 +24,7 @@ import torch
 from cuda_routing.features import make_features
 from cuda_routing.numba_path import bucketize_numba
 from cuda_routing.rules import Rule
+from milp_planner.features.calibrate.machine import processor
 
 FEATURES = 26
 KEY_RANGE = 1 << 40
@@ -156,7 +157,7 @@ def environment() -> dict[str, Any]:
 
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "processor": _processor(), "cores": os.cpu_count(), "load_average": os.getloadavg(),
+        "processor": processor(), "cores": os.cpu_count(), "load_average": os.getloadavg(),
         "python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__,
         "torch": torch.__version__, "fbgemm-gpu-cpu": _version("fbgemm-gpu-cpu"),
     }  # fmt: skip
@@ -166,11 +167,6 @@ def _version(name: str) -> str:
     from importlib.metadata import version
 
     return version(name)
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown")
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import figures
 from benchmarks.figures import Figures, Step
+from milp_planner.features.calibrate.machine import processor
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,13 +70,15 @@ def test_stored_results_are_removed_once(root: Path) -> None:
 
 
 def test_date_commit_and_duration_are_kept(root: Path) -> None:
-    """They are stored for a page that is done; the table lists both pages."""
+    """They and the machine are stored for a page that is done; the table lists both pages."""
     measured(root, "one")
     found = Figures(root, "two")
     assert found.known["a.md"]["commit"] == "one" and found.known["a.md"]["seconds"] >= 0
     first, second = found.table().splitlines()[2:]
-    assert first.startswith(f"| a.md | {found.known['a.md']['date']} | one | 0.0 min | `sh -c")
-    assert second.startswith("| b.md | never |  | not timed | `sh -c")
+    day, machine = found.known["a.md"]["date"], found.known["a.md"]["machine"]
+    assert machine.endswith(f" cores, {processor()}")
+    assert first.startswith(f"| a.md | {day} | one | {machine} | 0.0 min | `sh -c")
+    assert second.startswith("| b.md | never |  |  | not timed | `sh -c")
     assert Figures(root, "x").takes(Step("c.md", (), 2)) == "about 2 min"
 
 
