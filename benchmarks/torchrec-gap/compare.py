@@ -1,11 +1,10 @@
-"""Compare two sets of runs of ``run.py`` on the same instances, and write two blocks of pages.
+"""Compare two sets of runs of ``run.py`` on the same instances, and write two blocks of a page.
 
     python benchmarks/torchrec-gap/compare.py [--check]
 
 docs/against-torchrec.md: the newest run on the unseen instances (``results/unseen-2*.json``) beside
 that of 85afd5b (``results/unseen-2026-11-24.json``, and ``results/before-2026-11-26.json``, the
-same code two days later) and that of 38a0b828 (``results/unseen-2026-11-26.json``). docs/scale.md:
-the newest run with eight workers (``results/workers-2*.json``) beside the newest with two.
+same code two days later) and that of 38a0b828 (``results/unseen-2026-11-26.json``).
 """
 
 from __future__ import annotations
@@ -154,31 +153,6 @@ def _three(rows: list[Row]) -> list[str]:
     return [f"{plan / 1e9:.4f}" for plan in (plans[0], median(plans), plans[-1])]
 
 
-def workers(two: Runs, eight: Runs) -> str:
-    """Plans of eight workers beside those of two with the same solver seeds."""
-    lines = [
-        "| instance | two workers, ms | eight, ms | dearer, % | gap: two | eight |",
-        "|---|---|---|---|---|---|",
-    ]
-    shares = []
-    for name, rows in eight.items():
-        known = {row["seed"]: row for row in two.get(name, [])}
-        for row in rows:
-            if (other := known.get(row["seed"])) is not None:
-                shares.append(row["objective"] / other["objective"] - 1)
-                cells = [
-                    name, *(f"{r['objective'] / 1e9:.4f}" for r in (other, row)),
-                    f"{100 * shares[-1]:+.2f}",
-                    *(f"{100 * r['gap']:.3f}%" for r in (other, row)),
-                ]  # fmt: skip
-                lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        f"In the median {100 * median(shares):+.2f}%, at worst {100 * max(shares):+.2f}%.",
-    ]
-    return "\n".join(lines)
-
-
 def main() -> int:
     """Write the blocks, or only tell whether they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -199,11 +173,7 @@ def main() -> int:
         "redesigned": f"{sizes(smaller, after)}\n\n{instances(smaller, after)}",
     }
     named = {f"{name}: benchmarks/torchrec-gap/compare.py": text for name, text in blocks.items()}
-    stale = update(DOCS / "against-torchrec.md", named, check=check)
-    beside = workers(after, runs_of(stored(RESULTS, "workers-2*.json")))
-    return stale | update(
-        DOCS / "scale.md", {"workers: benchmarks/torchrec-gap/compare.py": beside}, check=check
-    )
+    return update(DOCS / "against-torchrec.md", named, check=check)
 
 
 if __name__ == "__main__":
