@@ -162,10 +162,10 @@ def with_peers(document: dict[str, Any]) -> dict[str, Any]:
             rows = [r for r in other["rows"]
                     if r["formulation"] in PEERS and r["instance"] in known]  # fmt: skip
             if rows:
-                document = {**document, "peers": other["date"], "rows": [*document["rows"], *rows]}
+                document = {**document, "rows": [*document["rows"], *rows]}
                 break
-    path = results / f"rebalancer-{document.get('peers', document['date'])}.json"
-    found = json.loads(path.read_text()) if path.exists() else []
+    path = max(results.glob("rebalancer-2*.json"), default=None)
+    found = json.loads(path.read_text()) if path else []
     rows = [
         {**known[r["instance"]], "formulation": "rebalancer", "objective": r["objective"]}
         for r in found
@@ -213,8 +213,7 @@ def apart(rows: list[dict[str, Any]]) -> float:
 
 
 def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
-    """Every size against its goal; and what other work on the machine costs, from two results of
-    one date."""
+    """Every size against its goal; and what other work on the machine costs."""
     ours = [r for r in document["rows"] if r["formulation"] not in PEERS]
     lines = [
         "| size | goal for the gap | median | worst | median after 60 s | proved | seeds apart |",
@@ -232,12 +231,10 @@ def goals(document: dict[str, Any], busy: dict[str, Any] | None) -> str:
             lines.append("| " + " | ".join(cells) + " |")
     if busy is None:
         return "\n".join(lines)
-    loaded, quiet = busy["rows"], stored(HERE / "results" / f"unseen-{busy['date']}.json")
-    alone = [r for r in quiet["rows"] if r["formulation"] not in PEERS]
-    for name in dict.fromkeys(r["instance"] for r in loaded):
-        mine = [r for r in alone if r["instance"] == name]
+    for name in dict.fromkeys(r["instance"] for r in busy["rows"]):
+        mine = [r for r in ours if r["instance"] == name]
         idle = middle([r["objective"] for r in mine])
-        beside = [r["objective"] for r in loaded if r["instance"] == name]
+        beside = [r["objective"] for r in busy["rows"] if r["instance"] == name]
         low, mid, high = spread(beside)
         lines += ["", (
             f"Beside a process that keeps one of two cores busy, `{name}` ended at "
