@@ -58,9 +58,3 @@ def test_an_instance_of_one_side_only_is_left_out(compare: Any) -> None:
     heading, _, *lines = compare.instances(both, runs([10 * ms, 13 * ms], 0.1)).splitlines()
     assert len(lines) == 1 and heading.count("|") == lines[0].count("|")
     assert lines[0].startswith("| a | 10.0000 | 12.0000 | 20.0000 | 10.0000 | 11.5000 | 13.0000 |")
-
-
-def test_workers_are_compared_seed_by_seed(compare: Any) -> None:
-    """Seed 1: 10 and 12, seed 2: 20 and 19; the median is in the middle, the worst is 20%."""
-    text = compare.workers(runs([10, 20], 0.1), runs([12, 19], 0.1))
-    assert text.endswith("In the median +7.50%, at worst +20.00%.")
