@@ -14,7 +14,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from curves import busy
 from watch import Watched, watch
 
 from formulations.settings import available_cores
+from milp_planner.features.calibrate.machine import processor
 
 HERE = Path(__file__).resolve().parent
 #: (size, formulation, seconds)
@@ -109,7 +109,7 @@ def main() -> None:
     output = args.output or HERE / "results" / f"{today}.json"
     document: dict[str, Any] = {
         "date": today,
-        "machine": f"{available_cores()} cores, {platform.machine()}",
+        "machine": f"{available_cores()} cores, {processor()}",
         "rows": [],
     }
     if output.exists():

@@ -37,6 +37,7 @@ from formulations import (
     solve,
 )
 from formulations.settings import available_cores
+from milp_planner.features.calibrate.machine import processor
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "dp-vs-exact"))
@@ -197,7 +198,7 @@ def main() -> None:
     asked = parser.parse_args()
     document: dict[str, Any] = {
         "date": today,
-        "machine": f"{available_cores()} cores, {platform.machine()}",
+        "machine": f"{available_cores()} cores, {processor()}",
         "python": platform.python_version(),
         "seconds": asked.seconds,
         "workers": asked.workers,

@@ -29,6 +29,7 @@ from pathlib import Path
 from formulations import Instance, Objective, Outcome, Settings, read_instance, solve
 from formulations.evidence.verify import verify
 from formulations.settings import available_cores
+from milp_planner.features.calibrate.machine import processor
 
 HERE = Path(__file__).resolve().parent
 
@@ -145,7 +146,7 @@ def main() -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "date": today,
-        "machine": f"{available_cores()} cores, {platform.machine()}",
+        "machine": f"{available_cores()} cores, {processor()}",
         "python": platform.python_version(),
         "rows": [],
     }
