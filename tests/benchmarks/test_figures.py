@@ -119,6 +119,16 @@ def test_pages_older_than_the_product_are_named(root: Path) -> None:
     }  # fmt: skip
 
 
+def test_all_pages_are_of_one_state_of_the_product() -> None:
+    """What ships is the same, apart from documentation, at the commits of all measured pages."""
+    asked = ["git", "rev-parse", "--is-shallow-repository"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    if said != "false" or not (ROOT / ".git").exists():
+        pytest.skip("the commits of the pages are looked up in a checkout with its whole history")
+    found = Figures(ROOT, "HEAD")
+    assert found.apart(found.known[found.steps[0].page]["commit"]) == {}
+
+
 def test_documentation_makes_no_page_behind(root: Path) -> None:
     """Docstrings and comments may change; code, also of a file that comes or goes, may not."""
     name, code = "formulations/solve.py", "def ask():\n    {}\n    return {}\n"
