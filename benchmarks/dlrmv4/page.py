@@ -23,15 +23,10 @@ from benchmarks.pages import update
 from milp_planner import plan
 from milp_planner.features.fit_memory.hypotheses import Judgement, RankBytes, Verdict
 from milp_planner.features.plan.shortage import shortage_of
-from milp_planner.features.windows.call import over_windows
-from milp_planner.features.windows.loads import Window
-from milp_planner.inputs import Model
-from milp_planner.plans.placement import Plan
 from scenarios.batch.assertions import describe
 from scenarios.batch.execute import execute
 from scenarios.batch.scenario import Scenario, expand
 from scenarios.batch.suite import find_suite
-from scenarios.batch.vary import vary_model
 from scenarios.studies.dlrmv4_hot_ids import (
     BURST_ROWS,
     CAPACITY,
@@ -39,7 +34,6 @@ from scenarios.studies.dlrmv4_hot_ids import (
     ENCODING,
     GIB,
     LENGTHS,
-    MOVED,
     RANKS,
     burst,
     evidence,
@@ -49,7 +43,6 @@ from scenarios.studies.dlrmv4_hot_ids import (
     largest_batch,
     outside,
     rows_that_fill,
-    run,
     tried,
     verdict,
 )
@@ -72,8 +65,6 @@ MEAN_ROWS = 8_070_000
 """Rows of the three tables on a rank, on average, as published."""
 STEADY = (208, 238)
 """GiB in use until window 248, row-wise with the low-memory codec."""
-WINDOWS, STEPS = 299, 2_290_835_423 // 299 // (1024 * RANKS)
-"""Windows of the data, and steps in one: the samples that later runs report, over both."""
 LAYOUTS = {"two_tables": "two tables cut", "all_tables": "all tables cut"}
 
 
@@ -88,7 +79,6 @@ def blocks() -> dict[str, str]:
         "death": _death(),
         "nearest": _nearest(),
         "lengths": _lengths(),
-        "windows": _windows(),
         "end_to_end": list(end_to_end()),
         "refusal": _refusal(),
         "incidents": _incidents(),
@@ -235,49 +225,6 @@ def _lengths() -> Iterator[str]:
         )
         cells = [_share(each.need + outside()) for each in found]
         yield f"| {length} | {source} | {' | '.join(cells)} |"
-
-
-def _windows() -> Iterator[str]:
-    found = over_windows({f"artist_id, album_id {n}": _planned(n) for n in SHARDINGS}, _run(), 18)
-    yield "| plan | ms a step | windows that fit | dies in window | samples a rank, at most |"
-    yield "|---|---|---|---|---|"
-    for each in found.plans:
-        dies = "none" if each.needs is None else f"{each.dies}, at {_gib(each.needs)}"
-        yield (
-            f"| {each.plan} | {each.milliseconds:.1f} | {sum(each.fits)} of {found.windows} | "
-            f"{dies} | {each.largest:,} |"
-        )
-    assert found.saved is not None
-    ways = "; ".join(f"{s.plan} in windows {s.first} to {s.last}" for s in found.stretches)
-    yield ""
-    yield (
-        f"Changing plans saves {found.saved:.0f} of the {found.alone_minutes:.0f} minutes that the "
-        f"embeddings take under the plan that fits throughout, at {found.change_minutes:g} minutes "
-        f"a change: {ways}."
-    )
-
-
-SHARDINGS = ("row_wise", "column_wise")
-
-
-def _planned(sharding: str) -> Plan:
-    """The best plan with the low-memory codec and the trainer's widths, the two tables like this
-    and the others row-wise."""
-    model, cluster = run()
-    varied = vary_model(
-        model, {"codec": "low_memory", "sharding": sharding, "other_sharding": "row_wise"}, MOVED
-    ).to_dict()
-    for table in varied["tables"]:
-        if table["name"] in MOVED:
-            table["constraints"]["column_widths"] = [128]
-    return plan(Model.from_dict(varied), cluster, time_limit=20)
-
-
-def _run() -> list[Window]:
-    """The run's windows: the published burst, the assumed one, and elsewhere the mean skew."""
-    rows = dict.fromkeys(range(WINDOWS), int(hot().rows))
-    rows |= {235: BURST_ROWS, 248: int(hot(peak=8.5).rows)}
-    return [Window(str(number), {"rows": each}, STEPS) for number, each in rows.items()]
 
 
 def _refusal() -> Iterator[str]:

@@ -57,7 +57,6 @@ COMMANDS = (
     Command("fit-memory", "fit_memory:run", "Judge"),
     Command("report", "report:run", "Judge"),
     Command("simulate", "simulate:run", "Judge"),
-    Command("windows", "windows:run", "Judge"),
     Command("route", "route:run", "Judge"),
     Command("export", "trainers:export", "Trainers"),
     Command("import-plan", "trainers:import_plan", "Trainers"),
@@ -69,6 +68,10 @@ COMMANDS = (
     Command("init", "start:init", "Start"),
 )
 """A new command is a function with its options, in a file of this folder, and one line here."""
+GONE = {
+    "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the plan"
+}
+"""What replaced commands of earlier versions."""
 
 
 def build() -> typer.Typer:
@@ -107,6 +110,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.count("-") > 1:
             raise BadInput("- is given twice; standard input can be only one of the inputs")
+        if given and given[0] in GONE:
+            raise BadInput(f"the command {given[0]} is gone; {GONE[given[0]]}")
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
     except SystemExit:  # how Rich and Typer exit when the reader closed the pipe (`| head`)
         return failures.report(BrokenPipeError())

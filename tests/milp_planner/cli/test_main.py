@@ -11,7 +11,7 @@ import typer
 
 from formulations.errors import InstanceError, InternalError, MissingSolver
 from milp_planner.cli import failures
-from milp_planner.cli.main import COMMANDS, run
+from milp_planner.cli.main import COMMANDS, GONE, run
 from milp_planner.errors import BadInput, MissingExtra, PlannerError
 from milp_planner.version import __version__
 
@@ -115,6 +115,15 @@ def test_a_misspelt_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
     assert run(["slove", "x"]) == 2
     shown = capsys.readouterr().err
     assert "did you mean 'solve'" in shown.lower() and shown.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_command_of_before_says_what_replaced_it(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts written for an earlier version learn what to call now."""
+    assert run([name, "loads.csv"]) == 2
+    assert f"the command {name} is gone; " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["list", "--json"]])

@@ -1,1 +1,0 @@
-"""A plan held against the loads of the windows of a run."""
