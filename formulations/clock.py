@@ -150,8 +150,14 @@ class Clock:
         if limit is None:
             return float("inf")
         held = 0.0 if self.counts else self._held_back
-        uncounted = min(_MOST_UNCOUNTED, self.compiling())
-        return max(0.0, limit + uncounted - held - self.seconds())
+        return max(0.0, -held - self.late())
+
+    def late(self) -> float:
+        """Seconds since the time limit, or less than 0 before it; minus infinity without one."""
+        limit = self._settings.time_limit
+        if limit is None:
+            return -float("inf")
+        return self.seconds() - limit - min(_MOST_UNCOUNTED, self.compiling())
 
     def compiling(self) -> float:
         """Seconds since the start in which the loops of the search were compiled."""

@@ -27,6 +27,8 @@ from formulations.settings import Settings
 
 #: Seconds of compiling from which on an outcome tells them.
 NOTICED = 0.5
+#: Seconds beyond the time limit from which on an outcome tells them.
+LATE = 1.0
 #: Share of the time for a plan near the hint where moves are limited, and its maximum in seconds.
 NEAR, NEAR_MOST = 0.7, 6.0
 
@@ -78,6 +80,9 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         detail["compiling"] = round(clock.compiling(), 1)
         clock.tell(f"{clock.compiling():.0f} s went into compiling the search, which is kept for "
                    "later solves and not counted in the time limit")  # fmt: skip
+    if clock.late() > LATE:
+        clock.tell(f"{clock.late():.0f} s beyond the time limit went into steps under way, such as "
+                   "setting up a linear program, which are not cut short")  # fmt: skip
     return outcome.with_(
         formulation=formulation,
         seconds=clock.seconds(),

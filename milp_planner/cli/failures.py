@@ -10,10 +10,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
 from milp_planner.errors import NEAREST, BadInput, PlannerError, printable
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
@@ -48,12 +52,8 @@ def report(error: BaseException, as_json: bool = False) -> int:
     """
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
-    if isinstance(error, BrokenPipeError):
-        _drop_output()
-        return OK
     if type(error).__name__ == "NoArgsIsHelpError":
-        with contextlib.suppress(BrokenPipeError):
-            print(str(error))  # the help text itself
+        print(str(error))  # the help text itself
         return BAD_INPUT
     code, message, foreseen = _judged(error)
     if as_json:
@@ -91,28 +91,43 @@ def _say_json(error: BaseException, code: int, message: str, foreseen: bool) -> 
 
 
 def open_streams() -> None:
-    """Make every standard stream writable, with an encoding that can write all our output."""
+    """Make every standard stream writable, with an encoding that can write all our output.
+
+    What a reader no longer wants (``| head``) is dropped, so that a command ends with its own code.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:  # closed by the parent process: the next file opened would take its number
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=NEAREST)
+    sys.stdout, sys.stderr = _stream(1, sys.stdout), _stream(2, sys.stderr)
+
+
+def _stream(number: int, before: TextIO | None) -> TextIO:
+    """A stream like the one of ``before``, whose reader may leave."""
+    raw = _Output(number, "wb", closefd=False)
+    at_once = getattr(before, "write_through", False)  # PYTHONUNBUFFERED
+    return io.TextIOWrapper(
+        raw if at_once else io.BufferedWriter(raw),
+        "utf-8" if before is None else before.encoding, NEAREST,
+        line_buffering=number == 2 or raw.isatty(), write_through=at_once,
+    )  # fmt: skip
+
+
+class _Output(io.FileIO):
+    """A file that takes everything, and drops it once its reader has left."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
 
 
 def close_output(code: int, as_json: bool = False) -> int:
-    """Flush standard output and return the exit code, which changes if nothing can be written.
-
-    A reader that closed the pipe early (``| head``) is no failure.
-    """
+    """Flush standard output and return the exit code, which changes if nothing can be written."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_output()
     except OSError as error:
         _drop_output()
         if code == BAD_INPUT:  # a print has failed already, and one sentence is enough

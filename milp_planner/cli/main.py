@@ -113,8 +113,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if given and given[0] in GONE:
             raise BadInput(f"the command {given[0]} is gone; {GONE[given[0]]}")
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
-    except SystemExit:  # how Rich and Typer exit when the reader closed the pipe (`| head`)
-        return failures.report(BrokenPipeError())
     except (Exception, KeyboardInterrupt) as error:
         return failures.report(error, failures.wants_json(given))
     finally:

@@ -81,6 +81,14 @@ def test_an_outcome_tells_the_seconds_that_compiling_took(monkeypatch: pytest.Mo
     assert "12 s went into compiling the search, which is kept for later solves" in outcome.note
 
 
+def test_an_outcome_tells_the_seconds_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of a second that takes five says where the others went."""
+    assert "beyond" not in solve(tight(), "greedy", Settings(time_limit=10)).note
+    monkeypatch.setattr("formulations.clock.Clock.late", lambda _: 3.8)
+    told = solve(tight(), "greedy", Settings(time_limit=1)).note
+    assert "4 s beyond the time limit went into steps under way" in told
+
+
 @pytest.mark.parametrize("formulation", ["auto", "cpsat"])
 def test_a_malformed_certificate_loses_no_plan(
     monkeypatch: pytest.MonkeyPatch, formulation: str

@@ -105,6 +105,36 @@ def test_a_full_disk_behind_stdout(tmp_path: Path, arguments: list[str], unbuffe
         assert done.stderr == f"milp-planner: {told}\n"
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("plan", "model.yaml", "none.yaml"), 1),
+        (("plan", "model.yaml", "none.yaml", "--json"), 1),
+        (("plan", "model.yaml", "cluster.yaml"), 0),
+        (("check", "model.yaml", "wrong.yaml"), 2),
+        (("list",), 0),
+        (("plan", "--help"), 0),
+    ],
+)
+def test_a_reader_that_leaves_early(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, unbuffered: str
+) -> None:
+    """The command does all its work and ends with its own code, without a word about the pipe."""
+    (tmp_path / "model.yaml").write_text(MODEL)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "none.yaml").write_text(CLUSTER.replace("2GiB", "1MiB").replace("4GiB", "1MiB"))
+    (tmp_path / "wrong.yaml").write_text(CLUSTER.replace("hbm:", "hmb:"))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    try:
+        done = milp_planner(tmp_path, *arguments, stdout=theirs, PYTHONUNBUFFERED=unbuffered)
+    finally:
+        os.close(theirs)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert (tmp_path / "plan.json").exists() == (arguments[0] == "plan" and len(arguments) == 3)
+
+
 def test_no_stdout_at_all(tmp_path: Path) -> None:
     """With `>&-` the answer goes nowhere, and not into a file that happens to be opened next."""
     (tmp_path / "model.yaml").write_text(MODEL)
