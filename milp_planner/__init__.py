@@ -11,13 +11,9 @@ best combination, proves how near it is, and checks all that without a solver::
 Everything public is loaded on first use, so that importing the package costs nothing.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from milp_planner.version import __version__
 
+TYPE_CHECKING = False  # typing takes milliseconds, in which the program cannot yet hear Ctrl-C
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
     from milp_planner.features.compare.call import compare
@@ -75,5 +71,7 @@ _HOME = {
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     module, found = _HOME[name]
     return getattr(import_module(module), found)

@@ -1,10 +1,16 @@
-"""Console entry point: Ctrl-C while Python still imports ends in one line, not a traceback."""
+"""Console entry point: Ctrl-C while the program is imported ends in one line, not a traceback.
+
+Before Python runs its first line, it alone can answer Ctrl-C.
+"""
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # signal itself takes milliseconds
 import os
-import signal
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 def main() -> None:

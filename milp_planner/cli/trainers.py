@@ -87,11 +87,11 @@ def import_plan(
     text = read_text(file)
     found = catalog.find_model(model)
     pins = exports.read(text, format, found)
-    workload = exports.workload(text, format, found)
+    workload, unread = exports.workload(text, format, found), exports.unread(text, format)
     if output is not None:
         changed = with_workload(with_pins(found, pins), workload).to_dict()
         write_atomically(output, dump(changed))
-    for sentence in exports.unread(text, format):
+    for sentence in unread:
         console.err().print(f"note: {sentence}", markup=False)
     lines = [f"{name}: {_words(pin)}" for name, pin in pins.items()]
     lines += [f"workload {field}: {value}" for field, value in workload.items()]

@@ -158,8 +158,9 @@ def unread(text: str) -> list[str]:
     if HBM in variables:
         cap = _whole(variables, HBM)
         sentences.append(
-            f"{HBM}={cap} is the cluster's, not the model's: plan on one whose ranks have "
-            f"hbm: {cap}GiB"
+            f"{HBM}={cap} is what the trainer's planner takes a rank to have, of which it leaves "
+            "15% unused: it decides the ranks, and is no limit of what runs, so the cluster keeps "
+            "its hbm; audit FILE MODEL CLUSTER replays it"
         )
     others = [name for name in variables if name not in VARIABLES]
     if others:

@@ -51,6 +51,14 @@ def test_what_would_stop_the_trainer_is_refused(cli: Cli, tmp_path: Path) -> Non
     assert json.loads(done.err)["error"]["kind"] == "falls_short"
 
 
+def test_nothing_is_written_before_all_is_read(cli: Cli, tmp_path: Path) -> None:
+    """A file with one bad value, whatever it is about, leaves no pinned model."""
+    (tmp_path / "env.sh").write_text("EMB_PLACEMENT=hbm HBM_CAP_GB=x\n")
+    done = cli("import-plan", "env.sh", "model.yaml", "--from", "dlrmv4", "-o", "pinned.yaml")
+    assert done.code == 2 and "HBM_CAP_GB: found 'x'" in done.err
+    assert not (tmp_path / "pinned.yaml").exists()
+
+
 def test_read_back_pins_the_model(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A TorchRec plan read back pins every table; the pinned model plans to the same plan."""
     cli("export", planned, "--to", "torchrec", "-o", "plan.torchrec.json")
@@ -135,7 +143,7 @@ def test_a_dlrmv4_environment_is_read_whole(cli: Cli, tmp_path: Path) -> None:
     )
     done = cli("import-plan", "run.sh", "dlrmv4-yambda5b", "--from", "dlrmv4", "-o", "m.yaml")
     assert done.code == 0, done.err
-    assert "hbm: 90GiB" in done.err and "not read: SEED" in done.err
+    assert "HBM_CAP_GB=90 is what the trainer" in done.err and "not read: SEED" in done.err
     assert "workload exchange_dtype: bf16" in done.out
     written = yaml.safe_load((tmp_path / "m.yaml").read_text())
     assert written["workload"]["codec"] == "low_memory"

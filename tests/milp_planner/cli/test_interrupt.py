@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import milp_planner
 from formulations import registry
 from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import Cli
+
+MODULES = ["milp_planner", "milp_planner.__main__", "milp_planner.version"]
 
 
 def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +48,21 @@ def test_interrupted_while_importing(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, timeout=50,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "milp-planner: interrupted\n")
+
+
+def test_nothing_is_imported_before_the_program_listens() -> None:
+    """What the program imports before it hears Ctrl-C are three files of its own: Python would
+    answer with a traceback."""
+    root = str(Path(milp_planner.__file__).parents[1])
+    program = (
+        f"import os, sys; sys.path.insert(0, {root!r}); before = {{*sys.modules}}\n"
+        "import milp_planner.__main__\n"
+        "print(*sorted({*sys.modules} - before - {'__future__'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == MODULES
 
 
 def test_an_abandoned_solver_leaves_cleanly(tmp_path: Path) -> None:
