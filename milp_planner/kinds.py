@@ -6,7 +6,6 @@ _RUNTIMES = "milp_planner.pricing.runtimes."
 KINDS: dict[str, tuple[str, ...]] = {
     "torchrec": (_RUNTIMES + "torchrec", _RUNTIMES + "key_value"),
     "dynamicemb": (_RUNTIMES + "dynamicemb",),
-    "hugectr": (_RUNTIMES + "hugectr",),
 }
 """Of each kind, modules with a ``RUNTIME`` (:class:`milp_planner.pricing.runtimes.room.Runtime`),
 imported on first use. The first that takes a table decides how it can be cut."""

@@ -1,4 +1,4 @@
-"""Published table lists as models of HugeCTR, its planner's stored plans, and clusters for them.
+"""Published table lists as instances under the cost of HugeCTR's planner, and its stored plans.
 
 Where the lists come from: ``table-lists/README.md`` and ``embark/README.md`` of the data folder.
 """
@@ -8,21 +8,25 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from formulations.instance import Instance
-from milp_planner.inputs import Cluster, Model
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 
 SAMPLES = 65_536
 """Of the global batch, as in EMBark's published runs."""
 RATIO = 60
 """``mem_comm_bw_ratio`` of ``benchmark.sh``."""
-ROOM = "60GiB"
+ROOM = 60 * 2**30
 """``memory_cap_for_embedding`` of a GPU."""
 MACHINE = 8
 """GPUs of a node."""
+PASSES = 4
+"""Reads of an element in a step (``mem_comm_work_ratio``, 8 over 2)."""
+NARROWEST = 32
+"""A part of this many columns or fewer is not halved."""
 PUBLISHED = {
     "180table_70B_hotness80_2x8": "embark_180table_70B_hotness80",
     "200table_100B_hotness20_1x8": "embark_200table_100B_hotness20",
@@ -32,10 +36,10 @@ PUBLISHED = {
 }
 """The table list of each published instance."""
 KINDS = {
-    "embark": ("sgd", "fp32"), "mlperf": ("adagrad", "fp32"), "distemb": ("adagrad", "fp32"),
-    "criteo": ("sgd", "fp32"), "dlrmv3": ("rowwise_adagrad", "fp16"), "torchrec": ("sgd", "fp32"),
+    "embark": ("sgd", 4), "mlperf": ("adagrad", 4), "distemb": ("adagrad", 4),
+    "criteo": ("sgd", 4), "dlrmv3": ("rowwise_adagrad", 2), "torchrec": ("sgd", 4),
 }  # fmt: skip
-"""Optimizer and element type by the first word of a list's name (TorchRec's states none)."""
+"""Optimizer and bytes of an element by the first word of a list's name (TorchRec's states none)."""
 
 
 def names(data: Path) -> list[str]:
@@ -45,65 +49,68 @@ def names(data: Path) -> list[str]:
     return [*found, "mlperf_dlrm_dcnv2"]
 
 
-def model_of(data: Path, name: str, ranks: int) -> Model:
-    """A table list as a model of HugeCTR at the published settings.
+def instance_of(data: Path, name: str, ranks: int) -> Instance:
+    """A table list under the cost of HugeCTR's planner (EMBark), one element read as a unit.
 
+    A table is cut into r row parts times c column parts (1, 2, 4, …, and rows over all ranks too;
+    a column part is halved while its width is even and above 32), each on a rank of its own. A
+    shard costs B · 4 · ids · columns / r to look up and B · 60 · vectors · columns to exchange.
     A shared table counts the ids of all inputs that read it and a vector for each; sequences are
     priced as if they were pooled, as the formula knows nothing else.
+
+    References
+    ----------
+    NVIDIA-Merlin/HugeCTR at 2f2016fa, ``benchmarks/embedding_collection/hugectr/sharding``
+    (``planner.py``, ``generate_plan.py``); EMBark, RecSys 2024.
     """
-    optimizer, dtype = KINDS[name.partition("_")[0]]
-    tables = list(_dcnv2(data) if name == "mlperf_dlrm_dcnv2" else _listed(data, name))
-    for table in tables:
-        if table["name"] == "FP16_table":
-            table["dtype"] = "fp16"
-    return Model.from_dict({
-        "name": name,
-        "workload": {"batch_per_rank": SAMPLES // ranks, "cost_model": "embark",
-                     "storage_model": "embark", "mem_comm_bw_ratio": RATIO},
-        "defaults": {"kind": "hugectr", "optimizer": optimizer, "dtype": dtype},
-        "tables": tables,
-    })  # fmt: skip
+    optimizer, width = KINDS[name.partition("_")[0]]
+    machines = [range(first, first + MACHINE) for first in range(0, ranks, MACHINE)]
+    built = InstanceBuilder(
+        machines, ("lookup", "exchange"), [("hbm", "rank", ROOM)], "busiest_rank",
+        name=f"{name}@{ranks}x60GiB", source="NVIDIA-Merlin/HugeCTR's cost model",
+    )  # fmt: skip
+    for table in _dcnv2(data) if name == "mlperf_dlrm_dcnv2" else _listed(data, name):
+        built.add_table(table["name"])
+        size = 2 if table["name"] == "FP16_table" else width
+        for rows, columns in _cuts(table["dim"], ranks):
+            parts = _parts(table, (size, optimizer), (rows, columns), ranks)
+            built.add_option(f"r{rows}c{columns}", [parts])
+    return built.build()
 
 
-def cluster_of(ranks: int) -> Cluster:
-    """Nodes of eight GPUs, all of whose room is for embeddings."""
-    return Cluster.from_dict({
-        "name": f"{ranks}x60GiB", "machines": ranks // MACHINE, "ranks_per_machine": MACHINE,
-        "hbm": ROOM, "ddr": "1TB",
-        "interconnect": {"intra_machine": "400GB/s", "inter_machine": "50GB/s"},
-        "reservations": {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0},
-    })  # fmt: skip
+def _cuts(dim: int, ranks: int) -> Iterator[tuple[int, int]]:
+    columns = 1
+    while columns <= ranks:
+        places = ranks // columns
+        for rows in sorted({*(1 << k for k in range(places.bit_length())), places}):
+            yield rows, columns
+        width = dim // columns
+        if width % 2 or width <= NARROWEST:
+            return
+        columns *= 2
 
 
-def published(data: Path, instance: str) -> tuple[Model, Cluster]:
-    """Model and cluster of one of :data:`PUBLISHED`."""
-    machines = int(instance.rpartition("_")[2].partition("x")[0])
-    ranks = machines * MACHINE
-    return model_of(data, PUBLISHED[instance], ranks), cluster_of(ranks)
+def _parts(
+    table: Mapping[str, Any], kind: tuple[int, str], cut: tuple[int, int], ranks: int
+) -> Block:
+    """The parts of a table, all alike: each has room for the most rows of a part."""
+    (size, optimizer), (rows, columns) = kind, cut
+    wide, vectors = table["dim"] // columns, table.get("num_features", 1)
+    state = {"sgd": 0, "adagrad": wide, "rowwise_adagrad": wide / table["dim"]}[optimizer]
+    bytes_ = round(-(-table["rows"] // rows) * (wide + state) * size)
+    ids = vectors * table["pooling_factor"]
+    cost = round(SAMPLES * PASSES * ids * wide / rows), SAMPLES * RATIO * vectors * wide
+    shard = Shard({"hbm": bytes_}, cost, move_bytes=bytes_)
+    if rows * columns == ranks:
+        return Block(Where.EVERY_RANK, [shard])
+    return Block(Where.ANY_RANK, [shard], count=rows * columns, distinct=rows * columns > 1)
 
 
-class StoredPlan(NamedTuple):
-    """What HugeCTR's planner returned for a published instance."""
-
-    values: dict[str, Any]
-    """``shard_matrix`` and ``shard_strategy``, with tables by position."""
-    cost: int
-    """The largest cost of a GPU, as the planner states it."""
-
-
-def stored_plan(data: Path, instance: str) -> StoredPlan:
-    """The better of its plans with and without column parts."""
+def stored_cost(data: Path, instance: str) -> int:
+    """The cost that HugeCTR's planner states of the better of its plans with and without column
+    parts, for a published instance."""
     with gzip.open(data / "embark" / "reference-plans.json.gz") as file:
-        found = json.load(file)[instance]
-    ranks = int(instance.rpartition("_")[2].partition("x")[0]) * MACHINE
-    matrix: list[list[str]] = [[] for _ in range(ranks)]
-    groups = []
-    for index, placed in enumerate(found["tables"].values()):
-        groups.append([str(index), int(placed["option"].partition("c")[2])])
-        for rank in placed["ranks"]:
-            matrix[rank].append(str(index))
-    values = {"shard_matrix": matrix, "shard_strategy": [["mp", groups]]}
-    return StoredPlan(values, int(found["busiest_rank"]))
+        return int(json.load(file)[instance]["busiest_rank"])
 
 
 def facts(instance: Instance, table: int) -> list[tuple[int, int, bool, int, int]]:

@@ -29,7 +29,6 @@ from formulations.instance.facts import option_facts, own_cost
 from formulations.instance.file import write_instance
 from formulations.settings import available_cores
 from milp_planner.files import write_json
-from milp_planner.plans.compile import compile_for
 
 RANKS = 8, 16, 32, 64, 128
 PEERS = {"CP-SAT": "cpsat", "HiGHS": "mip"}
@@ -74,14 +73,13 @@ def cases(data: Path, quick: bool) -> Iterator[tuple[str, Instance, int | None]]
     for name in lists.PUBLISHED:
         instance = read_instance(data / "embark" / f"{name}.json.gz")
         if not quick or instance.num_options < 500:
-            yield name, instance, lists.stored_plan(data, name).cost
+            yield name, instance, lists.stored_cost(data, name)
     published = {(table, int(name[-3]) * 8) for name, table in lists.PUBLISHED.items()}
     for name in lists.names(data):
         for ranks in RANKS[:1] if quick else RANKS:
-            model = lists.model_of(data, name, ranks)
-            if (name, ranks) not in published and not (quick and len(model.tables) > 60):
-                compiled = compile_for(model, lists.cluster_of(ranks), "busiest_rank")
-                yield f"{name}_{ranks // lists.MACHINE}x{lists.MACHINE}", compiled.instance, None
+            instance = lists.instance_of(data, name, ranks)
+            if (name, ranks) not in published and not (quick and instance.num_tables > 60):
+                yield f"{name}_{ranks // lists.MACHINE}x{lists.MACHINE}", instance, None
 
 
 def solved(

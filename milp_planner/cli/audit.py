@@ -25,8 +25,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         argument(
             "PLAN",
             "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
-            "optionally dist_type, column_width); TorchRec's ShardingPlan or HugeCTR's plan "
-            "as export writes them; DLRMv4's variables, whose planner is replayed; or the "
+            "optionally dist_type, column_width); TorchRec's ShardingPlan as "
+            "export writes it; DLRMv4's variables, whose planner is replayed; or the "
             "statistics that TorchRec prints. The content decides, not the file's name.",
         ),
     ],

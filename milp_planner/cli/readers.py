@@ -65,7 +65,7 @@ def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
 
 
 def find_today(path: Path, model: Model, cluster: Cluster) -> TodaySource:
-    """Today's plan. ShardingPlans and HugeCTR's plans in JSON are read here, by their content.
+    """Today's plan. ShardingPlans in JSON are read here, by their content.
 
     DLRMv4's variables are replayed: today's plan is what its own planner makes of them. For other
     formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
@@ -77,8 +77,6 @@ def find_today(path: Path, model: Model, cluster: Cluster) -> TodaySource:
 
     text = unpacked_text(path)
     document = read_document(path) if is_json(text) else {}
-    if "shard_matrix" in document:
-        return read(text, "hugectr", model)
     if document.get("format") == torchrec.FORMAT:
         return read(text, "torchrec", model)
     if f"{dlrmv4.SHARDING_OVERRIDES}=" in text:

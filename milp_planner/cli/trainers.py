@@ -21,8 +21,7 @@ ToOption = Annotated[
         "torchrec (ShardingPlan as JSON), torchrec-callback (a Python module that sets the ranks "
         "after a trainer's own planner), torchrec-reshard (moves from an earlier plan, as "
         "arguments of DMP.reshard), dynamicemb (table options, one set per fusion group), "
-        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables), hugectr "
-        "(shard_matrix and shard_strategy as JSON).",
+        "tzrec (TorchEasyRec config fragment), dlrmv4 (environment variables).",
     ),
 ]
 
@@ -33,7 +32,7 @@ def export(
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a plan for TorchRec, dynamicemb, TorchEasyRec, DLRMv4 or HugeCTR.
+    """Write a plan for TorchRec, dynamicemb, TorchEasyRec or DLRMv4.
 
     The result goes to stdout, or to a file with -o. What the trainer will run of it, where its own
     planner decides more than the file says, and notes on what the format cannot express go to
@@ -67,7 +66,7 @@ def import_plan(
     model: ModelArgument,
     format: Annotated[
         str,
-        option("--from FORMAT", "torchrec, torchrec-callback, dynamicemb, tzrec, dlrmv4, hugectr."),
+        option("--from FORMAT", "torchrec, torchrec-callback, dynamicemb, tzrec, dlrmv4."),
     ],
     output: OutputOption = None,
     json: JsonOption = False,

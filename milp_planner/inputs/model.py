@@ -31,8 +31,8 @@ from milp_planner.inputs.repeated import check_count, spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import Dtype, Name, Table
 
-StorageModel = Literal["runtime", "torcheasyrec", "embark"]
-CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first", "embark", "embark_hierarchical"]
+StorageModel = Literal["runtime", "torcheasyrec"]
+CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first"]
 Fusion = Literal["honoured", "free"]
 Codec = Literal["stock", "low_memory"]
 Pipeline = Literal["none", "sparse_dist", "hugectr"]
@@ -104,16 +104,10 @@ class Workload(Spec):
     """
     storage_model: StorageModel = "runtime"
     """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
-    TorchEasyRec count them (rows, ids and outputs of an average batch), or as HugeCTR's planner
-    does (rows and optimizer state alone)."""
+    TorchEasyRec count them (rows, ids and outputs of an average batch)."""
     cost_model: CostModel = "law"
     """Times of dynamicemb lookups by the profile's law of the tiers, or by the rules of
-    TorchEasyRec's planner as merged or in its first version, for comparison. HugeCTR's tables are
-    priced by its planner's formula, over ranks (embark) or over machines (embark_hierarchical)."""
-    mem_comm_bw_ratio: Annotated[float, Field(gt=0, le=10**6)] = 80.0
-    """Cost of exchanging an element over that of reading it from HBM, in HugeCTR's formula."""
-    dp_threshold: Annotated[int, Field(ge=0)] = 0
-    """Number of HugeCTR's tables, smallest first, that are data-parallel."""
+    TorchEasyRec's planner as merged or in its first version, for comparison."""
     fusion: Fusion = "honoured"
     """Whether fused tables must share one cache ratio, as in the runtime."""
     cache_ratios: RatioGrid = TENTHS
@@ -251,23 +245,6 @@ class Model(Spec):
             if isinstance(tables, list | tuple):
                 tables = _filled(tables, pattern, fields, path)
         return rest if tables is None else {**rest, "tables": tables}
-
-    @model_validator(mode="after")
-    def _priced_alike(self) -> Model:
-        """HugeCTR's tables need its planner's prices, and the other way round."""
-        workload, kinds = self.workload, {table.kind for table in self.tables}
-        embark = workload.cost_model.startswith("embark")
-        if "hugectr" in kinds and (not embark or len(kinds) > 1):
-            what = f"found {workload.cost_model} with tables of {' and '.join(sorted(kinds))}"
-            raise problem_at(
-                f"{what}; allowed with kind: hugectr: embark or embark_hierarchical, and no other "
-                "kind", "workload", "cost_model",
-            )  # fmt: skip
-        for name in ("cost_model", "storage_model"):
-            if kinds - {"hugectr"} and getattr(workload, name).startswith("embark"):
-                what = f"found {getattr(workload, name)}; allowed with tables of kind: hugectr only"
-                raise problem_at(what, "workload", name)
-        return self
 
     @property
     def stages(self) -> bool:

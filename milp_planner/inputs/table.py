@@ -246,8 +246,6 @@ def _check_kind(table: Table) -> None:
     for name in DYNAMICEMB_FIELDS:
         if getattr(table, name) != Table.model_fields[name].default:
             raise problem_at(f"goes with kind: dynamicemb; this table is {table.kind}", name)
-    if table.kind == "hugectr" and table.output != "pooled":
-        raise problem_at("found sequence; allowed with kind: hugectr: pooled", "output")
 
 
 def _check_constraints(table: Table) -> None:
@@ -257,8 +255,6 @@ def _check_constraints(table: Table) -> None:
         *(limits.sharding_types or ()),
         *((pin.sharding_type,) if pin and pin.sharding_type else ()),
     )
-    if table.kind == "hugectr" and any(each != "HBM_ONLY" for each in modes):
-        raise problem_at("tables of hugectr are HBM_ONLY", "constraints")
     if table.kind == "torchrec" and "HYBRID" in modes:
         raise problem_at("HYBRID exists only for dynamicemb tables", "constraints")
     if table.kind == "dynamicemb" and "SSD" in modes:

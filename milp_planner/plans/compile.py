@@ -32,7 +32,7 @@ from milp_planner.pricing.entries import (
 )
 from milp_planner.pricing.options import Choice, Options
 from milp_planner.pricing.outside import capacities
-from milp_planner.pricing.overlap import Overlapped, overlapped, overlaps
+from milp_planner.pricing.overlap import Overlapped, overlapped
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -118,9 +118,8 @@ def _blocks(options: Options) -> dict[str, Any]:
     option_blocks = np.concatenate(([0], np.cumsum(times))).astype(np.int64)
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
-    everyone = options.cluster.num_ranks
-    where = np.array([_where(c, everyone) for c in distinct], dtype=np.int8)[of]
-    count = np.array([c.columns * (c.row_shards or 1) for c in distinct], dtype=np.int64)[of]
+    where = np.array([_where(c) for c in distinct], dtype=np.int8)[of]
+    count = np.array([c.columns for c in distinct], dtype=np.int64)[of]
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(distinct), -1, dtype=np.int64)
     for index, choice in enumerate(distinct):
@@ -136,8 +135,7 @@ def _blocks(options: Options) -> dict[str, Any]:
     settled = np.isin(where, (Where.EVERY_RANK, Where.LIST))
     block_where = np.where(listed, np.int8(Where.LIST), where[option]).astype(np.int8)
     block_count = np.where(listed | settled[option], 1, count[option])
-    # a rank has one store per table, and one part of a HugeCTR table
-    one = [c.mode == "SSD" or c.row_shards > 0 for c in distinct]
+    one = [c.mode == "SSD" for c in distinct]  # a rank has one store per table
     apart = np.array(one, dtype=np.bool_)[of][option]
     return {
         "option_blocks": option_blocks,
@@ -150,15 +148,11 @@ def _blocks(options: Options) -> dict[str, Any]:
     }
 
 
-def _where(choice: Choice, ranks: int) -> Where:
+def _where(choice: Choice) -> Where:
     """Places that a choice's shards can take."""
     if choice.members is not None:
         return Where.LIST
-    if not choice.row_shards:
-        return _WHERE[choice.sharding]
-    if choice.row_parts * choice.columns == ranks:
-        return Where.EVERY_RANK
-    return Where.ONE_MACHINE if choice.machine_ranks else Where.ANY_RANK
+    return _WHERE[choice.sharding]
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:
@@ -290,11 +284,9 @@ def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> C
 def under_all(options: Options) -> Callable[[Placement], dict[str, int]]:
     """A function that gives a well-formed placement's value under every objective.
 
-    A pipelined step has phases of its own; where the prices have none, it is left out.
+    A pipelined step has phases of its own.
     """
-    kinds = [Objective.STEP_TIME]
-    if overlaps(options.model.workload):
-        kinds.append(Objective.PIPELINED_STEP)
+    kinds = Objective.STEP_TIME, Objective.PIPELINED_STEP
     instances = [compile_instance(options, kind) for kind in kinds]
 
     def values(placement: Placement) -> dict[str, int]:

@@ -93,7 +93,7 @@ class PlacedShard(NamedTuple):
     rows: tuple[int, int] | None
     columns: tuple[int, int]
     """(start, stop) of each; rows are None if the routing rule scatters them (dynamicemb, unless
-    ``continuous``, and HugeCTR)."""
+    ``continuous``)."""
     use: dict[str, int]
     """Bytes on this rank (HBM) or charged to its machine (DDR), by resource."""
     cost: tuple[int, ...]
@@ -220,9 +220,7 @@ class Plan:
         placement = self.outcome.placement
         assert placement is not None
         spec, placed = self.model.table(name), self.tables[index]
-        found = list(_positions(self.instance, placement, index))
-        if home(placed.kind).deals:
-            found.sort(key=lambda position: position[1])
+        found = _positions(self.instance, placement, index)
         return [
             self._shard(spec, placed, entry, rank, position)
             for position, (entry, rank) in enumerate(found)
@@ -235,9 +233,7 @@ class Plan:
         use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
                        strict=True))  # fmt: skip
         group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
-        if home(placed.kind).deals:
-            group = row_parts(placed)
-        elif placed.sharding_type in BY_MACHINE:
+        if placed.sharding_type in BY_MACHINE:
             group = rows_over(placed)
         return PlacedShard(
             rank=rank,
@@ -335,12 +331,6 @@ def _positions(instance: Instance, placement: Placement, table: int) -> Iterator
     ):
         entries = position_entries(instance, instance.block(index), ranks)
         yield from zip(entries.tolist(), ranks.tolist(), strict=True)
-
-
-def row_parts(placed: PlacedTable) -> int:
-    """Number of parts that the rows of a HugeCTR table are cut into."""
-    held = sum(map(len, placed.ranks))
-    return 1 if placed.sharding_type == "data_parallel" else held // placed.column_shards
 
 
 def _row_range(

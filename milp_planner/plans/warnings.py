@@ -24,8 +24,6 @@ EVEN = 1.05
 def row_ranks(plan: Plan, index: int) -> int:
     """Number of ranks over which the rows of a placed table are split."""
     placed = plan.tables[index]
-    if placed.kind == "hugectr":  # HugeCTR's cost model ignores skew
-        return 1
     if placed.sharding_type == "row_wise":
         return plan.cluster.num_ranks
     if placed.sharding_type in BY_MACHINE:

@@ -58,11 +58,11 @@ def exchange_entries(
 ) -> dict[str, IntArray]:
     """Bytes of ids, lengths and what is exchanged, by entry of the ledger; int64 arrays [entries].
 
-    As the runtime holds them, or as planners count them: TorchRec's and TorchEasyRec's ids and
-    outputs of an average batch, HugeCTR's nothing.
+    As the runtime holds them, or as TorchRec's and TorchEasyRec's planners count them: ids and
+    outputs of an average batch.
     """
-    count = {"runtime": _as_held, "torcheasyrec": _as_planned}.get(job.workload.storage_model)
-    return {} if count is None else count(job, options, shards, exchanged)
+    count = _as_held if job.workload.storage_model == "runtime" else _as_planned
+    return count(job, options, shards, exchanged)
 
 
 def _as_planned(

@@ -75,11 +75,7 @@ def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     grids = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
     window = workload.stash_window_ms is not None and workload.storage_model == "runtime"
     offered = window and workload.trains
-    among = {kind: home(kind).among(model) for kind in {table.kind for table in model.tables}}
-    traits = [
-        replace(traits_of(t, *grids), stash=_stash(t, offered), **among[t.kind](t))
-        for t in model.tables
-    ]
+    traits = [replace(traits_of(t, *grids), stash=_stash(t, offered)) for t in model.tables]
     return [enumeration_of(each, site) for each in traits]
 
 

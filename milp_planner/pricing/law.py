@@ -34,10 +34,7 @@ def shard_seconds(
     traffic = np.zeros(len(options.table), np.int64)
     for runtime, at in by_runtime(options):
         own = options.at(at), shards.at(at)
-        seconds = runtime.own_seconds(job, *own)
-        if seconds is None:
-            seconds, traffic[at] = by_law(runtime, job, *own, exchanged.at(at), hits.at(at))
-        found[at] = seconds
+        found[at], traffic[at] = by_law(runtime, job, *own, exchanged.at(at), hits.at(at))
     return Seconds(found, traffic)
 
 

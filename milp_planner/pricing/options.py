@@ -74,8 +74,6 @@ class Choice:
     """Which of its two fusion groups a dynamicemb option joins; None: it fuses with nothing."""
     machine_ranks: int = 0
     """Ranks over which rows are split, those of a machine or row group; else 0."""
-    row_shards: int = 0
-    """Row parts of a table of HugeCTR, each on ranks (or whole machines) of its own; else 0."""
     groups: tuple[int, ...] | None = None
     """The row groups that hold the shards, where a group is several machines; None: any machine."""
     members: tuple[int, ...] | None = None
@@ -96,8 +94,6 @@ class Choice:
         """Name, such as ``column_wise:2/CACHING/0.3`` or ``row_wise/HBM_ONLY/roundrobin``."""
         cut = f":{self.columns}" if self.columns > 1 else ""
         cut += "" if self.even else f"x{self.width}"
-        if self.row_shards and self.sharding == "grid_shard":
-            cut = f":r{self.row_shards}c{self.columns}"
         parts = [self.sharding + cut, self.mode]
         if self.mode in TIERED:
             parts.append(ratio_text(self.ratio))
@@ -116,7 +112,7 @@ class Choice:
     @property
     def row_parts(self) -> int:
         """Number of row parts, where the sharding type does not decide it."""
-        return (self.row_shards or 1) * (self.machine_ranks or 1)
+        return self.machine_ranks or 1
 
 
 def ratio_text(ratio: Fraction) -> str:

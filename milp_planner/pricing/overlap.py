@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milp_planner.errors import BadInput
 from milp_planner.inputs.model import DensePart, Workload
 from milp_planner.pricing.options import PHASES, SYNC, Options
 from milp_planner.pricing.units import IntArray, picoseconds
@@ -39,16 +38,8 @@ class Overlapped(NamedTuple):
 
 
 def overlapped(options: Options) -> Overlapped:
-    """Phases, prices and hidden times of a pipelined step.
-
-    BadInput if the prices are those of a planner's own formula, whose unit is no time.
-    """
+    """Phases, prices and hidden times of a pipelined step."""
     workload = options.model.workload
-    if not overlaps(workload):
-        raise BadInput(
-            f"objective 'pipelined_step': workload.cost_model {workload.cost_model} has no "
-            "milliseconds that could hide; allowed: step_time, busiest_rank or total"
-        )
     whole, replicated = options.entries.cost, _replicated(options)
     forward, out, backward, back, prefetch = (whole[:, i] for i in range(len(PHASES)))
     compute = forward + backward + np.where(replicated, back, 0)
@@ -59,11 +50,6 @@ def overlapped(options: Options) -> Overlapped:
         columns.append(whole[:, options.phases.index(SYNC)])
         phases, hidden = (*phases, SYNC), (*hidden, 0)
     return Overlapped(phases, np.stack(columns, axis=1), hidden)
-
-
-def overlaps(workload: Workload) -> bool:
-    """Whether prices are times, which can hide behind others."""
-    return not workload.cost_model.startswith("embark")
 
 
 def ids_time(options: Options) -> IntArray:

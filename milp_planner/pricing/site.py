@@ -61,10 +61,6 @@ class TableTraits:
     """Cache ratios in a key-value store; empty if the table cannot be in one."""
     no_store: str
     """Why the table cannot be in a key-value store; empty if it can."""
-    replicated: bool = False
-    """HugeCTR: data-parallel because the table is among the smallest."""
-    by_machine: bool = False
-    """HugeCTR: placed on whole machines."""
     stash: tuple[bool, ...] = (False,)
     """Whether weights leave HBM between forward and backward (True), stay (False), or both are
     offered."""

@@ -63,13 +63,6 @@ def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> 
     return _runs(np.full(ranks, room), load, peak)
 
 
-def hugectr_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
-    """Equal shards: row i belongs to part i mod parts; every part is priced as the hottest."""
-    load, peak = _loads(table, ranks, "roundrobin", batch)
-    rows = np.array([-(-table.rows // ranks)])
-    return RowSplit(np.ones(1, np.int64), rows, load.max(keepdims=True), peak.max(keepdims=True))
-
-
 def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[FloatArray, FloatArray]:
     """Lookups of each rank over the mean, on average and in the worst batch.
 

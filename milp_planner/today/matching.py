@@ -22,7 +22,6 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
-from milp_planner.pricing.runtimes import hugectr
 from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
 
 #: Most seconds for placing new tables initially.
@@ -133,8 +132,6 @@ def _whole(row: CurrentTable) -> CurrentTable:
 def widened(model: Model, rows: Sequence[CurrentTable | None]) -> Model:
     """The model with every ratio and column width of the plan on its tables' grids.
 
-    HugeCTR's tables that are data-parallel in the plan may stay so.
-
     ``rows`` are in the order of the model's tables, None for a table that is new.
     """
     tables = []
@@ -150,10 +147,6 @@ def widened(model: Model, rows: Sequence[CurrentTable | None]) -> Model:
         widths = limits.column_widths
         if row.column_width is not None and widths is not None and row.column_width not in widths:
             changes["column_widths"] = (*widths, row.column_width)
-        if table.kind == "hugectr" and row.sharding_type == "data_parallel":
-            by_machine = model.workload.cost_model == "embark_hierarchical"
-            others = limits.sharding_types or hugectr.legal(limits, False, by_machine)[0]
-            changes["sharding_types"] = (*others, "data_parallel")
         if changes:
             table = table.model_copy(update={"constraints": limits.model_copy(update=changes)})
         tables.append(table)

@@ -27,7 +27,7 @@ OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
 #: Most wrong rows listed; further ones are counted.
 MOST_WRONG = 20
 FORMS = (
-    "a plan.json; TorchRec's ShardingPlan or HugeCTR's plan in JSON, as export writes them; a CSV "
+    "a plan.json; TorchRec's ShardingPlan in JSON, as export writes it; a CSV "
     f"with the columns {', '.join(COLUMNS[:5])}; the statistics that TorchRec prints"
 )
 """Forms of a plan in a file."""

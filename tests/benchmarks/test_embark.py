@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.embark import page, run
-from formulations import Settings, solve
+from benchmarks.embark import lists, page, run
+from formulations import Settings, read_instance, solve
+from formulations.instance import Where
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import two_modes
 
@@ -54,6 +55,31 @@ def test_the_trivial_bound_is_one() -> None:
     best = brute_force(instance).objective
     found = solve(instance, "auto", Settings(time_limit=10))
     assert best == found.objective and run.trivial(instance) <= best
+
+
+@pytest.mark.parametrize("name", lists.PUBLISHED)
+def test_a_published_instance_is_made_from_its_list(shared_data: Path, name: str) -> None:
+    """Every option of the instance that NVIDIA's planner solved, with its cost and place."""
+    theirs = read_instance(shared_data / "embark" / f"{name}.json.gz")
+    ours = lists.instance_of(shared_data, lists.PUBLISHED[name], theirs.num_ranks)
+    for table in range(theirs.num_tables):
+        assert lists.facts(ours, table) == lists.facts(theirs, table)
+
+
+def test_cost_and_bytes_by_hand(tmp_path: Path) -> None:
+    """A table of 100 rows × 64, 2 ids a sample, in fp32 under SGD, cut into 4 × 2 parts.
+
+    32 columns a part: lookups 65,536 · 4 · 2 · 32 / 4, exchange 65,536 · 60 · 32, 25 rows.
+    """
+    (tmp_path / "table-lists").mkdir()
+    (tmp_path / "table-lists" / "embark_one.csv").write_text(
+        "name,rows,dim,pooling,count,inputs\na,100,64,2,1,one\n"
+    )
+    made = lists.instance_of(tmp_path, "embark_one", 8)
+    assert made.option_names[-1] == "r4c2"
+    assert made.shard_cost[-1].tolist() == [4_194_304, 125_829_120]
+    assert made.shard_use[-1].tolist() == [25 * 32 * 4]
+    assert made.block(made.num_options - 1).where is Where.EVERY_RANK
 
 
 @pytest.mark.slow

@@ -143,14 +143,12 @@ def simulate_plan(
     Raises
     ------
     BadInput
-        If the plan has no placement, or has tables of HugeCTR; if a trace names no table of the
+        If the plan has no placement; if a trace names no table of the
         plan or cannot be replayed (see :func:`milp_planner.features.simulate.table.check_trace`).
     """
     check_seconds("time_limit", time_limit)
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
-    if any(table.kind == "hugectr" for table in plan.tables):
-        raise BadInput("tables of HugeCTR cannot be simulated: its prices know no skew")
     traces = traces or {}
     names = [table.name for table in plan.tables]
     for name in traces:

@@ -33,7 +33,6 @@ FORMATS = {
     "dynamicemb": "dynamicemb table options as JSON, one set per fusion group",
     "tzrec": "TorchEasyRec feature_configs fragment",
     "dlrmv4": "MLPerf DLRMv4 environment variables",
-    "hugectr": "HugeCTR's shard_matrix and shard_strategy as JSON",
 }
 
 
@@ -76,10 +75,6 @@ def write(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> str
             f"the plan has no placement ({plan.outcome.status.value}): nothing to export"
         )
     _check(plan)
-    if wrong := [t for t in plan.tables if (t.kind == "hugectr") != (to == "hugectr")]:
-        raise BadInput(
-            f"table {wrong[0].name!r} is of {wrong[0].kind}: the format {to} cannot hold it"
-        )
     return chosen.write(plan, settings) if settings else chosen.write(plan)
 
 

@@ -25,7 +25,6 @@ TRAINERS = {
     "torchrec": "whole",
     "torchrec-callback": "whole",
     "torchrec-reshard": "whole",
-    "hugectr": "whole",
     "dlrmv4": "dlrmv4",
     "tzrec": "tzrec",
     "dynamicemb": "dynamicemb",

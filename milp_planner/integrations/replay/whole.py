@@ -1,12 +1,11 @@
 """Trainers that take a plan as it is: what runs is the plan.
 
-``DistributedModelParallel(plan=…)`` calls no planner, and ``EmbeddingCollectionConfig.shard``
-stores what it is given. A callback replaces what TorchRec's planner chose.
+``DistributedModelParallel(plan=…)`` calls no planner. A callback replaces what TorchRec's
+planner chose.
 
 References
 ----------
-TorchRec 1.9.2, ``distributed/model_parallel.py``; HugeCTR,
-``HugeCTR/include/embeddings/embedding_collection.hpp``.
+TorchRec 1.9.2, ``distributed/model_parallel.py``.
 """
 
 from __future__ import annotations

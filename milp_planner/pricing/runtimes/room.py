@@ -8,7 +8,7 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -64,8 +64,6 @@ class Runtime:
     """Whether weights may leave HBM between forward and backward."""
     fetches_all = False
     """Whether all its options bring a step's rows into HBM before the lookup."""
-    deals = False
-    """Whether its shards are equal, and dealt out in the order of the ranks."""
     planner_is_plain = False
     """Whether its own planner counts the exchange without skew, deduplication and codec."""
 
@@ -78,10 +76,6 @@ class Runtime:
     def no_store(self, table: Table, trains: bool) -> str:
         """Why a table cannot be in a key-value store; empty if it can."""
         return f"{table.kind} tables have no key-value store"
-
-    def among(self, model: Model) -> Callable[[Table], Fields]:
-        """Fields of a table's :class:`TableTraits` that depend on the rest of the model."""
-        return lambda table: {}
 
     def sharding_types(self, traits: TableTraits) -> tuple[tuple[ShardingType, ...], str]:
         """Sharding types that a table can have at all, and why it can have no others."""
@@ -167,12 +161,6 @@ class Runtime:
         missing = (1.0 - hits.unique) * wanted / options.group_ranks
         seconds = missing * row / job.profile.host_link * job.workload.prefetch_pipeline
         return Fetched(seconds, np.zeros(len(row), np.int64))
-
-    def own_seconds(
-        self, job: Job, options: OptionColumns, shards: ShardColumns
-    ) -> FloatArray | None:
-        """Seconds of all phases where its planner's own cost model asks for them; else None."""
-        return None
 
     # Exports.
 

@@ -130,10 +130,3 @@ def test_averaged_groups_keep_their_phase() -> None:
     compiled = compile_for(model({}), type(cluster()).from_dict(site), "pipelined_step")
     assert compiled.instance.phases[-1] == "sync"
     assert compiled.instance.hidden == (0, 0, 0, 0, 0, 0)
-
-
-def test_a_formula_without_time_is_refused() -> None:
-    """HugeCTR's own cost counts no milliseconds."""
-    tables = model({"kind": "hugectr"}, cost_model="embark", storage_model="embark")
-    with pytest.raises(BadInput, match="has no milliseconds that could hide"):
-        compile_for(tables, cluster(), "pipelined_step")

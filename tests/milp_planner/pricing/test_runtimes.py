@@ -76,14 +76,14 @@ for table in ({"kind": "toi"}, {"kind": "toy", "constraints": {"modes": "HOST_ON
     ran = with_toy(check)
     assert ran.returncode == 0, ran.stderr
     first, second = ran.stdout.splitlines()
-    assert "allowed: torchrec, dynamicemb, hugectr, toy" in first
+    assert "allowed: torchrec, dynamicemb, toy" in first
     assert second.endswith("allowed: toy tables are table_wise in HBM_ONLY")
 
 
 def test_every_kind_has_its_runtimes() -> None:
     """Their names differ, and an option's runtime is found by name."""
     names = [each.name for each in runtimes()]
-    assert names == ["torchrec", "key_value", "dynamicemb", "hugectr"]
+    assert names == ["torchrec", "key_value", "dynamicemb"]
     assert all(named(name).name == name for name in names)
     assert {kind: home(kind).name for kind in KINDS} == {kind: kind for kind in KINDS}
     assert home("torchrec", virtual=True).name == "key_value"
@@ -128,7 +128,6 @@ def test_rows_enter_the_ledger_by_name() -> None:
         (("torchrec", "row_wise", "SSD"), "key_value"),
         (("torchrec", "row_wise", "CACHING", False, True), "dram_virtual_table"),
         (("torchrec", "data_parallel", "HBM_ONLY"), "dense"),
-        (("hugectr", "row_wise", "HBM_ONLY"), "mp"),
     ],
 )
 def test_kernels(asked: tuple[object, ...], kernel: str) -> None:

@@ -12,18 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs import Model
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 
 from . import plans
 
 TABLES = (plans.static("a"), plans.dynamic("d"))
-HUGE = Model.from_dict({
-    "name": "m", "workload": {"batch_per_rank": 64, "cost_model": "embark", "dp_threshold": 1},
-    "tables": [plans.static("a", kind="hugectr"), plans.static("d", 9, kind="hugectr")],
-})  # fmt: skip
-MODELS = {**dict.fromkeys(exports.FORMATS, plans.model(*TABLES)), "hugectr": HUGE}
+MODEL = plans.model(*TABLES)
 TEXTS = {
     "torchrec": exports.write(plans.random_plan(3, *TABLES), "torchrec"),
     "torchrec-callback": exports.write(plans.random_plan(3, *TABLES), "torchrec-callback"),
@@ -32,7 +27,6 @@ TEXTS = {
         plans.chosen_plan({"d": "row_wise/HYBRID/0.5/roundrobin"}, *TABLES), "tzrec"
     ),
     "dlrmv4": exports.write(plans.chosen_plan({}, TABLES[0]), "dlrmv4"),
-    "hugectr": exports.write(plans.plan_of(HUGE), "hugectr"),
 }
 _VALUES = st.sampled_from(
     [None, True, 0, 1, -1, 2**70, 0.5, 1e300, "", "x", "row_wise", [], [1], {}, {"a": 1}]
@@ -42,7 +36,7 @@ _QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(He
 
 def _judge(text: str, to: str) -> None:
     with contextlib.suppress(BadInput):
-        for name, pin in exports.read(text, to, MODELS[to]).items():
+        for name, pin in exports.read(text, to, MODEL).items():
             assert isinstance(pin, PinSpec)
             assert name in ("a", "d")
 
@@ -50,7 +44,7 @@ def _judge(text: str, to: str) -> None:
 @pytest.mark.parametrize("to", TEXTS)
 def test_the_originals_are_read(to: str) -> None:
     """Unchanged texts are read without an error."""
-    assert exports.read(TEXTS[to], to, MODELS[to])
+    assert exports.read(TEXTS[to], to, MODEL)
 
 
 @pytest.mark.parametrize("to", TEXTS)
@@ -70,7 +64,7 @@ def test_damaged_text(to: str, data: st.DataObject) -> None:
     _judge(text, to)
 
 
-@pytest.mark.parametrize("to", ["torchrec", "dynamicemb", "hugectr"])
+@pytest.mark.parametrize("to", ["torchrec", "dynamicemb"])
 @_QUICK
 @given(seed=st.integers(0, 10**6), value=_VALUES)
 def test_other_values(to: str, seed: int, value: Any) -> None:
