@@ -38,7 +38,7 @@ from milp_planner.cli.explain_asked import (
     write_steps,
 )
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import argument
+from milp_planner.cli.options import argument, given
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
@@ -100,6 +100,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         extra=extra, target=target, limits=limits, model=model, cluster=cluster, today=today,
         spread=spread, draws=draws,
     )  # fmt: skip
+    if not given(context, "time_limit"):
+        _announce(read, questions, time_limit)
     work = Work("explaining")
     answers = _answers(work, read, questions, asked, Budget(work.settings(settings), formulation))
     _write(answers, output, csv)
@@ -111,6 +113,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     unfit = answers.replan is not None and answers.replanned is None
     none = unfit or read.outcome.status.value == "infeasible"
     finish("infeasible" if none else "feasible", work.interrupted)
+
+
+def _announce(read: Plan, questions: list[str], seconds: float) -> None:
+    """Say first that answers are searched for, and for how long, where nobody chose it."""
+    names = questions or (["why", "staircase"] if read.outcome.placement is not None else [])
+    searched = [name for name in names if name not in ("moves", "why-not")]
+    if searched:
+        say(
+            f"searching for up to {seconds:g} s ({', '.join(dict.fromkeys(searched))}); --time-limit"
+            " sets another limit, Ctrl-C keeps the answers so far"
+        )
 
 
 def _questions(

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -145,7 +146,19 @@ def _usage(error: BaseException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     hint = f" (see {context.command_path} --help)" if context is not None else ""
-    return " ".join(message.split()) + hint
+    return _CHOICE.sub(_chosen, " ".join(message.split())) + hint
+
+
+#: How Typer words a value that is not of an enumeration.
+_CHOICE = re.compile(r"(?:Value error, )?'([^']*)' is not one of ('.*')\.?$")
+_QUOTED = re.compile("'([^']*)'")
+
+
+def _chosen(found: re.Match[str]) -> str:
+    """The same in our words, with the nearest name."""
+    from milp_planner.inputs.problems import choice
+
+    return f"found {found[1]}; {choice(found[1], _QUOTED.findall(found[2]))}"
 
 
 def _mathematics(error: BaseException) -> tuple[int, str, bool]:

@@ -57,6 +57,11 @@ CASES: dict[str, Case] = {
         _PLAN,
         ["ads", "two machines"],
     ),
+    "unknown objective": (
+        {}, [*_PLAN, "--objective", "step_tme"],
+        ["found step_tme; allowed: total, ", "did you mean step_time?"],
+    ),
+    "unknown kind": ({}, ["list", "modls"], ["found modls; allowed: ", "did you mean models?"]),
     "unknown formulation": ({}, [*_PLAN, "-f", "cpsta"], ["did you mean 'cpsat'"]),
     "unknown objective": ({}, [*_PLAN, "--objective", "steptime"], ["steptime", "step_time"]),
     "time limit zero": ({}, [*_PLAN, "--time-limit", "0"], ["--time-limit", "positive"]),

@@ -48,6 +48,13 @@ def test_memory_that_is_bought_is_told_apart(cli: Cli, planned: Path) -> None:
     assert done.out.count("after reservations") > 2
 
 
+def test_a_search_that_nobody_limited_is_announced(cli: Cli, planned: Path) -> None:
+    """For how long and for which questions, before it begins; a limit that was given is known."""
+    done = cli("explain", planned, "--ask", "sensitivity", "--draws", "1", "--workers", 1)
+    assert "searching for up to 60 s (sensitivity); --time-limit sets another limit" in done.err
+    assert cli("explain", planned, "--table", "users", *FAST).err == ""
+
+
 def test_one_table_only(cli: Cli, planned: Path) -> None:
     """--table narrows why; a wrong name is exit code 2 with the nearest name."""
     done = cli("explain", planned, "--ask", "why", "--table", "ads", "--json", *FAST)
