@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from milp_planner.cli.options import CACHE_VARIABLE
 from milp_planner.errors import BadInput
@@ -35,14 +35,22 @@ def find(
     if profile is not None:
         place = type(place).from_dict({**place.to_dict(), "profile": profile}, "--profile")
     if reserve:
-        data = place.to_dict()
+        data = _stated(place)
         held = {**data["reservations"], **parse_fields("--reserve", reserve)}
         place = type(place).from_dict({**data, "reservations": held}, "--reserve")
     if two_d:
-        data = place.to_dict()
+        data = _stated(place)
         held = {**(data["two_d"] or {}), **parse_fields("--two-d", two_d)}
         place = type(place).from_dict({**data, "two_d": held}, "--two-d")
     return tables, place
+
+
+def _stated(cluster: Cluster) -> dict[str, Any]:
+    """A cluster as plain values, without a profile that nobody stated."""
+    data = cluster.to_dict()
+    if cluster.assumed_profile is not None:
+        del data["profile"]
+    return data
 
 
 def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:

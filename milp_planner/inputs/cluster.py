@@ -131,7 +131,7 @@ class Cluster(Spec):
     description: str = ""
     """What the cluster is."""
     profile: Name = "torchrec-default"
-    """Name of the hardware profile that prices it."""
+    """Name of the hardware profile that prices it; a plan says so if it is not stated."""
     machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The machines."""
     reservations: Reservations = Reservations()
@@ -180,6 +180,16 @@ class Cluster(Spec):
                 f"is missing; needed with more than one {what}", "interconnect", "inter_machine"
             )
         return self
+
+    @property
+    def assumed_profile(self) -> str | None:
+        """What to say of a profile that nobody stated."""
+        if "profile" in self.model_fields_set:
+            return None
+        return (
+            f"the cluster states no profile: prices are those of {self.profile} "
+            "(milp-planner list profiles)"
+        )
 
     @property
     def num_ranks(self) -> int:

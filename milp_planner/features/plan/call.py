@@ -240,10 +240,12 @@ def _watched(
     """Run the job while the caller's thread reports progress."""
     line = Line(newest) if progress or (progress is None and in_notebook()) else None
     try:
-        return interruptible(job, settings.stop, _both(line, watch))
+        found = interruptible(job, settings.stop, _both(line, watch))
     finally:
         if line is not None:
             line.end()
+    notes = filter(None, (found.outcome.note, found.cluster.assumed_profile))
+    return replace(found, outcome=found.outcome.with_(note="; ".join(notes)))
 
 
 def _refuse_with_divisions(**given: object) -> None:

@@ -48,10 +48,13 @@ def doubts(
         look as if they were in another unit, or a share instead of a percentage.
     """
     tables, place = to_model(model), to_cluster(cluster)
+    assumed = None if profile else place.assumed_profile
     options = options_of(tables, place, load_profile(profile or place.profile))
     place = options.cluster
     instance, forced = compile_instance(options), forced_overflow(options)
     found = [placed(cluster, *each) for each in _of_cluster(place)]
+    if assumed is not None:
+        found.append(placed(cluster, assumed, ()))
     large: Iterable[Doubt] = _too_large(tables, place, instance)
     if forced is not None:  # more precise: it says where, when, and how much is not rows
         large = [(f"no plan exists: {forced}", ("tables",))]

@@ -63,7 +63,6 @@ CASES: dict[str, Case] = {
     ),
     "unknown kind": ({}, ["list", "modls"], ["found modls; allowed: ", "did you mean models?"]),
     "unknown formulation": ({}, [*_PLAN, "-f", "cpsta"], ["did you mean 'cpsat'"]),
-    "unknown objective": ({}, [*_PLAN, "--objective", "steptime"], ["steptime", "step_time"]),
     "time limit zero": ({}, [*_PLAN, "--time-limit", "0"], ["--time-limit", "positive"]),
     "time limit no number": ({}, [*_PLAN, "--time-limit", "soon"], ["soon"]),
     "time limit not finite": ({}, [*_PLAN, "--time-limit", "nan"], ["positive"]),

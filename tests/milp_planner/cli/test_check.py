@@ -52,3 +52,19 @@ def test_what_is_likely_not_meant_is_a_warning(cli: Cli, tmp_path: Path) -> None
     listed = cli("check", "model.yaml", "cluster.yaml", "--json").json
     assert [each["level"] for each in listed] == ["warning", "warning"]
     assert listed[1]["field"] == "reservations.hbm_percent" and listed[1]["file"] == "cluster.yaml"
+
+
+def test_a_profile_that_nobody_stated_is_named(cli: Cli, tmp_path: Path) -> None:
+    """Prices can be several times off: check warns at the file, plan says it in the verdict."""
+    cluster = tmp_path / "cluster.yaml"
+    said = "the cluster states no profile: prices are those of torchrec-default"
+    assert said not in cli("check", "model.yaml", cluster).out
+    assert said not in cli("plan", "model.yaml", cluster, "-f", "greedy").out
+    cluster.write_text(CLUSTER.replace("profile: h100\n", ""))
+    done = cli("check", "model.yaml", "cluster.yaml")
+    assert done.code == 0 and f"warning: cluster.yaml:1: {said}" in done.out
+    assert said not in cli("check", "model.yaml", "cluster.yaml", "--profile", "h100").out
+    asked = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
+    for more in ((), ("--reserve", "hbm_percent=8")):
+        assert said in cli(*asked, *more).json["outcome"]["note"]
+    assert said not in cli(*asked, "--profile", "h100").json["outcome"]["note"]
