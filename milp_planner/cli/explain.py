@@ -121,8 +121,8 @@ def _announce(read: Plan, questions: list[str], seconds: float) -> None:
     searched = [name for name in names if name not in ("moves", "why-not")]
     if searched:
         say(
-            f"searching for up to {seconds:g} s ({', '.join(dict.fromkeys(searched))}); --time-limit"
-            " sets another limit, Ctrl-C keeps the answers so far"
+            f"searching for up to {seconds:g} s ({', '.join(dict.fromkeys(searched))}); "
+            "--time-limit sets another limit, Ctrl-C keeps the answers so far"
         )
 
 
