@@ -22,7 +22,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from milp_planner import plan
-from milp_planner.features.simulate.places import MemoryInfo
 from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
 from milp_planner.features.simulate.streams import with_skew
 from scenarios.catalog import find_cluster, find_model
@@ -69,29 +68,18 @@ def hot_tables(runs: list[SimulationInfo]) -> dict[str, dict[str, Any]]:
     }
 
 
-def fullest(memory: MemoryInfo) -> dict[str, int]:
-    """Bytes of the fullest rank or machine, reserved and filled."""
-    at = memory.fullest
-    return {"predicted": memory.predicted[at], "simulated": memory.simulated[at]}
-
-
 def measure(model: str, cluster: str, skew: str | None) -> dict[str, Any]:
-    """One case: memory of the first seed's run, loads of every seed's."""
+    """One case: hit ratios and the load of ranks, of every seed."""
     known = with_skew(find_model(model), skew) if skew else find_model(model)
     found = plan(known, find_cluster(cluster), time_limit=LIMIT)
     runs = [simulate_plan(found, BATCHES, seed) for seed in range(SEEDS)]
-    hbm, ddr = runs[0].memory
     return {
         "model": model, "cluster": cluster, "skew": skew,
         "status": found.outcome.status, "gap": found.outcome.gap,
         "modes": Counter(table.mode for table in found.tables),
         "hit": hits(runs),
-        "exchange": {
-            "predicted": runs[0].predicted_exchange, "simulated": [r.exchange for r in runs],
-        },
         "hot": {"predicted": runs[0].predicted_hot, "simulated": [r.hot for r in runs]},
         "hot_tables": hot_tables(runs),
-        "hbm": fullest(hbm), "ddr": fullest(ddr),
     }  # fmt: skip
 
 

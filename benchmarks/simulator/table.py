@@ -17,7 +17,6 @@ from benchmarks.pages import command, stored  # noqa: E402
 
 PAGE = ROOT / "docs" / "trust" / "simulator.md"
 GOAL = 5
-MIB, GIB = 1 << 20, 1 << 30
 
 
 def summary(cases: list[dict[str, Any]], harder: list[dict[str, Any]]) -> str:
@@ -45,9 +44,8 @@ def summary(cases: list[dict[str, Any]], harder: list[dict[str, Any]]) -> str:
 def plans_table(result: dict[str, Any]) -> str:
     """Whole plans, predicted → simulated; two ends where the seeds differ."""
     lines = [
-        "| model, cluster | tables with a cache: hit ratio | difference, mean (worst) "
-        "| exchange, MiB | hot rank | HBM, GiB | DDR, GiB |",
-        "|---|---|---|---|---|---|---|",
+        "| model, cluster | tables with a cache: hit ratio | difference, mean (worst) | hot rank |",
+        "|---|---|---|---|",
     ]
     for case in result["cases"]:
         hit, skew = case["hit"], f", {case['skew']}" if case["skew"] else ""
@@ -55,15 +53,9 @@ def plans_table(result: dict[str, Any]) -> str:
         if hit["tables"]:
             shown = f"{hit['tables']}: {hit['predicted']:.3f} → {hit['simulated']:.3f}"
             apart = f"{hit['mean_difference']:.4f} ({hit['worst_difference']:.4f})"
-        memory = (
-            f"{case[kind]['predicted'] / GIB:.2f} → {case[kind]['simulated'] / GIB:.2f}"
-            if case[kind]["predicted"]
-            else "–"
-            for kind in ("hbm", "ddr")
-        )
         lines.append(
             f"| {case['model']}, {case['cluster']}{skew} | {shown} | {apart} | "
-            f"{ends(case['exchange'], MIB, 1)} | {ends(case['hot'], 1, 3)} | {' | '.join(memory)} |"
+            f"{ends(case['hot'])} |"
         )
     what = f"Plans of at most {result['limit']} seconds; {result['batches']} steps, "
     return "\n".join(
@@ -75,12 +67,12 @@ def plans_table(result: dict[str, Any]) -> str:
     )
 
 
-def ends(case: dict[str, Any], unit: float, digits: int) -> str:
+def ends(case: dict[str, Any]) -> str:
     """Predicted → simulated, lowest to highest."""
-    found = [f"{value / unit:,.{digits}f}" for value in sorted(case["simulated"])]
+    found = [f"{value:.3f}" for value in sorted(case["simulated"])]
     low, high = found[0], found[-1]
     simulated = low if low == high else f"{low} … {high}"
-    return f"{case['predicted'] / unit:,.{digits}f} → {simulated}"
+    return f"{case['predicted']:.3f} → {simulated}"
 
 
 def blocks(result: dict[str, Any]) -> dict[str, str]:

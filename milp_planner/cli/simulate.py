@@ -13,7 +13,6 @@ from milp_planner.errors import BadInput
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.features.simulate.places import MemoryInfo
     from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
     from milp_planner.inputs.model import Model
     from milp_planner.plans.placement import Plan
@@ -56,9 +55,9 @@ def run(
 ) -> None:
     """Replay lookups through a plan's tiers and routing; compare predicted with simulated.
 
-    Covers hit ratios, exchange, memory and the hot rank. Lookups are drawn from each table's access
-    statistics or read from traces. Large tables are simulated on a sample of their rows, and the
-    output says so.
+    Covers hit ratios by tier and how evenly the routing loads the ranks. Lookups are drawn from
+    each table's access statistics or read from traces. Large tables are simulated on a sample of
+    their rows, and the output says so.
     """
     from milp_planner.features.simulate.plan import simulate_plan
     from milp_planner.plans.plan_file import read_plan
@@ -114,19 +113,12 @@ def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
 
 def draw(info: SimulationInfo) -> list[RenderableType]:
     """Draw a table of tables, the totals, and notes on the figures."""
-    from milp_planner.drawing.units import show_bytes
-
     shown = sorted(info.tables, key=lambda t: (t.hit is None, -t.ids))[:MOST_ROWS]
     parts: list[RenderableType] = [
         f"{info.name}: {info.batches} steps, seed {info.seed}; predicted → simulated",
         _table(shown),
-        f"busiest rank's exchange a step  {show_bytes(round(info.predicted_exchange))} → "
-        f"{show_bytes(round(info.exchange))}",
-        f"host link a step, busiest rank  {show_bytes(round(max(info.rank_pcie_bytes)))} "
-        "(rows, with optimizer state where rows hold it)",
         f"ids of the busiest rank over the mean, all tables  {info.predicted_hot:.3f} → "
         f"{info.hot:.3f} (peak {info.hot_peak:.3f})",
-        *(_memory(memory) for memory in info.memory if any(memory.predicted + memory.simulated)),
     ]
     if info.left:
         parts.insert(1, f"{info.left:,} tables with the fewest lookups are left out: out of time")
@@ -153,23 +145,6 @@ def _table(tables: list[TableInfo]) -> RenderableType:
             "all rows" if row.sampled == 1 else f"{row.sampled:.2%}",
         ))  # fmt: skip
     return Grid.plain(head, rows, {"table": 12})
-
-
-def _memory(info: MemoryInfo) -> str:
-    """The fullest place, and the one that exceeds its reservation most."""
-    from milp_planner.drawing.units import show_bytes
-
-    reserved, filled = info.predicted[info.fullest], info.simulated[info.fullest]
-    text = (
-        f"{info.memory} of {info.place} {info.fullest}, the fullest  "
-        f"{show_bytes(reserved)} reserved → {show_bytes(filled)} filled"
-    )
-    over = [s - p for p, s in zip(info.predicted, info.simulated, strict=True)]
-    if max(over) <= 0:
-        return text
-    worst = over.index(max(over))
-    share = f" ({over[worst] / info.predicted[worst]:.2%})" if info.predicted[worst] else ""
-    return f"{text}; {info.place} {worst} fills {show_bytes(over[worst])}{share} more than reserved"
 
 
 def _notes(info: SimulationInfo) -> list[str]:

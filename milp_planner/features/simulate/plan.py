@@ -10,13 +10,7 @@ import numpy as np
 
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.limits import check_seconds
-from milp_planner.features.simulate.places import (
-    MemoryInfo,
-    hottest,
-    loads_of,
-    memory_of,
-    rows_held,
-)
+from milp_planner.features.simulate.places import hottest, loads_of, rows_held
 from milp_planner.features.simulate.table import (
     TableRun,
     check_trace,
@@ -66,8 +60,6 @@ class TableInfo:
     predicted_slots: float
     held: float
     """Rows that fit in a rank's HBM, and the most that any rank held (see :func:`rows_held`)."""
-    pcie_bytes: float
-    """Bytes per step between host and HBM, over all ranks."""
     evicted: float
     lost: float
     bypassed: float
@@ -95,23 +87,13 @@ class SimulationInfo(Facts):
     tables: tuple[TableInfo, ...]
     rank_ids: tuple[float, ...]
     """Ids per step on each rank over all tables, averaged over batches."""
-    rank_pcie_bytes: tuple[float, ...]
-    """Bytes per step between host and HBM of each rank."""
-    predicted_exchange: float
-    exchange: float
-    """Bytes per step on the busiest rank, over all tables: ids received and embeddings sent."""
     predicted_hot: float
     hot: float
     hot_peak: float
     """Ids of the busiest rank over the mean, over all tables: predicted, over all batches, and in
     the worst batch."""
     hot_over_time: tuple[float, ...]
-    exchange_over_time: tuple[float, ...]
-    pcie_over_time: tuple[float, ...]
-    """Busiest rank in each of the last batches that every table has: ids over the mean, bytes
-    exchanged, bytes between host and HBM."""
-    memory: tuple[MemoryInfo, ...]
-    """HBM of every rank, DDR and SSD of every machine; empty if some tables were not simulated."""
+    """The same in each of the last batches that every table has."""
     left: int = 0
     """Number of tables not simulated for lack of time; totals cover the others."""
 
@@ -172,33 +154,22 @@ def simulate_plan(
             runs[index] = simulate_table(job, batches, seed)
         on_table(name)
     done = sorted(runs)
-    return _info(plan, [runs[i] for i in done], batches, seed, traffic.outputs[done])
+    return _info(plan, [runs[i] for i in done], batches, seed)
 
 
-def _info(
-    plan: Plan, runs: list[TableRun], batches: int, seed: int, outputs: FloatArray
-) -> SimulationInfo:
-    loads = loads_of(plan, runs, outputs)
+def _info(plan: Plan, runs: list[TableRun], batches: int, seed: int) -> SimulationInfo:
+    loads = loads_of(runs, plan.cluster.num_ranks)
     hot = hottest(loads.ids)
     return SimulationInfo(
         name=f"{plan.model.name} on {plan.cluster.name}",
         batches=batches,
         seed=seed,
-        tables=tuple(
-            _table_info(run, moved)
-            for run, moved in zip(runs, loads.table_link.tolist(), strict=True)
-        ),
+        tables=tuple(map(_table_info, runs)),
         rank_ids=tuple(loads.ids.mean(axis=0).tolist()),
-        rank_pcie_bytes=tuple(loads.host_link.mean(axis=0).tolist()),
-        predicted_exchange=float(loads.expected_exchange.max()),
-        exchange=float(loads.exchange.mean(axis=0).max()),
-        predicted_hot=float(loads.expected_ids.max()) / loads.even_ids,
+        predicted_hot=float(loads.expected.max()) / loads.even,
         hot=_uneven(loads.ids),
         hot_peak=float(hot.max()),
         hot_over_time=tuple(hot.tolist()),
-        exchange_over_time=tuple(loads.exchange.max(axis=1).tolist()),
-        pcie_over_time=tuple(loads.host_link.max(axis=1).tolist()),
-        memory=memory_of(plan, runs, outputs) if len(runs) == len(plan.tables) else (),
         left=len(plan.tables) - len(runs),
     )
 
@@ -208,8 +179,8 @@ def _uneven(ids: FloatArray) -> float:
     return float(hottest(ids.sum(axis=0)))
 
 
-def _table_info(run: TableRun, host_link: float) -> TableInfo:
-    job, total, hot, (held, _) = run.job, run.total, hottest(run.ids), rows_held(run)
+def _table_info(run: TableRun) -> TableInfo:
+    job, total, hot, held = run.job, run.total, hottest(run.ids), rows_held(run)
     tiered = job.placed.mode in TIERED
     asked, lookups = total.lookups > 0, job.lookups * job.senders
     distinct = distinct_rows(job.table.access, job.table.rows, job.lookups, job.senders)
@@ -238,7 +209,6 @@ def _table_info(run: TableRun, host_link: float) -> TableInfo:
         hot_peak=float(hot.max()),
         predicted_slots=float(job.shape.hbm_buckets * job.shape.hbm_bucket),
         held=float(held.max()),
-        pcie_bytes=host_link,
         evicted=each(total.evicted),
         lost=each(total.dropped),
         bypassed=each(total.bypassed),

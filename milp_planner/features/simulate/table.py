@@ -18,10 +18,7 @@ from milp_planner.pricing.job import Traffic
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.popularity import hot_ids, popularity, rank_factors
 from milp_planner.pricing.storage import (
-    STATE_BYTES,
-    STATE_NUMBERS,
     hbm_slots,
-    runtime_value_bytes,
 )
 from milp_planner.pricing.units import FloatArray, IntArray
 
@@ -89,25 +86,6 @@ class TableJob:
             return np.stack([np.arange(everyone), np.zeros(everyone, np.int64)], axis=1)
         flat = np.array([rank for block in self.placed.ranks for rank in block], dtype=np.int64)
         return np.stack([flat, np.arange(len(flat)) % self.ranks], axis=1)
-
-    def row_bytes(self, columns: int, training: bool) -> float:
-        """Bytes of ``columns`` columns of a row as they move between tiers.
-
-        dynamicemb's rows take their optimizer state along.
-        """
-        table, optimizer = self.table, self.table.optimizer if training else "none"
-        if table.kind == "dynamicemb":
-            return runtime_value_bytes(columns, table.element_bytes, optimizer)
-        return float(columns * table.element_bytes)
-
-    def state_bytes(self, columns: int, training: bool) -> tuple[float, float]:
-        """Bytes of state of a TorchRec row: always in HBM, and where the rows are."""
-        if not training:
-            return 0.0, 0.0
-        numbers = STATE_NUMBERS[self.table.optimizer]
-        dense = self.placed.sharding_type == "data_parallel"
-        each = self.table.element_bytes if dense else STATE_BYTES
-        return float(each * numbers.row), float(each * numbers.column * columns)
 
     @property
     def _rule(self) -> Rule:

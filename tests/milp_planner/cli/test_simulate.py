@@ -13,25 +13,10 @@ def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
     assert shown.code == 0
     assert "predicted → simulated" in shown.out
     assert "users" in shown.out
-    assert "HBM of rank" in shown.out
     found = cli("simulate", planned, "--batches", 2, "--json").json
     assert [t["name"] for t in found["tables"]] == ["users", "items", "ads"]
     assert found["batches"] == 2
     assert len(found["rank_ids"]) == 2
-    assert [(m["memory"], len(m["predicted"]), len(m["simulated"])) for m in found["memory"]] == [
-        ("HBM", 2, 2), ("DDR", 1, 1),
-    ]  # fmt: skip
-
-
-def test_memory_beyond_what_is_reserved_is_told() -> None:
-    """The fullest place is always shown; an excess with its place and share."""
-    from milp_planner.cli.simulate import _memory
-    from milp_planner.features.simulate.places import MemoryInfo
-
-    fits = MemoryInfo("HBM", "rank", (2048, 4096), (1024, 3072), 1)
-    assert _memory(fits) == "HBM of rank 1, the fullest  4 KiB reserved → 3 KiB filled"
-    over = _memory(MemoryInfo("DDR", "machine", (2048, 4096), (3072, 4096), 1))
-    assert over.endswith("; machine 0 fills 1 KiB (50.00%) more than reserved")
 
 
 def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:

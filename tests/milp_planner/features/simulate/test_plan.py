@@ -28,6 +28,11 @@ TABLES = [
      "constraints": {"modes": "CACHING", "cache_ratios": [0.1]}},
 ]  # fmt: skip
 
+CLUSTER = {
+    "name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB",
+    "ddr": "2TB", "interconnect": {"intra_machine": "450GB/s"},
+}  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def placed() -> Plan:
@@ -39,11 +44,7 @@ def placed() -> Plan:
             "tables": TABLES,
         }
     )
-    cluster = Cluster.from_dict(
-        {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB",
-         "ddr": "2TB", "interconnect": {"intra_machine": "450GB/s"}}
-    )  # fmt: skip
-    return plan(model, cluster, formulation="greedy")
+    return plan(model, Cluster.from_dict(CLUSTER), formulation="greedy")
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +73,10 @@ def test_hot_ids_load_the_rank_that_owns_them(info: SimulationInfo) -> None:
 
 
 def test_deduplicated_exchange_is_the_one_predicted(info: SimulationInfo) -> None:
-    """Ids of the busiest rank after de-duplication, and all bytes, agree within 5%."""
+    """Ids of the busiest rank after de-duplication agree within 5%."""
     row = next(t for t in info.tables if t.name == "items")
     assert row.ids == pytest.approx(row.predicted_ids, rel=0.05)
     assert row.ids < 256 * 20
-    assert info.exchange == pytest.approx(info.predicted_exchange, rel=0.05)
 
 
 def test_unique_fraction_is_the_one_predicted(info: SimulationInfo) -> None:
@@ -127,17 +127,14 @@ def test_bad_traces_are_refused(placed: Plan) -> None:
 
 
 def test_series_add_up_to_the_means(info: SimulationInfo) -> None:
-    """One value per step of hits, evicted rows, hot rank, exchange and host link."""
+    """One value per step of hits, evicted rows and the hot rank."""
     for row in info.tables:
         assert len(row.hit_over_time) == (10 if row.hit is not None else 0)
         assert np.mean(row.evicted_over_time) == pytest.approx(row.evicted)
         if row.hit is not None:
             assert np.mean(row.hit_over_time) == pytest.approx(row.hit, abs=1e-3)
-    for series in (info.hot_over_time, info.exchange_over_time, info.pcie_over_time):
-        assert len(series) == 10
+    assert len(info.hot_over_time) == 10
     assert max(info.hot_over_time) == info.hot_peak >= info.hot
-    assert np.mean(info.exchange_over_time) >= info.exchange > 0
-    assert np.mean(info.pcie_over_time) >= max(info.rank_pcie_bytes) > 0
 
 
 def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
@@ -149,7 +146,6 @@ def test_a_change_in_a_trace_shows_over_time(placed: Plan) -> None:
     row = next(t for t in info.tables if t.name == "cache")
     assert row.hit_over_time == (1, 0, 0, 1)
     assert [evicted > 0 for evicted in row.evicted_over_time] == [False, True, True, False]
-    assert len(info.pcie_over_time) == 4
 
 
 def test_a_time_limit_keeps_what_is_done(placed: Plan) -> None:
@@ -159,5 +155,18 @@ def test_a_time_limit_keeps_what_is_done(placed: Plan) -> None:
     assert part.left == 4 and len(part.tables) == 1
     assert told == [part.tables[0].name]
     assert part.tables[0].mode in ("HYBRID", "CACHING")
-    assert part.memory == ()
     assert simulate_plan(placed, 1, 3).left == 0
+
+
+def test_a_sample_holds_no_more_than_the_slots_it_stands_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sample's whole sets of 32 slots, scaled up, do not overflow an array's cache."""
+    monkeypatch.setattr(table, "MAX_ROWS", 10_000)
+    cache = {"modes": "CACHING", "cache_ratios": [0.1], "sharding_types": "table_wise"}
+    cached = {"name": "t", "rows": 1_000_000, "dim": 128, "pooling_factor": 8, "constraints": cache}
+    model = Model.from_dict({"name": "m", "workload": {"batch_per_rank": 64}, "tables": [cached]})
+    found = plan(model, Cluster.from_dict(CLUSTER), formulation="greedy")
+    row = simulate_plan(found, 2).tables[0]
+    assert row.sampled < 0.02
+    assert row.held == row.growth[-1] == row.predicted_slots == 100_000

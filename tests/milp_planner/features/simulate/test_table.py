@@ -9,7 +9,10 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.features.simulate.plan import simulate_plan
-from tests.milp_planner.features.simulate.test_ranks import ARRAY, LOOKUPS, planned
+from tests.milp_planner.features.simulate.test_ranks import planned
+
+ARRAY = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "optimizer": "sgd"}
+LOOKUPS = 2 * 256 * 8
 
 HASH = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "kind": "dynamicemb"}
 
