@@ -55,8 +55,8 @@ def _step(nodes: int, **axes: Any) -> float:
         single = "column_wise" if table["name"] in CUT else "table_wise"
         table["constraints"] |= {
             "sharding_types": [single if nodes == 1 else "row_wise"],
-            "modes": ["HBM_ONLY"], "column_widths": [128],
-        }  # fmt: skip
+            "modes": ["HBM_ONLY"],
+        }
     found = plan(Model.from_dict(varied), vary_cluster(cluster, {"machines": nodes}), time_limit=20)
     if found.outcome.status.value != "optimal":
         raise RuntimeError(f"{nodes} nodes, {axes}: {found.outcome.status.value}")

@@ -9,6 +9,7 @@ from milp_planner import plan
 from milp_planner.features.plan.doubts import doubts
 from milp_planner.features.plan.shortage import shortage_of
 from milp_planner.inputs import Cluster, Model
+from milp_planner.integrations.replay.plan_for import plan_for
 from scenarios.batch.assertions import judge
 from scenarios.batch.execute import execute
 from scenarios.batch.scenario import expand
@@ -54,18 +55,19 @@ def _inputs(**axes: object) -> tuple[Model, Cluster]:
 
 
 @pytest.mark.parametrize(
-    ("axes", "low_memory"),
+    ("axes", "columns", "low_memory"),
     [
-        ({"codec": "stock"}, True),
-        ({"codec": "stock", "batch": 2048}, False),
-        ({"codec": "low_memory", "peak_skew": 8.5}, None),
+        ({"codec": "stock"}, True, True),
+        ({"codec": "stock", "batch": 2048}, False, False),
+        ({"codec": "low_memory", "peak_skew": 8.5}, True, None),
     ],
 )
 def test_the_refusal_names_rank_tables_and_remedy(
-    axes: dict[str, object], low_memory: bool | None
+    axes: dict[str, object], columns: bool, low_memory: bool | None
 ) -> None:
-    """Every rank may be the hot one, and the two tables come first; cutting columns helps, the
-    low-memory codec where it did. ``check`` says the same of that rank, and nothing else."""
+    """Every rank may be the hot one, and the two tables come first; cutting columns as the trainer
+    does helps but for twice the batch, the low-memory codec where it did. ``check`` says the same
+    of that rank, and nothing else."""
     inputs = _inputs(**axes)
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
     assert found is not None
@@ -73,12 +75,27 @@ def test_the_refusal_names_rank_tables_and_remedy(
     assert found.forced.ranks == tuple(range(31))  # the last rank has a few rows less
     assert {each.name for each in found.forced.tables[:2]} == {"artist_id", "album_id"}
     tried = {each.kind: each for each in found.remedies}
-    assert tried["sharding"].fits
-    assert set(tried["sharding"].tables) <= {"artist_id", "album_id"}
+    assert tried["sharding"].fits == columns
+    assert {"artist_id", "album_id"} <= {*tried["sharding"].tables}
     assert ("codec" in tried) == (low_memory is not None)
     assert low_memory is None or tried["codec"].fits == low_memory
     [warning] = doubts(*inputs)
     assert warning.message == f"no plan exists: {found.forced}"
+
+
+def test_for_the_trainer_remedies_are_cut_as_it_cuts() -> None:
+    """Where a model also allows narrower shards, one table in those would do; ``--for`` tries the
+    trainer's, which need both tables."""
+    model, cluster = _inputs(codec="stock")
+    data = model.to_dict()
+    for table in data["tables"]:
+        table["constraints"]["column_widths"] = [256, 128, 64, 32, 16]
+    wide = Model.from_dict(data)
+    plans = plan(wide, cluster, time_limit=20), plan_for("dlrmv4", wide, cluster, time_limit=20)
+    found = [shortage_of(each.outcome.detail) for each in plans]
+    tried = [{r.kind: r for r in each.remedies}["sharding"] for each in found if each]
+    assert [len(each.tables) for each in tried] == [1, 2]
+    assert all(each.fits for each in tried)
 
 
 @pytest.mark.parametrize("sharding", ["row_wise", "column_wise"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from milp_planner.inputs.interconnect import all_to_all_bandwidth
+from milp_planner.integrations import replay
 from milp_planner.pricing.outside import capacities
 from scenarios.catalog import Entry, clusters, find_cluster, find_model, models
 
@@ -98,6 +99,13 @@ def test_dlrmv4_by_the_published_totals() -> None:
     assert album.access.measured_skew is not None
     assert album.access.measured_skew.max_over_mean == 2.8
     assert model.workload.exchange_dtype == "fp16"
+
+
+def test_dlrmv4_has_the_widths_that_its_trainer_makes() -> None:
+    """Every table's column shards are those of the planner that the trainer calls, and no other."""
+    trainer = replay.get("dlrmv4")
+    for table in find_model("dlrmv4-yambda5b").tables:
+        assert table.constraints.column_widths == (trainer.grid(table)["column_widths"],)
 
 
 @pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)

@@ -16,7 +16,7 @@ from milp_planner.files import Facts
 from milp_planner.integrations import replay
 from milp_planner.integrations.replay import Trainer
 from milp_planner.integrations.replay.judge import cost_of
-from milp_planner.integrations.replay.search import Search, widened
+from milp_planner.integrations.replay.search import Search, held, widened
 from milp_planner.plans.compile import ClusterSource, ModelSource, to_model
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import Options, price
@@ -65,7 +65,7 @@ def plan_for(
     Plan
         Bound and certificate are those of all plans, whatever runs them;
         ``outcome.detail["trainer"]`` holds the best of those (:class:`ForTrainer`). If no plan at
-        all is found, that answer.
+        all is found, that answer; what would help is tried with the trainer's widths and ratios.
 
     Raises
     ------
@@ -79,9 +79,13 @@ def plan_for(
     seconds = time_limit or limits.time_limit or MOST_SECONDS
     limits = replace(limits, time_limit=seconds * (1 - SEARCH_SHARE))
     best = plan(widened(to_model(model), runner), cluster, settings=limits, **keywords)
+    rest = replace(limits, time_limit=seconds * SEARCH_SHARE)
+    if best.outcome.status == Status.INFEASIBLE:  # what would help must help there, too
+        there = plan(held(best.model, runner), cluster, settings=rest, **keywords)
+        return there if there.outcome.status == Status.INFEASIBLE else best
     if best.outcome.placement is None:
         return best
-    return _run_by(best, trainer, runner, replace(limits, time_limit=seconds * SEARCH_SHARE))
+    return _run_by(best, trainer, runner, rest)
 
 
 def _run_by(best: Plan, name: str, trainer: Trainer, settings: Settings) -> Plan:

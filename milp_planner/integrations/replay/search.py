@@ -254,6 +254,16 @@ def widened(model: Model, trainer: Trainer) -> Model:
     return model.model_copy(update={"tables": tuple(changed)})
 
 
+def held(model: Model, trainer: Trainer) -> Model:
+    """The model with no other widths and ratios than the trainer uses; pins are as they were."""
+    changed = []
+    for table in model.tables:
+        own = {} if table.constraints.pin else trainer.grid(table)
+        limits = table.constraints.model_copy(update={k: (value,) for k, value in own.items()})
+        changed.append(table.model_copy(update={"constraints": limits}))
+    return model.model_copy(update={"tables": tuple(changed)})
+
+
 def _family(choice: Choice) -> str:
     """What a type keeps whole: a trainer that cannot cut a table as asked holds it whole."""
     if choice.sharding in WHOLE_ROWS:
