@@ -20,55 +20,16 @@ the run like the caller's stop flag, as a last resort.)
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from formulations.result.placement import Placement
+from formulations.runtime.timing import CallTime
 from formulations.settings import News, Settings, TracePoint
 
 #: Units to take a share of if the run has no limit.
 _WITHOUT_LIMIT = 60.0
-#: Most seconds that a time limit leaves out.
-_MOST_UNCOUNTED = 120.0
-
-
-class Stopwatch:
-    """Seconds in which at least one thread was inside, as a context."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
-        self._total = self._since = 0.0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._since = time.perf_counter()
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._total += time.perf_counter() - self._since
-
-    @property
-    def running(self) -> bool:
-        """Whether a thread is inside."""
-        return self._inside > 0
-
-    @property
-    def seconds(self) -> float:
-        """The sum so far."""
-        with self._lock:
-            now = time.perf_counter() - self._since if self._inside else 0.0
-            return self._total + now
-
-
-#: Seconds that no time limit counts: another process compiles the loops of the search, once per
-#: machine.
-COMPILING = Stopwatch()
 
 
 @dataclass(frozen=True)
@@ -113,6 +74,8 @@ class Clock:
     work : float
         Work counted so far, on either kind of clock.
     trace : list of TracePoint
+    call : CallTime
+        The time of the caller's whole call, which this solve may be a part of.
     certified : int or None
         The best bound that a checked certificate proved so far.
     notes : list of str
@@ -121,7 +84,8 @@ class Clock:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._start, self._compiled = time.perf_counter(), COMPILING.seconds
+        self._time = CallTime(settings.time_limit)
+        self.call = settings.call or self._time
         self._lock = threading.Lock()
         self._held_back = 0.0
         self.work = 0.0
@@ -132,7 +96,7 @@ class Clock:
 
     def seconds(self) -> float:
         """Wall time in seconds since the start: for reports only, never for decisions."""
-        return time.perf_counter() - self._start
+        return self._time.seconds()
 
     def now(self) -> float:
         """Units spent: seconds, or work counted so far."""
@@ -146,22 +110,17 @@ class Clock:
 
     def seconds_left(self) -> float:
         """Seconds of wall time until the time limit (infinite without one): a last resort."""
-        limit = self._settings.time_limit
-        if limit is None:
-            return float("inf")
         held = 0.0 if self.counts else self._held_back
         return max(0.0, -held - self.late())
 
     def late(self) -> float:
-        """Seconds since the time limit, or less than 0 before it; minus infinity without one."""
-        limit = self._settings.time_limit
-        if limit is None:
-            return -float("inf")
-        return self.seconds() - limit - min(_MOST_UNCOUNTED, self.compiling())
+        """Seconds since the time limit, this solve's or the call's, or less than 0 before it; minus
+        infinity without one."""
+        return max(self._time.late(), self.call.late())
 
     def compiling(self) -> float:
         """Seconds since the start in which the loops of the search were compiled."""
-        return COMPILING.seconds - self._compiled
+        return self._time.compiling()
 
     def share(self, share: float) -> float:
         """A share of the units left, or of a minute if there is no limit."""

@@ -12,6 +12,7 @@ from enum import StrEnum
 from formulations.errors import InstanceError, meant
 from formulations.result.certificate import Certificate
 from formulations.result.placement import Placement
+from formulations.runtime.timing import CallTime
 
 
 @dataclass(frozen=True)
@@ -190,10 +191,13 @@ class Runtime:
         Set by the caller to interrupt: the best plan found is returned.
     on_progress : callable or None
         Called with :class:`News` at every improvement, from any thread.
+    call : CallTime or None
+        Time of the call that the solve is a part of: its limit holds too, and it counts stages.
     """
 
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     on_progress: Callable[[News], None] | None = field(default=None, compare=False)
+    call: CallTime | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +209,11 @@ class Settings(Wishes, Data, Runtime):
     def for_another(self) -> Settings:
         """The same for another instance: without the data of this one."""
         return replace(self, hint=Data.hint, prices=Data.prices)
+
+    @property
+    def timed(self) -> CallTime:
+        """The time of the call; one without a limit if there is none."""
+        return self.call or CallTime()
 
     @property
     def gap_asked(self) -> float:

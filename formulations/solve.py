@@ -69,7 +69,8 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     chosen = registry.get(formulation)
     clock = Clock(settings)
     settings = _of(instance, settings)
-    settings, detail = _with_hint(instance, chosen, settings, clock)
+    with clock.call.stage("repair"):
+        settings, detail = _with_hint(instance, chosen, settings, clock)
     outcome = _certified(instance, chosen, settings, clock)
     doubt = contradiction(instance, outcome, settings, clock)
     if doubt is not None:
@@ -89,7 +90,7 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         trace=tuple(clock.trace),
         settings=settings.describe(),
         note="; ".join(filter(None, (outcome.note, *clock.notes))),
-        detail={**outcome.detail, **detail},
+        detail={**outcome.detail, **detail, "stages": clock.call.told()},
     )
 
 
@@ -149,13 +150,15 @@ def _certified(
     from formulations.goals.seek import improve, kept_for_goals
 
     wanted = settings.polish and chosen.proves != "nothing"  # baselines are reported unchanged
-    with clock.holding_back(kept_for_goals(instance, settings) if wanted else 0.0):
+    kept = kept_for_goals(instance, settings) if wanted else 0.0
+    with clock.call.stage("search"), clock.holding_back(kept):
         outcome = _proved(instance, chosen, settings, clock)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
         _record(outcome, clock)
     if not wanted or clock.interrupted():
         return outcome
-    return improve(instance, outcome, settings, clock)
+    with clock.call.stage("goals"):
+        return improve(instance, outcome, settings, clock)
 
 
 def _proved(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -10,11 +11,18 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 
-from formulations.clock import COMPILING
 from formulations.cpsat import POLL
+from formulations.runtime.timing import COMPILING
 from formulations.search.kept import mark, used
 
 _LOOPS = "formulations.search.kernels"
+
+ANNOUNCED = (
+    "compiling the search, once on this machine, which takes up to two minutes that no time limit "
+    "counts"
+)
+
+logger = logging.getLogger(__name__)
 
 
 def loaded() -> bool:
@@ -69,6 +77,7 @@ class Loops:
             self._loading = threading.Thread(target=load, daemon=True)
             self._loading.start()
             return
+        logger.warning(ANNOUNCED)
         # -P: run this package, not one of the same name in the working folder, such as a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self._compiling = compiler = subprocess.Popen(

@@ -131,8 +131,8 @@ ProfileOption = Annotated[
     ),
 ]
 _LIMIT = (
-    "Wall-clock limit for search, proof and goals, without reading, pricing, writing, and compiling"
-    " the search (once per machine)"
+    "Wall-clock limit for pricing, search, proof and everything after them, without reading,"
+    " writing, and compiling the search (once per machine, and announced)"
 )
 TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
 OtherTimeLimitOption = Annotated[

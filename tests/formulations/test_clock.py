@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
-from formulations.clock import Clock, OutOfTime, Stopwatch
+from formulations.clock import Clock, OutOfTime
 from formulations.instance import Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, why_stopped
+from formulations.runtime.timing import Stopwatch
 from formulations.settings import Settings, TracePoint
 from formulations.solve import solve
 
@@ -17,7 +18,7 @@ from formulations.solve import solve
 def test_a_work_clock_moves_by_work_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds do not move a clock of work; its trace is in units of work."""
     clock = Clock(Settings(time_limit=None, work_limit=10.0))
-    monkeypatch.setattr("formulations.clock.time.perf_counter", lambda: 1e9)
+    monkeypatch.setattr("formulations.runtime.timing.time.perf_counter", lambda: 1e9)
     assert (clock.now(), clock.remaining(), clock.share(0.5)) == (0.0, 10.0, 5.0)
     clock.spend(4.0)
     clock.record(7, 3, "test")
@@ -70,7 +71,8 @@ def test_the_same_work_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for jump in (0.0, 50.0):
         wall = iter(range(10**9))
         monkeypatch.setattr(
-            "formulations.clock.time.perf_counter", lambda wall=wall, jump=jump: next(wall) * jump
+            "formulations.runtime.timing.time.perf_counter",
+            lambda wall=wall, jump=jump: next(wall) * jump,
         )
         runs.append(solve(instance, "cpsat", wishes))
     first, second = runs
@@ -85,8 +87,8 @@ def test_the_same_work_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_compiling_is_not_counted_in_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thirty seconds of it leave the limit as it was, but a compiler that hangs does not end it."""
     now, watch = [1000.0], Stopwatch()
-    monkeypatch.setattr("formulations.clock.time.perf_counter", lambda: now[0])
-    monkeypatch.setattr("formulations.clock.COMPILING", watch)
+    monkeypatch.setattr("formulations.runtime.timing.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("formulations.runtime.timing.COMPILING", watch)
     with watch:
         now[0] += 5.0
     clock = Clock(Settings(time_limit=10.0))

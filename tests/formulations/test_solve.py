@@ -75,7 +75,7 @@ def test_an_outcome_tells_the_seconds_that_compiling_took(monkeypatch: pytest.Mo
     assert "compiling" not in solve(tight(), "auto", asked).note
     before = iter([0.0])
     watch = type("Watch", (), {"seconds": property(lambda _: next(before, 12.4))})()
-    monkeypatch.setattr("formulations.clock.COMPILING", watch)
+    monkeypatch.setattr("formulations.runtime.timing.COMPILING", watch)
     outcome = solve(tight(), "auto", asked)
     assert outcome.detail["compiling"] == 12.4
     assert "12 s went into compiling the search, which is kept for later solves" in outcome.note

@@ -133,8 +133,10 @@ class _Kept:
     def over(self, share: float) -> Callable[[], bool]:
         """Whether this share of the time is over; where work is counted, whether to stop at all."""
         end = None if self._seconds is None else self.began + share * self._seconds
-        stop = self.settings.stop
-        return lambda: stop.is_set() or (end is not None and time.monotonic() > end)
+        stop, call = self.settings.stop, self.settings.timed
+        return lambda: (
+            stop.is_set() or call.left() <= 0 or (end is not None and time.monotonic() > end)
+        )
 
     def until(self, share: float) -> Settings:
         """Settings whose limit is what is left of this share."""

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from formulations import Outcome, Settings, registry, solve
+from formulations import Outcome, Settings, Status, registry, solve
 from formulations.runtime.collector import uncollected
 from formulations.runtime.interrupt import interruptible
+from formulations.runtime.timing import CallTime
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
@@ -87,7 +88,9 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     settings : Settings, optional
         All limits and preferences.
     time_limit : float, optional
-        Wall-clock seconds for the solve; default: that of ``settings`` (60).
+        Wall-clock seconds for the whole call; default: that of ``settings`` (60). Only compiling
+        the search, once on a machine, comes on top, and is announced (a warning of the logger
+        ``formulations.search.loops``). ``outcome.detail["stages"]`` has the seconds of each stage.
     today : optional
         The plan you run, in any form that :func:`milp_planner.audit` takes. The search starts from
         it, its cache ratios and column widths are added to the model's, and of otherwise equal
@@ -157,7 +160,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     cache = to_cache(cache)
     settings = limited(settings, time_limit, goals, objective, gap)
     newest = Newest(on_improvement or settings.on_progress)
-    settings = replace(settings, on_progress=newest)
+    call = settings.call or CallTime(settings.time_limit)
+    settings = replace(settings, on_progress=newest, call=call)
     place = to_cluster(cluster)
     if is_open(place):
         _refuse_with_divisions(today=today, before=before, on_plan=on_plan)
@@ -165,7 +169,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         parts = to_model(model), place, formulation, objective, settings, report, _planned
         return _watched(partial(divided, *parts), settings, newest, progress)
     start = _Start(today, before, lost, max_moved, move_cost, executable)
-    compiled, settings = start.compiled(model, cluster, objective, settings)
+    with call.stage("pricing"):
+        compiled, settings = start.compiled(model, cluster, objective, settings)
     if on_start is not None:
         on_start(formulation)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
@@ -180,6 +185,12 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
         job = partial(_paid, compiled, price, formulation, settings)
     return replace(_watched(job, settings, newest, progress, watch), executable=executable)
+
+
+def _timed(outcome: Outcome, settings: Settings) -> Outcome:
+    """The outcome with the seconds of the whole call so far, and of each of its stages."""
+    call = settings.timed
+    return outcome.with_(seconds=call.seconds(), detail={**outcome.detail, "stages": call.told()})
 
 
 @dataclass(frozen=True)
@@ -299,7 +310,8 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
     if solved is None:
         outcome = _planned(compiled, formulation, settings)
         return decode(compiled.options, compiled.instance, outcome)
-    return replace(decode(compiled.options, compiled.instance, solved[0]), moving=solved[1])
+    outcome = _timed(solved[0], settings)
+    return replace(decode(compiled.options, compiled.instance, outcome), moving=solved[1])
 
 
 def _with_few_moves(
@@ -307,12 +319,22 @@ def _with_few_moves(
 ) -> Outcome:
     """The best plan, or one that moves less and is hardly dearer."""
     first = _planned(compiled, formulation, left_for_objective(settings))
-    return with_few_moves(compiled, first, formulation, settings, within)
+    with settings.timed.stage("fewer moves"):
+        outcome = with_few_moves(compiled, first, formulation, settings, within)
+    return _timed(outcome, settings)
 
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
     """Solve; if there is no plan, add a diagnosis."""
     outcome = solve(compiled.instance, formulation, settings)
+    if outcome.status == Status.INFEASIBLE:
+        with settings.timed.stage("diagnosis"):
+            outcome = _diagnosed(outcome, compiled, settings)
+    return _timed(outcome, settings)
+
+
+def _diagnosed(outcome: Outcome, compiled: Compiled, settings: Settings) -> Outcome:
+    """The outcome with what is short, and what would help."""
     end = time.monotonic() + diagnosis_seconds(settings)
     outcome = with_diagnosis(compiled.instance, outcome, settings, 1 - CHANGES_SHARE)
     outcome = with_advice(outcome, compiled.model, compiled.cluster)

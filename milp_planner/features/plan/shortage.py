@@ -270,8 +270,8 @@ MOST_SECONDS = 60.0
 
 
 def diagnosis_seconds(settings: Settings) -> float:
-    """Seconds for the whole diagnosis."""
-    return min(settings.time_limit or MOST_SECONDS, MOST_SECONDS)
+    """Seconds for the whole diagnosis: those left of the call, if it has a limit."""
+    return min(settings.time_limit or MOST_SECONDS, MOST_SECONDS, settings.timed.left())
 
 
 def with_diagnosis(

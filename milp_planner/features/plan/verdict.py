@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
@@ -52,6 +52,10 @@ STOPPED = {
     "interrupted": "interrupted",
     "gap": "stopped at the gap asked for",
 }
+
+
+#: Share of a call's seconds from which on a stage is told.
+TOLD = 0.05
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ class VerdictInfo(Facts):
     """One for each resource that limits anything."""
     seconds: float
     note: str
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds of each stage of the call."""
     today: int | None = None
     """Objective of the plan in production; None if there is none, or if it no longer fits."""
     missing: tuple[str, ...] = ()
@@ -175,7 +181,7 @@ def verdict_of(
 ) -> VerdictInfo:
     """Summarise an Outcome of an Instance; with a ledger, memories are whole memories."""
     source, plan, now = outcome.bound_source, outcome.placement, current_plan(instance)
-    today = None if now is None else check(instance, now)
+    today, stages = None if now is None else check(instance, now), outcome.detail.get("stages")
     moved = None if plan is None or not instance.current else moved_tables(instance, plan)
     tight: tuple[Tightest, ...] = ()
     if plan is not None:
@@ -203,6 +209,7 @@ def verdict_of(
         tightest=tight,
         seconds=outcome.seconds,
         note=outcome.note,
+        stages=dict(stages) if isinstance(stages, dict) else {},
         today=today.objectives[instance.objective.value] if today and today.feasible else None,
         missing=tuple(missing_tables(instance)),
         moved_tables=None if moved is None else len(moved),
@@ -284,7 +291,7 @@ def _proof(info: VerdictInfo) -> list[str]:
     """What is certified, then what a solver proved beyond it, in words."""
     lines = []
     if STOPPED[info.stopped_by] and not info.proved_before_goals:
-        lines.append(STOPPED[info.stopped_by])
+        lines.append(STOPPED[info.stopped_by] + _spent(info))
     if info.certified_infeasible:
         lines.append("certified: no plan exists; verify re-derives it")
     elif info.certified_optimal:
@@ -305,6 +312,14 @@ def _proof(info: VerdictInfo) -> list[str]:
     if info.status == "infeasible" and not info.certified_infeasible:
         lines.append("not certified: no proof tree closed, so it is the solver's word")
     return lines
+
+
+def _spent(info: VerdictInfo) -> str:
+    """The stages that the time went to, unless the search took nearly all of it."""
+    long = {name: value for name, value in info.stages.items() if value >= TOLD * info.seconds}
+    if not long.keys() - {"search"}:
+        return ""
+    return ": " + ", ".join(f"{show_seconds(value)} of {name}" for name, value in long.items())
 
 
 def _since(info: VerdictInfo) -> list[str]:

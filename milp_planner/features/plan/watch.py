@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TextIO
 
 from formulations import BoundSource, Placement, StoppedBy, registry
-from formulations.clock import COMPILING
 from formulations.result.outcome import found, gap_between
+from formulations.runtime.timing import COMPILING
 from formulations.settings import News
 from milp_planner.drawing.units import show_cost, show_gap
 from milp_planner.plans.compile import Compiled

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from time import perf_counter
 from typing import Protocol, get_args
 
 import torch.distributed as dist
@@ -33,6 +32,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from formulations import Outcome, Placement, Settings
 from formulations.result.check import check
+from formulations.runtime.timing import CallTime
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
 from milp_planner.features.plan.limits import limited
@@ -86,7 +86,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     performance_model : PerfModel, optional
         Only TorchRec's ``NoopPerfModel`` (the default); what is minimised is ``objective``.
     timeout_seconds : int, optional
-        Time limit of the solve; overrides the one in ``settings``.
+        Wall clock of a whole call of :meth:`plan`, TorchRec's enumeration included; overrides the
+        time limit in ``settings``. Only compiling the search, once on a machine, is not counted,
+        and logged as a warning first. ``outcome.detail["stages"]`` has the seconds of each stage.
     plan_loader : PlanLoader, optional
         As in TorchRec: a stored plan that matches the context is returned as it is, unless it
         breaks a current constraint: TorchRec's context rounds memory to 100 GiB.
@@ -206,18 +208,19 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             TorchRec's ``PlannerError`` with the proof or the limit that was hit, and how much
             memory each tier lacks.
         """
-        start = perf_counter()
-        problem = self.prepare(module, sharders)
+        call = CallTime(self._settings.time_limit)
+        with call.stage("enumeration"):
+            problem = self.prepare(module, sharders)
         if problem is None:
             return ShardingPlan({})
-        best = self._loaded(problem) or self._solved(problem)
+        best = self._loaded(problem) or self._solved(problem, call)
         for callback in self._callbacks:
             best = callback(best)
         self.best_plan = best
         # called through its module, where TorchEasyRec puts a function of its own
         plan = planners.to_sharding_plan(best, self._topology)
         self.rating = torchrec_rating(self._objective, best, self._topology)
-        self._log(plan, best, sharders, perf_counter() - start)
+        self._log(plan, best, sharders, call.seconds())
         planners.validate_modules_inclusion_in_sharding_plan(plan, module, sharders)
         planners.validate_rank_assignment(plan, self._topology)
         planners.validate_compute_kernels(best)
@@ -301,16 +304,16 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             raise
         return received(group, plan)
 
-    def _solved(self, problem: Problem) -> list[ShardingOption]:
-        question = self._question(problem)
+    def _solved(self, problem: Problem, call: CallTime) -> list[ShardingOption]:
+        question, settings = self._question(problem), replace(self._settings, call=call)
         known = None if self._by_request is None else self._by_request.get(question)
         solve_it = partial(
-            solve_balanced, problem.instance, self._formulation, self._settings, self._stash
+            solve_balanced, problem.instance, self._formulation, settings, self._stash
         )
         self.outcome = known or answered(self._cache, question, solve_it)
         if self.outcome.placement is None:
-            limit = min(20.0, self._settings.time_limit or 20.0)
-            brief = replace(self._settings, time_limit=limit, hint=None, certificate=False)
+            limit = min(20.0, call.left())
+            brief = replace(settings, time_limit=limit, hint=None, certificate=False)
             raise no_plan(problem, self.outcome, brief)
         placement: Placement = self.outcome.placement
         return problem.apply(placement)

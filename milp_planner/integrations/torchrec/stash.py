@@ -133,6 +133,11 @@ def solve_balanced(
         return solve(instance, formulation, settings)
     budget = Budget(settings, formulation)
     outcome = solve(instance, formulation, left_for_objective(settings, BALANCING))
+    with settings.timed.stage("stash"):
+        return _balanced(instance, outcome, budget, stash)
+
+
+def _balanced(instance: Instance, outcome: Outcome, budget: Budget, stash: Stash) -> Outcome:
     start = outcome.placement
     if start is None or outcome.objective is None:
         return outcome

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from formulations.clock import COMPILING
+from formulations.runtime.timing import COMPILING
 from formulations.search import loops as module
 from formulations.search.loops import Loops, loaded
 
@@ -86,8 +86,10 @@ def test_seconds_are_those_of_the_compiler() -> None:
     assert COMPILING.seconds - before == told
 
 
-def test_one_compiler_serves_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every worker prepares the loops; only the first starts anything."""
+def test_one_compiler_serves_all_workers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every worker prepares the loops; only the first starts anything, and announces it."""
     begun, loops = list[int](), Loops(compile_apart=True)
     of = subprocess.Popen
 
@@ -98,7 +100,9 @@ def test_one_compiler_serves_all_workers(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "loaded", lambda: False)
     monkeypatch.setattr(module, "mark", lambda: None)
     monkeypatch.setattr(subprocess, "Popen", noted)
-    for _ in range(3):
+    loops.prepare()
+    assert caplog.messages == [module.ANNOUNCED]
+    for _ in range(2):
         loops.prepare()
     loops.close()
-    assert begun == [1]
+    assert begun == [1] and caplog.messages == [module.ANNOUNCED]

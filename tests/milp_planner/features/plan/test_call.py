@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import milp_planner
-from formulations import InstanceError, Settings, Status
+from formulations import InstanceError, Settings, Status, solve
 from formulations.result.check import check
 from milp_planner import plan
 from milp_planner.errors import BadInput
+from milp_planner.plans.compile import compile_for
 from tests.milp_planner.features.small import MODEL, cluster
 
 
@@ -40,6 +42,26 @@ def test_names_are_checked_before_any_work() -> None:
         plan(MODEL, cluster(), formulation="cpstat")
     with pytest.raises(BadInput, match="did you mean step_time"):
         plan(MODEL, cluster(), objective="steptime")
+
+
+def test_the_time_limit_holds_for_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds of pricing are not given to the solve again, and the plan says where they went."""
+    left: list[float] = []
+
+    def slow(*inputs: Any) -> Any:
+        time.sleep(0.4)
+        return compile_for(*inputs)
+
+    def solved(instance: Any, formulation: str, settings: Settings) -> Any:
+        left.append(settings.timed.left())
+        return solve(instance, formulation, settings)
+
+    monkeypatch.setattr("milp_planner.features.plan.call.compile_for", slow)
+    monkeypatch.setattr("milp_planner.features.plan.call.solve", solved)
+    found = plan(MODEL, cluster(), formulation="cpsat", time_limit=30)
+    stages = found.outcome.detail["stages"]
+    assert left[0] <= 29.6 and isinstance(stages, dict) and stages["pricing"] >= 0.4
+    assert found.outcome.seconds >= sum(stages.values()) - 0.01
 
 
 @pytest.mark.parametrize("wrong", [-1, 0, float("nan"), float("inf"), "5", True])

@@ -131,3 +131,13 @@ def test_step_time_is_explained_where_it_is_shown() -> None:
     assert "the embedding part of a step, barriers between phases, no overlap" in text
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "bound –" in text and "gap –" in text
+
+
+def test_the_time_of_other_stages_is_told() -> None:
+    """A search that the limit stopped at 18 of 30 s says what had the other 12."""
+    outcome = found(example(), "cpsat", placement(), StoppedBy.TIME_LIMIT, seconds=30.0)
+    short = outcome.with_(detail={"stages": {"search": 29.0, "pricing": 1.0}})
+    shared = outcome.with_(detail={"stages": {"pricing": 0.1, "search": 18.0, "fewer moves": 12.0}})
+    said = drawn(draw_verdict(verdict_of(example(), shared)))
+    assert "stopped by the time limit: 18 s of search, 12 s of fewer moves" in said
+    assert "of search" not in drawn(draw_verdict(verdict_of(example(), short)))

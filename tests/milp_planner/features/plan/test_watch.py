@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from formulations import Settings, StoppedBy
-from formulations.clock import COMPILING
+from formulations.runtime.timing import COMPILING
 from formulations.settings import News
 from milp_planner import Plan, plan
 from milp_planner.errors import BadInput

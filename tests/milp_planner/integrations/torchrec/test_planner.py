@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import pickle
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -22,6 +25,7 @@ from torchrec.distributed.planner.types import (
 from formulations import Settings, Status
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import Lift, MilpShardingPlanner, NoPlan
+from milp_planner.integrations.torchrec.stash import solve_balanced
 
 from .models import GIB, Case, Mixed, bags, bare_option, random_case, sequences, topology
 from .torchrec_checks import assert_torchrec_accepts
@@ -342,3 +346,25 @@ def test_key_value_shards_sit_on_different_ranks() -> None:
     assert planner.problem is not None and planner.outcome is not None
     assert planner.problem.instance.block(0).distinct
     assert [r.name for r in planner.problem.instance.resources] == ["hbm", "ddr", "ssd"]
+
+
+def test_the_timeout_holds_for_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TorchRec's enumeration counts too, and the outcome says where the seconds went."""
+    case, left = random_case(FUZZ[0]), list[float]()
+    planner = planner_for(case, settings=None, timeout_seconds=20)
+    prepare = planner.prepare
+
+    def slow(*inputs: Any) -> Any:
+        time.sleep(0.4)
+        return prepare(*inputs)
+
+    def solved(instance: Any, formulation: str, settings: Settings, stash: Any) -> Any:
+        left.append(settings.timed.left())
+        return solve_balanced(instance, formulation, replace(settings, workers=1), stash)
+
+    monkeypatch.setattr(planner, "prepare", slow)
+    monkeypatch.setattr("milp_planner.integrations.torchrec.planner.solve_balanced", solved)
+    planner.plan(case.module, case.sharders)
+    assert left[0] <= 19.6 and planner.outcome is not None
+    stages = planner.outcome.detail["stages"]
+    assert isinstance(stages, dict) and stages["enumeration"] >= 0.4
