@@ -4,8 +4,8 @@
 # make docs   regenerate docs/cli.md and docs/schemas
 # make site   the documentation as a web site, in site/
 # make lint   what CI checks beside the tests
-# make figures   measure every page that states figures again, in order; ARGS=--list shows what, and how long it takes;
-#              ARGS=--behind names the pages that are older than the product
+# make figures   measure the pages again that a change touched; ARGS=--list shows which, and how long they take;
+#              ARGS=--all all pages; ARGS=--behind only names those that a change touched
 # make unseen FOLDER=… LISTS=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about two hours
 PYTHON ?= python3
 VENV ?= .venv

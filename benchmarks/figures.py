@@ -1,15 +1,17 @@
-"""Measure the figures of every page again: ``make figures``, or this file with Python.
+"""Measure again the figures that a change touched: ``make figures``, or this file with Python.
 
-``--list`` only shows what would run, and how long each took last time; ``--only PAGE …`` limits it.
+A page names in benchmarks/figures.yaml what its figures depend on (``needs``). It is measured when
+the code or data there has changed since its commit (documentation, docstrings and comments do not
+count); with ``--all`` every page is, with ``--only PAGE …`` those that are named. ``--list`` only
+shows what would run, and how long each took last time.
 Stored results that a benchmark would add to are removed first (``fresh``). The commands of a page
 run in order. One that was done at the same commit is not repeated, so a run that was interrupted,
 or ended at a failing command, resumes where it stopped. When a page is done, its date, commit,
 machine and duration go to benchmarks/figures.json, and to the table of docs/measured.md. A page is
 left out if one of its commands needs a folder that is not given.
 
-``--behind`` measures nothing and names the pages whose figures are older than the product: the code
-or data that ships has changed since their commit (documentation, docstrings, comments, tests and
-benchmarks do not count). Its exit code is 0 only if there is none, as a release should be.
+``--behind`` measures nothing and names the pages that a change touched. Its exit code is 0 only if
+there is none, as a release should be.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +41,6 @@ from benchmarks.pages import update  # noqa: E402
 from milp_planner.features.calibrate.machine import processor  # noqa: E402
 
 BLOCK = "figures: benchmarks/figures.py"
-PRODUCT = ("milp_planner", "formulations", "cuda_routing", "scenarios", "pyproject.toml")
-"""What figures depend on, apart from pages in it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Step:
     minutes: float | None = None
     fresh: tuple[str, ...] = ()
     """Patterns of files and folders that the commands would only complete."""
+    needs: tuple[str, ...] = ()
+    """Files and folders of the product that its figures depend on."""
 
     def commands(self, given: Mapping[str, str | None]) -> list[str] | None:
         """The commands with their placeholders filled in; None if one is not given."""
@@ -65,7 +68,13 @@ def steps(path: Path) -> list[Step]:
     """The pages of benchmarks/figures.yaml, in order."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     return [
-        Step(each["page"], tuple(each["run"]), each.get("minutes"), tuple(each.get("fresh", ())))
+        Step(
+            each["page"],
+            tuple(each["run"]),
+            each.get("minutes"),
+            tuple(each.get("fresh", ())),
+            tuple(chain.from_iterable(each["needs"])),
+        )  # fmt: skip
         for each in found
     ]
 
@@ -126,16 +135,16 @@ class Figures:
         return 0
 
     def apart(self, commit: str) -> dict[str, str]:
-        """Pages whose figures are of another state of the product than a commit, and why."""
-        reasons = {step.page: self._other(step.page, commit) for step in self.steps}
+        """Pages whose figures depend on what differs at a commit, and why."""
+        reasons = {step.page: self._other(step, commit) for step in self.steps}
         return {page: why for page, why in reasons.items() if why}
 
-    def _other(self, page: str, commit: str) -> str:
-        """Why a page's figures are of another state; empty if they are not."""
-        known = self.known.get(page)
+    def _other(self, step: Step, commit: str) -> str:
+        """Why a page's figures may differ at a commit; empty if they cannot."""
+        known = self.known.get(step.page)
         if not known:
             return "never measured"
-        changed = changes(self.root, known["commit"], commit)
+        changed = changes(self.root, known["commit"], commit, step.needs)
         if changed is None:
             return f"measured at {known['commit']}, which this history does not have"
         said = f"measured {known['date']} at {known['commit']}; files that differ: {len(changed)}"
@@ -157,12 +166,12 @@ class Figures:
         return "\n".join(lines)
 
 
-def changes(root: Path, before: str, after: str) -> list[str] | None:
-    """Files of the product in which more than documentation differs between two commits.
+def changes(root: Path, before: str, after: str, needs: Sequence[str]) -> list[str] | None:
+    """Files in which more than documentation differs between two commits, of those that are needed.
 
     None if the history has not both.
     """
-    command = ["git", "diff", "--name-only", before, after, "--", *PRODUCT, ":(exclude)*.md"]
+    command = ["git", "diff", "--name-only", before, after, "--", *needs, ":(exclude)*.md"]
     found = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if found.returncode:
         return None
@@ -211,6 +220,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="show what would run, and run nothing")
+    parser.add_argument("--all", action="store_true", help="every page, not only those behind")
     parser.add_argument(
         "--only", nargs="+", metavar="PAGE", help="pages whose path contains one of these"
     )
@@ -222,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--check", action="store_true", help="only say whether docs/measured.md is current"
     )
     parser.add_argument(
-        "--behind", action="store_true", help="only name pages whose figures are older than HEAD"
+        "--behind", action="store_true", help="only name pages that a change touched"
     )
     args = parser.parse_args(arguments)
     head = subprocess.run(
@@ -232,8 +242,8 @@ def main(arguments: list[str] | None = None) -> int:
     page = ROOT / "docs" / "measured.md"
     if args.check:
         return update(page, {BLOCK: figures.table()}, check=True)
+    behind = figures.apart("HEAD")
     if args.behind:
-        behind = figures.apart("HEAD")
         print("\n".join(f"{page}: {why}" for page, why in behind.items()) or "no page is behind")
         return int(bool(behind))
     given = {
@@ -248,7 +258,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not any(part in page for page in pages):
             parser.error(f"--only {part}: no page is called so; pages: {', '.join(pages)}")
     for step in figures.steps:
-        if args.only and not any(part in step.page for part in args.only):
+        wanted = step.page in behind or args.all
+        if not (any(part in step.page for part in args.only) if args.only else wanted):
             continue
         commands = step.commands(given)
         print(f"== {step.page} ({figures.takes(step)})", flush=True)
