@@ -74,7 +74,7 @@ def steps(path: Path) -> list[Step]:
             each.get("minutes"),
             tuple(each.get("fresh", ())),
             tuple(chain.from_iterable(each["needs"])),
-        )  # fmt: skip
+        )
         for each in found
     ]
 
