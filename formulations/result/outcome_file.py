@@ -109,7 +109,7 @@ def outcome_from_dict(
         status=Status(top.choice("status", [s.value for s in Status])),
         stopped_by=StoppedBy(top.choice("stopped_by", [s.value for s in StoppedBy])),
         formulation=top.get("formulation", str),
-        placement=None if tables is None else _placement(instance, top),
+        placement=None if tables is None else placement_from_dict(instance, document, what),
         objective=_optional(top, "objective"),
         objectives=_objectives(top),
         bound=_optional(top, "bound"),
@@ -214,7 +214,16 @@ def _source(top: Reader) -> BoundSource | None:
     return BoundSource(source.get("method", str), source.get("exact", bool))
 
 
-def _placement(instance: Instance, top: Reader) -> Placement:
+def placement_from_dict(instance: Instance, document: Any, what: str = "outcome") -> Placement:
+    """The placement in the document of an Outcome, which may be another instance's: tables and
+    options are found by their names.
+
+    Raises
+    ------
+    InstanceError
+        When a table or an option is missing, or is none of the instance's.
+    """
+    top = Reader(document, what, _KEYS)
     tables = top.get("tables", dict)
     missing = [n for n in instance.table_names if n not in tables]
     if missing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import traceback
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from formulations import Instance, Outcome, Settings, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
-from formulations.result.outcome import standing
+from formulations.result.outcome import near_enough, standing
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.batch.neighbours import shape_of
 from milp_planner.features.plan.cache import answered, question_of, to_cache, versions
@@ -25,7 +24,7 @@ from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
-from scenarios.batch.placements import heard, told
+from scenarios.batch.evidence import Shared, before, combined, started, written
 from scenarios.batch.scenario import Scenario
 
 FAILED, NOT_COVERED = "failed", "not_covered"
@@ -44,8 +43,9 @@ def execute(scenario: Scenario, key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain JSON values. ``error`` is None, or type, message and traceback; ``placement`` is the
-        placement as text; ``plan`` the document of a plan.json, if the scenario keeps plans.
+        Plain JSON values. ``error`` is None, or type, message and traceback; ``plan`` is the
+        document of a plan.json, if the scenario keeps plans, ``outcome`` the outcome's bytes
+        (:func:`scenarios.batch.evidence.written`), if it shares them.
     """
     try:
         if scenario.key() != key:
@@ -84,7 +84,6 @@ def _solve(scenario: Scenario) -> dict[str, Any]:
         found["division"] = words_of(plan.cluster)
     if plan.outcome.placement is not None:
         found["sync"] = sync_of(plan.instance, plan.outcome.placement)
-        found["placement"] = told(plan.outcome.placement)
         found["modes"] = {table.name: table.mode for table in plan.tables}
         found["hbm_used"] = _hbm_used(plan)
         if scenario.keeps_plan:
@@ -98,15 +97,30 @@ def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, 
     compiled = compile_for(model, cluster, scenario.objective)
     priced = time.perf_counter() - start
     kept, instance = to_cache(scenario.cache or None), compiled.instance
-    hint = heard(scenario.hint) if scenario.hint else None
-    if hint is not None and not check(instance, hint).feasible:
-        hint = None  # a plan for other memory, whose options are others here
-    settings, name = replace(scenario.settings(), hint=hint), scenario.formulation
-    question = question_of(compiled, name, settings)
-    outcome = answered(kept, question, lambda: solve(instance, name, settings))
-    plan = decode(compiled.options, instance, outcome.with_(formulation=name))
+    shared, name = scenario.shared or Shared(), scenario.formulation
+    settings = started(instance, scenario.settings(), shared)
+
+    def found() -> Outcome:
+        question = question_of(compiled, name, settings)
+        outcome = answered(kept, question, lambda: solve(instance, name, settings))
+        return combined(instance, outcome.with_(formulation=name), shared)
+
+    known = before(instance, shared)
+    outcome = found() if known is None else combined(instance, known, shared)
+    if known is not None and shared.again and _may_improve(scenario, known, outcome):
+        own = Shared(plan=shared.own, proved=shared.own, certified=shared.own)
+        outcome = combined(instance, found(), own)
     cached = kept is not None and kept.answered
-    return plan, {"pricing_seconds": priced, "cached": cached, "shape": shape_of(instance)}
+    more = {"pricing_seconds": priced, "cached": cached, "shape": shape_of(instance)}
+    if scenario.shared is not None:
+        more["outcome"] = written(instance, outcome)
+    return decode(compiled.options, instance, outcome), more
+
+
+def _may_improve(scenario: Scenario, known: Outcome, outcome: Outcome) -> bool:
+    """Whether a plan taken from another scenario may not be the best one here."""
+    settled = outcome.closed or near_enough(outcome, scenario.gap)
+    return outcome.objective != known.objective and not settled
 
 
 def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:

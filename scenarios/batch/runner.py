@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +13,16 @@ from formulations.settings import available_cores
 from milp_planner.features.batch.info import AssertionInfo
 from milp_planner.features.plan.cache import PlanCache
 from milp_planner.files import write_json
-from milp_planner.plans.plan_file import read_plan
 from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
 from scenarios.batch.local import Task, run_local
-from scenarios.batch.placements import told
 from scenarios.batch.record import check_record
 from scenarios.batch.scenario import expand
-from scenarios.batch.sharing import Plans
+from scenarios.batch.sharing import Findings
 from scenarios.batch.store import Record, Store
 from scenarios.batch.suite import Suite
 
 Engine = Literal["local", "ray"]
-#: Most rounds in which scenarios are solved again from other scenarios' better plans.
-AGAIN = 20
 SUITE_FILE = "suite.json"
 """The suite, stored next to the results."""
 
@@ -97,8 +93,8 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
 ) -> Batch:
     """Solve the scenarios of a suite for which a folder has no result.
 
-    Scenarios start from each other's plans for other objectives and for less memory, and are solved
-    again if such a plan is better (:mod:`scenarios.batch.sharing`).
+    Scenarios share what they find (:mod:`scenarios.batch.sharing`): plans for other objectives, and
+    plans, bounds and certificates for other memory.
 
     Scenarios that failed (an error, a process that died) are tried again; all other results are
     kept. An interruption (``KeyboardInterrupt``) ends the running solves and keeps all results.
@@ -149,13 +145,14 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
         todo = [task for task in tasks if not _settled(records.get(task[0]))]
         kept = len(tasks) - len(todo)
         tell(None, kept, len(tasks))
-        plans_so_far = _plans(tasks, records, Path(output))
-        rounds = _rounds(suite, plans_so_far, todo, records)
-        for number, (few, started) in enumerate(rounds):
+        known = Findings(tasks, Path(output), counted=suite.work_limit is not None)
+        for record in records.values():
+            known.take(record)
+        for number, (few, started) in enumerate(_rounds(known, todo)):
             answers = _engine(engine, few, workers or available_cores(), address, started)
             try:
                 for record in answers:
-                    plans_so_far.take(record, record.pop("placement", None))
+                    known.take(record, record.pop("outcome", None))
                     record = {"suite": suite.name, **_with_plan_kept(record, Path(output))}
                     store.append(record)
                     records[record["key"]] = record
@@ -170,32 +167,13 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
 
 
 def _rounds(
-    suite: Suite, known: Plans, todo: Sequence[Task], records: Mapping[str, Record]
+    known: Findings, todo: Sequence[Task]
 ) -> Iterator[tuple[Sequence[Task], Callable[[Task], Task]]]:
-    """The tasks to solve, and the plans to start from.
-
-    First come all missing scenarios, then those for which a plan that they may take is better than
-    their own. With counted work, only the latter start from plans, so that results do not
-    depend on which scenario finishes first.
-    """
-    counted = suite.work_limit is not None
-    yield todo, (lambda task: task) if counted else known.started
-    for _ in range(AGAIN):
-        beaten = list(known.beaten(records))
-        if not beaten:
-            return
-        yield beaten, known.started
-
-
-def _plans(tasks: Sequence[Task], records: Mapping[str, Record], folder: Path) -> Plans:
-    """Plans of the existing records, if the folder has them."""
-    known = Plans(tasks)
-    for key, record in records.items():
-        path = folder / str(record.get("plan"))
-        if record.get("plan") is not None and path.is_file() and known.shared(key):
-            placement = read_plan(path).outcome.placement
-            known.take(record, None if placement is None else told(placement))
-    return known
+    """The tasks to solve, and what each starts from: first all missing ones, then, until there are
+    none, those that can take something better than they have."""
+    yield todo, known.started
+    while behind := list(known.behind()):
+        yield behind, lambda task: task
 
 
 def _with_plan_kept(record: Record, folder: Path) -> Record:

@@ -21,6 +21,7 @@ from milp_planner.features.plan.cache import versions
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.profile import load_profile
 from scenarios import catalog
+from scenarios.batch.evidence import Shared
 from scenarios.batch.suite import Suite
 from scenarios.batch.vary import vary_cluster, vary_model
 
@@ -52,9 +53,9 @@ class Scenario:
         Certified gap at which to stop, a share.
     keeps_plan : bool
         Whether the record contains the plan; the key does not depend on it.
-    hint : str
-        A plan to start from, as text of :func:`scenarios.batch.placements.told`; empty: none. The
-        key does not depend on it.
+    shared : Shared or None
+        What others found that helps; the record then contains the outcome, for others. None: it
+        shares nothing. The key does not depend on it.
     cache : str
         Folder of cached outcomes; empty: none. The key does not depend on it.
     """
@@ -75,7 +76,7 @@ class Scenario:
     options: tuple[tuple[str, Any], ...]
     gap: float = 0.0
     keeps_plan: bool = False
-    hint: str = ""
+    shared: Shared | None = None
     cache: str = ""
 
     def inputs(self) -> tuple[Model, Cluster]:
