@@ -25,9 +25,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         argument(
             "PLAN",
             "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
-            "optionally dist_type, column_width); TorchRec's ShardingPlan as "
-            "export writes it; DLRMv4's variables, whose planner is replayed; or the "
-            "statistics that TorchRec prints. The content decides, not the file's name.",
+            "optionally dist_type, column_width); TorchRec's ShardingPlan as export "
+            "writes it; DLRMv4's variables, whose planner is replayed under the "
+            "workload that they state; or the statistics that TorchRec prints. The content "
+            "decides, not the file's name.",
         ),
     ],
     model: options.ModelArgument,
@@ -41,6 +42,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     profile: options.ProfileOption = None,
     reserve: options.ReserveOption = None,
     goals: options.GoalsOption = None,
+    torchrec: options.TorchRecOption = None,
     output: options.OutputOption = None,
     page: Annotated[
         Path | None, option("--page FILE", "Also write the report of the best plan found.")
@@ -57,7 +59,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     step: StepOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Judge the plan you run today.
+    """Judge the plan you run today, under all that its file states.
 
     Does it fit, how far can it be from the optimum, and which ranks are to blame? -o writes the
     best plan found. --peak compares measured peaks of memory with predicted ones. Exit code 1 if
@@ -76,13 +78,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
         goals=goals, objective=objective.value,
     )  # fmt: skip
-    inputs = readers.find(model, cluster, profile, reserve)
-    today = readers.find_today(plan, *inputs)
+    tables, place = readers.find(model, cluster, profile, reserve)
+    stated = readers.find_stated(plan, tables, place, torchrec)
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(
-            today,
-            *inputs,
+            stated.today,
+            stated.model,
+            place,
             formulation=formulation,
             objective=objective.value,
             settings=work.settings(limits),
@@ -97,11 +100,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
         write_steps(result.steps(), steps, step)
-    found = info.to_dict() if fit is None else {**info.to_dict(), "peaks": fit.to_dict()}
+    found = {**info.to_dict(), "stated": stated.notes}
+    if fit is not None:
+        found["peaks"] = fit.to_dict()
+    said = [f"note: {each}" for each in stated.notes]
     console.tell(
         json,
         lambda: found,
-        lambda: [draw_audit(info, f"audit of {plan}"), *([] if fit is None else draw(fit))],
+        lambda: [*said, draw_audit(info, f"audit of {plan}"), *([] if fit is None else draw(fit))],
         output,
         page,
     )

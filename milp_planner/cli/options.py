@@ -262,6 +262,14 @@ ReserveOption = Annotated[
         " may be repeated.",
     ),
 ]
+TorchRecOption = Annotated[
+    str | None,
+    option(
+        "--torchrec VERSION",
+        "The trainer's TorchRec, where DLRMv4's variables do not state TORCHREC_VERSION: before "
+        "1.7 it takes ddr_cap=0 for 128 GiB of host memory a rank, since then for none.",
+    ),
+]
 TwoDOption = Annotated[
     list[str] | None,
     option(

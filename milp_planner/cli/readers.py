@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from milp_planner.features.moves.again import Moves
     from milp_planner.features.plan.cache import PlanCache
     from milp_planner.inputs import Cluster, Model
+    from milp_planner.integrations.stated import Stated
     from milp_planner.today.rows import TodaySource
 
 
@@ -73,23 +74,15 @@ def parse_fields(given_as: str, pairs: Sequence[str]) -> dict[str, object]:
 
 
 def find_today(path: Path, model: Model, cluster: Cluster) -> TodaySource:
-    """Today's plan. ShardingPlans in JSON are read here, by their content.
+    """Today's plan from a file, told by its content."""
+    return find_stated(path, model, cluster).today
 
-    DLRMv4's variables are replayed: today's plan is what its own planner makes of them. For other
-    formats this returns the path, for :func:`milp_planner.today.rows.read_today`.
-    """
-    from milp_planner.integrations.exports import dlrmv4, read, torchrec
-    from milp_planner.integrations.replay.dlrmv4 import runs_now
-    from milp_planner.plans.plan_file import read_document
-    from milp_planner.today.rows import is_json, unpacked_text
 
-    text = unpacked_text(path)
-    document = read_document(path) if is_json(text) else {}
-    if document.get("format") == torchrec.FORMAT:
-        return read(text, "torchrec", model)
-    if f"{dlrmv4.SHARDING_OVERRIDES}=" in text:
-        return runs_now(text, model, cluster)
-    return path
+def find_stated(path: Path, model: Model, cluster: Cluster, torchrec: str | None = None) -> Stated:
+    """Today's plan from a file, and the workload that the file states beside it."""
+    from milp_planner.integrations.stated import read_stated
+
+    return read_stated(path, model, cluster, torchrec)
 
 
 def parse_lost(text: str | None) -> tuple[int, ...]:

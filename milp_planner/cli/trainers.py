@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from milp_planner.cli import console
-from milp_planner.cli.options import JsonOption, ModelArgument, OutputOption, argument, option
+from milp_planner.cli.options import (
+    JsonOption,
+    ModelArgument,
+    OutputOption,
+    TorchRecOption,
+    argument,
+    option,
+)
+from milp_planner.errors import BadInput
 from milp_planner.files import check_absent, check_writable, write_atomically, write_together
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ ToOption = Annotated[
 def export(
     plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     to: ToOption,
+    torchrec: TorchRecOption = None,
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -39,13 +48,17 @@ def export(
     stderr. A plan on which the trainer would stop or run out of memory is refused (exit code 1).
     """
     from milp_planner.integrations import exports
+    from milp_planner.integrations.exports import dlrmv4
     from milp_planner.integrations.replay.judge import judge
     from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
     check_writable(output)
+    if torchrec is not None and to != "dlrmv4":
+        raise BadInput("--torchrec: goes with --to dlrmv4")
+    settings = {} if torchrec is None else {dlrmv4.TORCHREC: torchrec}
     found = read_plan(plan)
-    judgement, _ = judge(found, to)
+    judgement, _ = judge(found, to, settings)
     text, notes = exports.write(found, to, judgement.settings), chosen.notes(found)
     if output is not None:
         write_atomically(output, text)

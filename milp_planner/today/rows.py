@@ -28,7 +28,8 @@ OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
 MOST_WRONG = 20
 FORMS = (
     "a plan.json; TorchRec's ShardingPlan in JSON, as export writes it; a CSV "
-    f"with the columns {', '.join(COLUMNS[:5])}; the statistics that TorchRec prints"
+    f"with the columns {', '.join(COLUMNS[:5])}; the statistics that TorchRec prints; DLRMv4's "
+    "variables, such as EMB_PLACEMENT, EMB_PLACEMENT_OVERRIDES, EMB_SHARDING_OVERRIDES"
 )
 """Forms of a plan in a file."""
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}
@@ -72,7 +73,9 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
             return read_csv(path)
         document = read_document(path)
         if not is_plan(document):
-            cure = "; in Python, milp_planner.integrations.exports.read reads a trainer's file"
+            cure = (
+                "; in Python, milp_planner.integrations.stated.read_stated reads a trainer's file"
+            )
             raise BadInput(f"{path}: is not a plan; allowed: {FORMS}{cure}")
         source = plan_from_dict(document, str(path))
     if not source.tables:

@@ -166,6 +166,8 @@ def model_files(
     estimates. BadInput for missing columns, cells that are not
     numbers, or tables of several batches.
     """
+    if (batch := batch_of(stats)) is None:
+        raise BadInput("the printout names no batch size")
     names = _short([table.name for table in stats])
     rows = [_model_row(table, short) for table, short in zip(stats, names, strict=True)]
     text = io.StringIO()
@@ -175,7 +177,7 @@ def model_files(
     head: dict[str, Any] = {
         "name": name,
         "source": "TorchRec's printed statistics",
-        "workload": {"batch_per_rank": _batch(stats), "exchange_dtype": exchange},
+        "workload": {"batch_per_rank": batch, "exchange_dtype": exchange},
         "defaults": {"dtype": dtype, "output_dtype": dtype, "optimizer": optimizer},
         "tables": {"csv": "tables.csv"},
     }
@@ -219,13 +221,11 @@ def _digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _batch(stats: Sequence[StatsTable]) -> int:
-    """The batch per rank that most tables name; ``2560*4`` is that of four features."""
-    named = [table.cell["Batch Sizes"].partition("*")[0].partition(",")[0] for table in stats]
+def batch_of(stats: Sequence[StatsTable]) -> int | None:
+    """The batch per rank that most tables name, if any; ``2560*4`` is that of four features."""
+    named = [t.cell.get("Batch Sizes", "").partition("*")[0].partition(",")[0] for t in stats]
     sizes = Counter(int(text) for text in named if text.strip().isdigit())
-    if not sizes:
-        raise BadInput("the printout names no batch size")
-    return sizes.most_common(1)[0][0]
+    return sizes.most_common(1)[0][0] if sizes else None
 
 
 def _short(names: Sequence[str]) -> list[str]:

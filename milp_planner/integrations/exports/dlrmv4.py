@@ -7,17 +7,18 @@ References
 mlcommons/training, recommendation_v4 (HSTU on Yambda-5b): ``EMB_PLACEMENT``,
 ``EMB_PLACEMENT_OVERRIDES``, ``EMB_SHARDING_OVERRIDES``, and ``train/gin/yambda_5b.gin``:
 ``BATCH_SIZE``, ``SPARSE_A2A_FWD``, ``SPARSE_A2A_BWD``, ``QCOMM_LOWMEM_CODEC``, ``EC_INDEX_DEDUP``,
-``HBM_CAP_GB`` (which counts in GiB).
+``HBM_CAP_GB`` (which counts in GiB). ``TORCHREC_VERSION`` is ours: the TorchRec that is installed.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from milp_planner.errors import BadInput, FallsShort
-from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.constraints import PinSpec, ShardingType
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.exports import known, shell
@@ -30,7 +31,7 @@ SHARDING_OVERRIDES = "EMB_SHARDING_OVERRIDES"
 PLACING = (PLACEMENT, PLACEMENT_OVERRIDES, SHARDING_OVERRIDES)
 
 _MODES = {"hbm": "HBM_ONLY", "uvm": "HOST_ONLY", "uvm_caching": "CACHING", "auto": None}
-OFFERED = ("data_parallel", "table_wise", "column_wise", "row_wise")
+OFFERED: tuple[ShardingType, ...] = ("data_parallel", "table_wise", "column_wise", "row_wise")
 """Sharding types that TorchRec's ``EmbeddingCollectionSharder`` offers."""
 _TYPES = tuple(kind for kind in SHARDING_TYPES if kind != "grid_shard")
 _ALIASES: dict[str, str | None] = {
@@ -46,11 +47,20 @@ _ALIASES: dict[str, str | None] = {
 
 BATCH, FORWARD, BACKWARD = "BATCH_SIZE", "SPARSE_A2A_FWD", "SPARSE_A2A_BWD"
 CODEC, DEDUP, HBM = "QCOMM_LOWMEM_CODEC", "EC_INDEX_DEDUP", "HBM_CAP_GB"
-VARIABLES = (*PLACING, BATCH, FORWARD, BACKWARD, CODEC, DEDUP, HBM)
+TORCHREC = "TORCHREC_VERSION"
+VARIABLES = (*PLACING, BATCH, FORWARD, BACKWARD, CODEC, DEDUP, HBM, TORCHREC)
+DEFAULTS = {BATCH: "1024", FORWARD: "fp16", BACKWARD: "fp16", CODEC: "1", DEDUP: "1"}
+"""What the trainer takes for the variables of the workload that are not set."""
+_FIELDS = {
+    "batch_per_rank": BATCH, "exchange_dtype": FORWARD, "exchange_dtype_backward": BACKWARD,
+    "codec": CODEC, "dedup": DEDUP,
+}  # fmt: skip
 
 WIRE = ("fp32", "bf16", "fp16")
 _CODECS = {"0": "stock", "1": "low_memory"}
 """0: a full fp32 temporary for the clamp; 1: cast first."""
+_PEAKS = {2.5: "stock", 1.5: "low_memory"}
+"""Their memory as a multiple of an fp32 input that is sent in 16 bits."""
 _FLAGS = {"0": False, "1": True}
 _COMMENT = """\
 # The ranks are the choice of the trainer's own planner. One line in the trainer makes the plan run
@@ -59,31 +69,37 @@ _COMMENT = """\
 """
 DEFAULT_CAP = 260
 """GiB of HBM that the trainer's planner takes a rank to have, unless ``HBM_CAP_GB`` is set."""
+NO_HOST_MEMORY = (
+    "the trainer gives its planner ddr_cap=0, with which TorchRec from 1.7 on finds no plan with "
+    f"rows in host memory; allowed: HBM_ONLY, or {TORCHREC} below 1.7, which takes 0 for 128 GiB"
+)
 
 
 def environment(plan: Plan, settings: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables that place a plan's tables, and those of its workload; then ``settings``.
 
-    A data-parallel table is placed by ``auto``, since its kernel is not that of ``hbm``. Nothing
-    that the trainer has on by default is turned off, and its default memory is lowered to what the
-    smallest rank has.
+    A data-parallel table is placed by ``auto``, since its kernel is not that of ``hbm``. The
+    trainer's default memory is lowered to what the smallest rank has.
 
     Raises
     ------
     BadInput
         For a table that is HYBRID, on SSD, or of dynamicemb.
     FallsShort
-        For a table whose placement stops the trainer: a sharding type that its sharder does not
-        offer, or host memory.
+        For a table whose placement stops the trainer (a sharding type that its sharder does not
+        offer; host memory, unless ``settings`` state a TorchRec that has it), and for what was
+        priced otherwise than any value of the variables.
     """
-    placements = {placed.name: _placement(placed) for placed in plan.tables}
+    further = settings or {}
+    hosted = has_host_memory(further)
+    placements = {placed.name: _placement(placed, hosted) for placed in plan.tables}
     others = {name: where for name, where in placements.items() if where != "hbm"}
     return {
         PLACEMENT: "hbm",
         PLACEMENT_OVERRIDES: _join(others),
         SHARDING_OVERRIDES: _join({p.name: p.sharding_type for p in plan.tables}),
         **_asked_for(plan),
-        **(settings or {}),
+        **further,
     }
 
 
@@ -95,37 +111,28 @@ def write(plan: Plan, settings: Mapping[str, str] | None = None) -> str:
 
 
 def notes(plan: Plan) -> list[str]:
-    """Sentences about what the variables do not express."""
-    found = differences(plan.model.workload)
-    if any(placed.stash for placed in plan.tables):
-        found.append("no variable says which tables are stashed")
-    return found
+    """Sentences about defaults of the trainer that the variables turn off."""
+    return turned_off(plan.model.workload)
 
 
-def differences(work: Workload) -> list[str]:
-    """Sentences: priced with something else than the trainer's default, which stays on."""
+def turned_off(work: Workload) -> list[str]:
+    """Sentences: priced without a default of the trainer, which the file therefore turns off."""
     found = []
     for name, dtype in _directions(work).items():
         if dtype == "fp32":
             found.append(
-                f"priced with fp32 on the wire: {name}=fp32 instead of the trainer's fp16, which "
-                "exchange_dtype: fp16 in the model prices"
+                f"{name}=fp32, as priced; the trainer's default is fp16, which exchange_dtype: "
+                "fp16 in the model prices"
             )
-        elif dtype not in WIRE:
-            found.append(f"the exchange in {dtype} cannot be expressed")
-    if work.codec_peak_factor is not None and not _plain(work):
+    if not _plain(work) and _codec(work) == "stock":
         found.append(
-            f"a codec that needs {work.codec_peak_factor:g} times its input cannot be expressed"
-        )
-    elif work.codec == "stock" and not _plain(work):
-        found.append(
-            f"priced with the stock codec: {CODEC}=0 instead of the trainer's 1, which "
-            "codec: low_memory in the model prices"
+            f"{CODEC}=0, as priced; the trainer's default is 1, which codec: low_memory in the "
+            "model prices"
         )
     if not work.dedup:
         found.append(
-            f"priced without deduplication: {DEDUP}=0 instead of the trainer's 1, which "
-            "dedup: true in the model prices"
+            f"{DEDUP}=0, as priced; the trainer's default is 1, which dedup: true in the model "
+            "prices"
         )
     return found
 
@@ -137,7 +144,10 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
 
 def workload(text: str, model: Model) -> dict[str, Any]:
     """Fields of the workload that the file sets: batch, exchange and its codec, deduplication."""
-    variables = assignments(text)
+    return _workload(assignments(text))
+
+
+def _workload(variables: Mapping[str, str]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if BATCH in variables:
         changes["batch_per_rank"] = _whole(variables, BATCH)
@@ -150,6 +160,51 @@ def workload(text: str, model: Model) -> dict[str, Any]:
     if "codec" in changes:
         changes["codec_peak_factor"] = None
     return changes
+
+
+def stated(text: str, model: Model) -> Model:
+    """The model with the workload that the trainer has with such a file, its defaults included."""
+    document = model.to_dict()
+    document["workload"] |= _workload({**DEFAULTS, **assignments(text)})
+    for table in document["tables"]:
+        table |= {"exchange_dtype": None, "exchange_dtype_backward": None}
+    return Model.from_dict(document, "as the file states it")
+
+
+def unlike(text: str, model: Model) -> list[str]:
+    """Sentences: what :func:`stated` has otherwise than the model, and by which variable."""
+    variables, found = assignments(text), []
+    runs, work = stated(text, model).workload, model.workload
+    has = work.model_copy(
+        update={
+            "exchange_dtype_backward": work.exchange_dtype_backward or work.exchange_dtype,
+            "codec": work.codec if _plain(work) else _codec(work),
+        }
+    )
+    for field, name in _FIELDS.items():
+        ours, theirs = getattr(has, field), getattr(runs, field)
+        if ours != theirs and (field != "codec" or not _plain(runs)):
+            value = variables.get(name, DEFAULTS[name]).strip()
+            why = "" if name in variables else ", the trainer's default"
+            found.append(f"{name}={value}{why}: {field} {_text(theirs)}; the model has "
+                         f"{_text(ours)}")  # fmt: skip
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def has_host_memory(variables: Mapping[str, str], torchrec: str | None = None) -> bool:
+    """Whether TorchRec takes the trainer's ``ddr_cap=0`` for 128 GiB, as all before 1.7 do.
+
+    The version is that of the variables or, where they state none, ``torchrec``.
+    """
+    version = (variables.get(TORCHREC) or torchrec or "").strip()
+    found = re.match(r"v?(\d{1,4})\.(\d{1,4})(?![\d])", version)
+    if version and found is None:
+        raise BadInput(f"{TORCHREC}: found {version!r}; allowed: a version such as 1.4.0")
+    return found is not None and (int(found[1]), int(found[2])) < (1, 7)
 
 
 def unread(text: str) -> list[str]:
@@ -208,19 +263,41 @@ def assignments(text: str) -> dict[str, str]:
 
 
 def _asked_for(plan: Plan) -> dict[str, str]:
-    """The workload's batch, exchange, codec and deduplication, and the memory of small ranks.
-
-    What the workload does without is not written: it would turn off a default of the trainer's.
-    """
+    """The workload's batch, exchange, codec and deduplication, and the memory of small ranks."""
     work = plan.model.workload
-    found = {BATCH: str(work.batch_per_rank)}
-    found |= {name: dtype for name, dtype in _directions(work).items() if dtype in ("bf16", "fp16")}
-    if work.codec == "low_memory" and work.codec_peak_factor is None and not _plain(work):
-        found[CODEC] = "1"
-    if work.dedup:
-        found[DEDUP] = "1"
+    _refuse_other_exchanges(plan)
+    found = {BATCH: str(work.batch_per_rank), **_directions(work)}
+    if not _plain(work):
+        codec = _codec(work)
+        if codec is None:
+            raise FallsShort(
+                f"priced with a codec that needs {work.codec_peak_factor:g} times its input, which "
+                f"no value of {CODEC} gives; allowed: codec: stock (2.5) or low_memory (1.5)"
+            )
+        found[CODEC] = next(value for value, name in _CODECS.items() if name == codec)
+    found[DEDUP] = "1" if work.dedup else "0"
     whole = min(rank.hbm_bytes for rank in plan.cluster.ranks) // 2**30
     return {**found, HBM: str(whole)} if 0 < whole < DEFAULT_CAP else found
+
+
+def _refuse_other_exchanges(plan: Plan) -> None:
+    """FallsShort for what was priced and no variable says: the wire's type, and stashing."""
+    sent = _directions(plan.model.workload)
+    for name, dtype in sent.items():
+        if dtype not in WIRE:
+            raise FallsShort(f"priced with {dtype} on the wire; {name} allows: {', '.join(WIRE)}")
+    for table in plan.model.tables:
+        own = table.exchange_dtype, table.exchange_dtype_backward
+        if any(each not in (None, all_) for each, all_ in zip(own, sent.values(), strict=True)):
+            raise FallsShort(f"table {table.name!r} has an exchange_dtype of its own; "
+                             f"{FORWARD} and {BACKWARD} hold for all")  # fmt: skip
+    if stashed := [placed.name for placed in plan.tables if placed.stash]:
+        raise FallsShort(f"table {stashed[0]!r} is stashed, for which there is no variable")
+
+
+def _codec(work: Workload) -> str | None:
+    """The codec whose memory was priced; None if it is neither's."""
+    return work.codec if work.codec_peak_factor is None else _PEAKS.get(work.codec_peak_factor)
 
 
 def _directions(work: Workload) -> dict[str, str]:
@@ -228,7 +305,7 @@ def _directions(work: Workload) -> dict[str, str]:
     return {FORWARD: work.exchange_dtype, BACKWARD: backward}
 
 
-def _placement(placed: PlacedTable) -> str:
+def _placement(placed: PlacedTable, hosted: bool) -> str:
     where = f"table {placed.name!r}"
     if placed.kind == "dynamicemb":
         raise BadInput(f"{where} is of dynamicemb; DLRMv4's variables place TorchRec tables only")
@@ -241,12 +318,11 @@ def _placement(placed: PlacedTable) -> str:
             f"EmbeddingCollection does not offer: it would stop with 'No available sharding type "
             f"and compute kernel combination'; allowed: {', '.join(OFFERED)}"
         )
-    if placed.mode != "HBM_ONLY":
-        raise FallsShort(
-            f"{where} is {placed.mode}: the trainer gives its planner ddr_cap=0, with which "
-            "TorchRec from 1.7 on finds no plan with rows in host memory; allowed: HBM_ONLY"
-        )
-    return "auto" if placed.sharding_type == "data_parallel" else "hbm"
+    if placed.mode != "HBM_ONLY" and not hosted:
+        raise FallsShort(f"{where} is {placed.mode}: {NO_HOST_MEMORY}")
+    if placed.sharding_type == "data_parallel":
+        return "auto"
+    return next(name for name, mode in _MODES.items() if mode == placed.mode)
 
 
 def _join(pairs: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin
+from milp_planner.integrations.exports.torchrec import sharders
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
@@ -42,6 +43,7 @@ def document(plan: Plan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "world_size": plan.cluster.num_ranks,
+        **sharders(plan.model.workload),
         "groups": [_group(name, tables) for name, tables in groups.items()],
         "tables": {t.name: _entry(plan, t) for t in placed},
         "left_to_torchrec": [t.name for t in plan.tables if t.kind == "torchrec"],

@@ -20,7 +20,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import json_text
 from milp_planner.inputs.constraints import LARGEST_L1, PinSpec
 from milp_planner.inputs.files import read_json
-from milp_planner.inputs.model import Model
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
@@ -59,9 +59,43 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         **({"pod_size": plan.cluster.span} if _over_machines(plan) else {}),
         "compute_device": _device(plan),
         **_collection(plan),
+        **sharders(plan.model.workload),
         "plan": by_module,
         **({} if plan.model.workload.stash_window_ms is None else {"stash_weights": stashed(plan)}),
         "left_to_dynamicemb": [t.name for t in plan.tables if t.kind == "dynamicemb"],
+    }
+
+
+_WIRE = ("fp32", "fp16", "bf16", "fp8", "int8")
+
+
+def sharders(work: Workload) -> dict[str, Any]:
+    """What the sharders must be built with, where it is not TorchRec's default."""
+    backward = work.exchange_dtype_backward or work.exchange_dtype
+    if (work.exchange_dtype, backward, work.dedup) == ("fp32", "fp32", False):
+        return {}
+    return {
+        "sharders": {
+            "forward_precision": work.exchange_dtype,
+            "backward_precision": backward,
+            "use_index_dedup": work.dedup,
+        }
+    }
+
+
+def workload(text: str, model: Model) -> dict[str, Any]:
+    """Fields of the workload that the document states: exchange and deduplication."""
+    found = _parse(text).get("sharders")
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not isinstance(found.get("use_index_dedup"), bool):
+        raise BadInput("sharders: must have forward_precision, backward_precision, use_index_dedup")
+    return {
+        "exchange_dtype": one_of(found.get("forward_precision"), _WIRE, "forward_precision"),
+        "exchange_dtype_backward": one_of(
+            found.get("backward_precision"), _WIRE, "backward_precision"
+        ),
+        "dedup": found["use_index_dedup"],
     }
 
 
@@ -110,6 +144,7 @@ def notes(plan: Plan) -> list[str]:
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: set use_virtual_table in the table's own config")
+    found += _on_sharders(plan.model.workload)
     found += _on_collection(plan)
     over = _over_machines(plan)
     if over and plan.cluster.replicas == 1:
@@ -119,6 +154,17 @@ def notes(plan: Plan) -> list[str]:
         )
     if any(table.sharding_type == "grid_shard" for table in over):
         found.append("TorchRec 1.9.2 cannot build grid_shard over several machines")
+    return found
+
+
+def _on_sharders(work: Workload) -> list[str]:
+    """Sentences about what was priced and TorchRec does only if asked."""
+    built = sharders(work).get("sharders")
+    if built is None:
+        return []
+    found = ["build the sharders as sharders says: qcomm_codecs_registry and use_index_dedup"]
+    if work.codec == "low_memory" and "fp32" not in built.values():
+        found.append("priced with a codec that casts before it clamps; FBGEMM's own does not")
     return found
 
 

@@ -20,9 +20,10 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-from milp_planner.errors import BadInput
+from milp_planner.drawing.units import listed
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs.constraints import PinSpec
-from milp_planner.inputs.model import Model
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
@@ -49,8 +50,10 @@ def write(plan: Plan) -> str:
     """``feature_configs`` blocks to merge into a pipeline config, one per feature.
 
     BadInput for a dynamicemb table that is HOST_ONLY, not routed round-robin, or has a score
-    strategy that the config cannot express.
+    strategy that the config cannot express; FallsShort for an exchange that it does not have.
     """
+    if otherwise := priced_otherwise(plan.model.workload):
+        raise FallsShort(otherwise[0])
     lines = ["# Constraints of a milp-planner plan; merge into your feature_configs."]
     for placed in plan.tables:
         table = plan.model.table(placed.name)
@@ -66,6 +69,23 @@ def write(plan: Plan) -> str:
             config = _config(feature_configs=[{"id_feature": fields}])
             lines += text_format.MessageToString(config, as_utf8=True).splitlines()
     return "\n".join(lines) + "\n"
+
+
+def priced_otherwise(work: Workload) -> list[str]:
+    """Sentences: what was priced and its sharders, TorchRec's defaults, do not do."""
+    sent = {work.exchange_dtype, work.exchange_dtype_backward or work.exchange_dtype}
+    found = []
+    if sent != {"fp32"}:
+        found.append(
+            f"priced with {listed(sorted(sent - {'fp32'}), 2)} on the wire; TorchEasyRec sends "
+            "fp32, which exchange_dtype: fp32 in the model prices"
+        )
+    if work.dedup:
+        found.append(
+            "priced with deduplication of ids, which TorchEasyRec does without: dedup: false in "
+            "the model"
+        )
+    return found
 
 
 def notes(plan: Plan) -> list[str]:

@@ -64,7 +64,7 @@ class Trainer(Protocol):
         """Whether the trainer can be made to hold a table by an option, on some ranks."""
 
     def priced_otherwise(self, model: Model) -> list[str]:
-        """Sentences about defaults of the trainer that stay on, but were not priced."""
+        """Sentences about defaults of the trainer without which the plan was priced."""
 
     def grid(self, table: Table) -> dict[str, Any]:
         """The values of the trainer's own that a table's constraints must allow, by field."""

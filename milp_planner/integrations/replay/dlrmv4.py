@@ -1,8 +1,8 @@
 """The MLPerf DLRMv4 trainer: TorchRec's default planner, which knows neither batch nor traffic.
 
-It pins each table's type and kernel and calls ``EmbeddingShardingPlanner`` with a batch of 512, one
-id a feature, ``HBM_CAP_GB`` of HBM a rank and no host memory, for one ``EmbeddingCollection`` with
-row-wise Adagrad and a 16-bit exchange.
+It constrains the type and kernel of tables and calls ``EmbeddingShardingPlanner`` with a batch of
+512, one id a feature, ``HBM_CAP_GB`` of HBM a rank and ``ddr_cap=0``, for one
+``EmbeddingCollection`` with row-wise Adagrad and the exchange's types.
 
 References
 ----------
@@ -18,17 +18,20 @@ from typing import Any
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.constraints import PinSpec
-from milp_planner.inputs.table import Table
+from milp_planner.inputs.constraints import Mode, PinSpec
+from milp_planner.inputs.table import ELEMENT_BYTES, Table
 from milp_planner.integrations.exports.dlrmv4 import (
     DEFAULT_CAP,
     HBM,
+    NO_HOST_MEMORY,
     OFFERED,
     assignments,
-    differences,
+    has_host_memory,
     read,
+    stated,
+    turned_off,
 )
-from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay import Pins, Ran, proposals
 from milp_planner.integrations.replay.estimate import (
     GIB,
     Asked,
@@ -48,8 +51,10 @@ WHY = (
     "its planner takes every feature for one id a sample, in a batch of 512; "
     "export --to torchrec-callback runs a plan for any trainer there"
 )
-BATCH, WIRE = 512, (2.0, 2.0)
-"""TorchRec's default batch, and the bytes of an element on the wire in both directions."""
+BATCH = 512
+"""TorchRec's default batch."""
+HOST = 128 * GIB
+"""Bytes of host memory a rank that TorchRec up to 1.6 takes ``ddr_cap=0`` to mean."""
 MOST_CAPS = 12
 """Most memory caps tried."""
 
@@ -77,26 +82,66 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
             return
 
 
-def runs_now(text: str, model: Model, cluster: Cluster) -> dict[str, PinSpec]:
+def runs_now(
+    text: str, model: Model, cluster: Cluster, torchrec: str | None = None
+) -> dict[str, PinSpec]:
     """What the trainer runs today with a file of its variables, at the cap that they set.
 
-    BadInput for a file that is no such, FallsShort if the trainer would stop, or if the file leaves
-    a table to the planner.
+    What the file leaves open is what the trainer's planner makes of it. ``torchrec`` is the version
+    that is installed, where the file does not state it. BadInput for a file that is no such,
+    FallsShort if the trainer would stop.
     """
-    tables, job, dense = _given(read(text, model), model, cluster)
-    cap = int(assignments(text).get(HBM) or DEFAULT_CAP)
-    return pins_of(tables, _planned(tables, job, cap, dense))
+    variables = assignments(text)
+    job, dense = _job(stated(text, model), cluster), dense_bytes(model, cluster)
+    hosted = has_host_memory(variables, torchrec)
+    asked = read(text, model)
+    spaces = [_options(table, asked[table.name], hosted) for table in model.tables]
+    cap = int(variables.get(HBM) or DEFAULT_CAP) * GIB
+    room = room_of(cap, HOST if hosted else 0, [own[0] for own in spaces], BATCH, dense)
+    tables, ranks = proposals.plan(spaces, job, room)
+    return pins_of(tables, ranks)
+
+
+_MODES: tuple[Mode, ...] = ("HBM_ONLY", "HOST_ONLY", "CACHING")
+
+
+def _options(table: Table, pin: PinSpec, hosted: bool) -> list[Asked]:
+    """What the planner may make of a table, in the order in which TorchRec lists it."""
+    found = []
+    for kind in OFFERED if pin.sharding_type is None else (pin.sharding_type,):
+        modes = _MODES if pin.mode is None else (pin.mode,)
+        if kind == "data_parallel":  # its only kernel is dense, which no placement asks for
+            modes = ("HBM_ONLY",) if pin.mode is None else ()
+        found += [PinSpec(mode=mode, sharding_type=kind) for mode in modes if kind in OFFERED]
+    if not found:
+        raise FallsShort(
+            f"table {table.name!r}: the trainer would stop with 'No available sharding type and "
+            f"compute kernel combination': {pin.sharding_type} is not offered with that placement"
+        )
+    if not hosted and all(each.mode != "HBM_ONLY" for each in found):
+        raise FallsShort(f"table {table.name!r}: {NO_HOST_MEMORY}")
+    return [asked_of([table], {table.name: each}, pooled=False)[0] for each in found]
 
 
 def _given(asked: Pins, model: Model, cluster: Cluster) -> tuple[list[Asked], Job, int]:
     """Tables, machines and bytes of the dense part as the planner gets them."""
-    world, local = machines_of(cluster)
     tables = asked_of(model.tables, asked, pooled=False)
-    return tables, Job(world, local, BATCH, WIRE), dense_bytes(model, cluster)
+    return tables, _job(model, cluster), dense_bytes(model, cluster)
+
+
+def _job(model: Model, cluster: Cluster) -> Job:
+    """Machines and batch, and the bytes of an element in the exchange unless all are fp32."""
+    work = model.workload
+    wire = work.exchange_dtype, work.exchange_dtype_backward or work.exchange_dtype
+    there, back = (float(ELEMENT_BYTES[each]) for each in wire)
+    coded = None if wire == ("fp32", "fp32") else (there, back)
+    return Job(*machines_of(cluster), BATCH, coded)
 
 
 def _planned(tables: Sequence[Asked], job: Job, cap: int, dense: int) -> dict[str, tuple[int, ...]]:
-    return partition(tables, job, room_of(cap * GIB, 0, tables, job.batch, dense))
+    hosted = any(table.kernel in ("fused_uvm", "fused_uvm_caching") for table in tables)
+    ddr = HOST if hosted else 0  # such a plan is written for a TorchRec that has it
+    return partition(tables, job, room_of(cap * GIB, ddr, tables, job.batch, dense))
 
 
 def _tighter(
@@ -120,8 +165,8 @@ def can_run(table: Table, choice: Choice) -> bool:
 
 
 def priced_otherwise(model: Model) -> list[str]:
-    """Deduplication, the low-memory codec and a 16-bit exchange, which are on by default."""
-    return differences(model.workload)
+    """Deduplication, the low-memory codec and a 16-bit exchange, if the plan does without."""
+    return turned_off(model.workload)
 
 
 def grid(table: Table) -> dict[str, Any]:

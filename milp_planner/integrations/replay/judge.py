@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from formulations import Outcome, Settings, Status, StoppedBy, check
 from milp_planner.drawing.units import show_bytes, show_cost
@@ -187,10 +187,11 @@ def _memory(fullest: Fullest) -> str:
     return f"rank {fullest.rank} the fullest with {used} of {show_bytes(fullest.whole)}"
 
 
-def judge(plan: Plan, to: str) -> tuple[Judgement, Plan]:
+def judge(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> tuple[Judgement, Plan]:
     """What the trainer that reads a format runs of a plan, and that as a plan.
 
-    Of several settings that lead to different plans, the first of least cost that fits.
+    ``settings`` are of the trainer and stay as they are; of several others that lead to different
+    plans, the first of least cost that fits.
 
     Raises
     ------
@@ -201,16 +202,18 @@ def judge(plan: Plan, to: str) -> tuple[Judgement, Plan]:
     """
     trainer = replay.get(to)
     try:
-        return _judged(plan, to, trainer)
+        return _judged(plan, to, trainer, settings or {})
     except FallsShort as error:
         if not trainer.DECIDES:
             raise
         raise FallsShort(f"{error}; {remedy(plan, to, trainer)}") from None
 
 
-def _judged(plan: Plan, to: str, trainer: Trainer) -> tuple[Judgement, Plan]:
+def _judged(
+    plan: Plan, to: str, trainer: Trainer, settings: Mapping[str, str]
+) -> tuple[Judgement, Plan]:
     planned = pins_of(plan)
-    asked = exports.read(exports.write(plan, to), to, plan.model)
+    asked = exports.read(exports.write(plan, to, settings), to, plan.model)
     if plan.version != __version__ and trainer.DECIDES:
         plan = placed(plan, planned)  # at this version's prices, like what runs
     ways = trainer.runs(asked, planned, plan.model, plan.cluster)
@@ -219,6 +222,7 @@ def _judged(plan: Plan, to: str, trainer: Trainer) -> tuple[Judgement, Plan]:
     if not fitting:
         raise FallsShort(_overflow(found[0][1]))
     ran, as_plan = min(fitting, key=lambda each: cost_of(each[1]))
+    ran = replace(ran, settings={**settings, **ran.settings})
     return _judgement(to, plan, ran, as_plan), as_plan
 
 

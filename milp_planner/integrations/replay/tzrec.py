@@ -21,6 +21,7 @@ import numpy as np
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.table import Table
+from milp_planner.integrations.exports import tzrec
 from milp_planner.integrations.replay import Pins, Ran
 from milp_planner.integrations.replay.estimate import (
     LOAD_FACTOR,
@@ -98,8 +99,8 @@ def can_run(table: Table, choice: Choice) -> bool:
 
 
 def priced_otherwise(model: Model) -> list[str]:
-    """Nothing is known."""
-    return []
+    """A coded exchange, or deduplication: its sharders are TorchRec's defaults."""
+    return tzrec.priced_otherwise(model.workload)
 
 
 def grid(table: Table) -> dict[str, Any]:

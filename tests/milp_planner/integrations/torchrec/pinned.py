@@ -89,6 +89,17 @@ def planned(
     return {name: tuple(entry.ranks) for name, entry in _plan(tables, job, hbm, ddr, asked).items()}
 
 
+def decided(
+    tables: Sequence[Asked], job: Job, hbm: int, ddr: int, constraints: Any
+) -> dict[str, tuple[str, str, tuple[int, ...]]]:
+    """Type, kernel and ranks of every table; TorchRec's PlannerError if it finds no plan."""
+    found = _plan(tables, job, hbm, ddr, constraints)
+    return {
+        name: (entry.sharding_type, entry.compute_kernel, tuple(entry.ranks))
+        for name, entry in found.items()
+    }
+
+
 def choice_of(tables: Sequence[Asked], job: Job, hbm: int) -> dict[str, PinSpec]:
     """What TorchRec's planner does by itself, without host memory: types, widths and ranks."""
     found = {}

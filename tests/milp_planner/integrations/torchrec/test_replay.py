@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("torchrec")
 
 from milp_planner.errors import FallsShort
+from milp_planner.integrations.replay import proposals
 from milp_planner.integrations.replay.estimate import GIB, Asked, Job
 from milp_planner.integrations.replay.greedy import partition, room_of
 from tests.milp_planner.integrations.replay.test_published import CUT, ROWS, layout
-from tests.milp_planner.integrations.torchrec.pinned import planned
+from tests.milp_planner.integrations.torchrec.pinned import decided, planned
 
 BAGS = ("data_parallel", "table_wise", "column_wise", "row_wise", "table_row_wise",
         "table_column_wise", "grid_shard")  # fmt: skip
@@ -66,6 +68,42 @@ def test_replay_is_torchrecs(seed: int) -> None:
             partition(tables, job, room_of(hbm, ddr, tables, job.batch))
         return
     assert partition(tables, job, room_of(hbm, ddr, tables, job.batch)) == theirs
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_left_open_is_torchrecs_choice(seed: int) -> None:
+    """Types or kernels of some tables are left to TorchRec's proposers: its types, kernels and
+    ranks, or neither finds a plan."""
+    from torchrec.distributed.planner import ParameterConstraints
+    from torchrec.distributed.planner.types import PlannerError
+
+    draw = random.Random(seed)
+    tables, job, hbm, ddr = drawn(draw)
+    tables = [replace(t, pooled=False, weighted=False, dim=128, load_factor=None) for t in tables]
+    spaces, constraints = [], {}
+    for table in tables:
+        kind = draw.choice([None, *SEQUENCES])
+        kernel = draw.choice([None, "fused", "fused", "fused_uvm", "fused_uvm_caching"])
+        kernel = None if kind == "data_parallel" else kernel
+        spaces.append([
+            replace(table, sharding_type=each, kernel=own)
+            for each in ([kind] if kind else SEQUENCES)
+            for own in ((["dense"] if kernel is None else []) if each == "data_parallel"
+                        else [kernel] if kernel else dict.fromkeys(KERNELS))
+        ])  # fmt: skip
+        constraints[table.name] = ParameterConstraints(
+            sharding_types=[kind] if kind else None, compute_kernels=[kernel] if kernel else None,
+            min_partition=table.min_partition, pooling_factors=[*table.lengths],
+        )  # fmt: skip
+    room = room_of(hbm, ddr, tables, job.batch)
+    try:
+        theirs = decided(tables, job, hbm, ddr, constraints)
+    except PlannerError:
+        with pytest.raises(FallsShort, match="finds no rank"):
+            proposals.plan(spaces, job, room)
+        return
+    options, ranks = proposals.plan(spaces, job, room)
+    assert {o.name: (o.sharding_type, o.kernel, ranks[o.name]) for o in options} == theirs
 
 
 def test_published_layout_with_nothing_pinned() -> None:
