@@ -15,7 +15,6 @@ from milp_planner.integrations.exports import (
     dlrmv4,
     read,
     torchrec,
-    unread,
     with_workload,
     workload,
 )

@@ -17,6 +17,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs.constraints import PinSpec, ShardingType
 from milp_planner.inputs.model import Model, Workload
@@ -188,11 +189,19 @@ def unlike(text: str, model: Model) -> list[str]:
             why = "" if name in variables else ", the trainer's default"
             found.append(f"{name}={value}{why}: {field} {_text(theirs)}; the model has "
                          f"{_text(ours)}")  # fmt: skip
+    own = [t.name for t in model.tables if t.exchange_dtype or t.exchange_dtype_backward]
+    if own:
+        found.append(f"{FORWARD} and {BACKWARD} hold for all tables, also {listed(own, 3)}")
     return found
 
 
 def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def cap_of(variables: Mapping[str, str]) -> int:
+    """GiB of HBM that the trainer's planner takes a rank to have."""
+    return _whole(variables, HBM) if HBM in variables else DEFAULT_CAP
 
 
 def has_host_memory(variables: Mapping[str, str], torchrec: str | None = None) -> bool:
@@ -211,7 +220,7 @@ def unread(text: str) -> list[str]:
     """Sentences about contents of the file that a model does not hold."""
     variables, sentences = assignments(text), []
     if HBM in variables:
-        cap = _whole(variables, HBM)
+        cap = cap_of(variables)
         sentences.append(
             f"{HBM}={cap} is what the trainer's planner takes a rank to have, of which it leaves "
             "15% unused: it decides the ranks, and is no limit of what runs, so the cluster keeps "

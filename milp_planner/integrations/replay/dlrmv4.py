@@ -26,6 +26,7 @@ from milp_planner.integrations.exports.dlrmv4 import (
     NO_HOST_MEMORY,
     OFFERED,
     assignments,
+    cap_of,
     has_host_memory,
     read,
     stated,
@@ -96,7 +97,7 @@ def runs_now(
     hosted = has_host_memory(variables, torchrec)
     asked = read(text, model)
     spaces = [_options(table, asked[table.name], hosted) for table in model.tables]
-    cap = int(variables.get(HBM) or DEFAULT_CAP) * GIB
+    cap = cap_of(variables) * GIB
     room = room_of(cap, HOST if hosted else 0, [own[0] for own in spaces], BATCH, dense)
     tables, ranks = proposals.plan(spaces, job, room)
     return pins_of(tables, ranks)

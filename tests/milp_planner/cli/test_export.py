@@ -24,7 +24,7 @@ def test_text_on_stdout_and_in_a_file(cli: Cli, planned: Path, tmp_path: Path, t
     assert (tmp_path / "out.txt").read_text() == done.out
     as_json = cli("export", planned, "--to", to, "--json").json
     assert as_json["text"] == done.out
-    assert all(note in done.err.replace("\n", " ") for note in as_json["notes"])
+    assert all(note in " ".join(done.err.split()) for note in as_json["notes"])
 
 
 def test_what_will_run_is_judged_first(cli: Cli, planned: Path) -> None:
@@ -49,6 +49,23 @@ def test_what_would_stop_the_trainer_is_refused(cli: Cli, tmp_path: Path) -> Non
     assert not (tmp_path / "env.sh").exists()
     done = cli("export", "hosted.json", "--to", "dlrmv4", "--json")
     assert json.loads(done.err)["error"]["kind"] == "falls_short"
+
+
+def test_host_memory_for_a_trainer_that_has_it(cli: Cli, tmp_path: Path) -> None:
+    """The option states TorchRec's version, the file keeps it; other formats have no use for it."""
+    model = {"name": "m", "workload": {"batch_per_rank": 8},
+             "tables": [{"name": "t", "rows": 8, "dim": 8, "constraints": {"modes": ["HOST_ONLY"]}}]
+             }  # fmt: skip
+    (tmp_path / "hosted.yaml").write_text(json.dumps(model))
+    assert cli("plan", "hosted.yaml", "cluster.yaml", "-o", "hosted.json").code == 0
+    done = cli("export", "hosted.json", "--to", "dlrmv4", "--torchrec", "1.4.0", "-o", "env.sh")
+    assert done.code == 0, done.err
+    assert "export TORCHREC_VERSION=1.4.0" in (tmp_path / "env.sh").read_text()
+    audit = cli("audit", "env.sh", "hosted.yaml", "cluster.yaml", "--time-limit", "2", "--json")
+    assert audit.code == 0 and audit.json["fits"]
+    for to, version in (("dlrmv4", "1.7"), ("torchrec", "1.4")):
+        done = cli("export", "hosted.json", "--to", to, "--torchrec", version)
+        assert done.code == (1 if to == "dlrmv4" else 2)
 
 
 def test_nothing_is_written_before_all_is_read(cli: Cli, tmp_path: Path) -> None:

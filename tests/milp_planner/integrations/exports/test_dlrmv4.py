@@ -36,6 +36,9 @@ def test_written_by_hand() -> None:
         "export EMB_SHARDING_OVERRIDES="
         "item_id=table_wise,album_id=column_wise,uid=data_parallel\n"
         "export BATCH_SIZE=64\n"
+        "export SPARSE_A2A_FWD=fp32\n"
+        "export SPARSE_A2A_BWD=fp32\n"
+        "export EC_INDEX_DEDUP=0\n"
         "export HBM_CAP_GB=80\n"
     )
 
@@ -46,7 +49,7 @@ def test_written_by_hand() -> None:
         ("table_row_wise/HBM_ONLY", "No available sharding type.*allowed: data_parallel"),
         ("table_column_wise:2/HBM_ONLY", "does not offer"),
         ("row_wise/HOST_ONLY", "ddr_cap=0.*allowed: HBM_ONLY"),
-        ("row_wise/CACHING/0.5", "finds no plan with rows in host memory"),
+        ("row_wise/CACHING/0.5", "finds no plan with rows in host memory.*below 1.7"),
     ],
 )
 def test_what_would_stop_the_trainer_is_refused(option: str, sentence: str) -> None:
@@ -56,22 +59,59 @@ def test_what_would_stop_the_trainer_is_refused(option: str, sentence: str) -> N
         dlrmv4.write(plan)
 
 
+@pytest.mark.parametrize(("version", "allowed"), [("1.4.0", True), ("1.6", True), ("1.7.0", False),
+                                                  ("1.10", False), ("", False)])  # fmt: skip
+def test_host_memory_by_the_version(version: str, allowed: bool) -> None:
+    """TorchRec before 1.7 takes ddr_cap=0 for 128 GiB, so uvm_caching is written for it."""
+    plan = plans.chosen_plan({"uid": "row_wise/CACHING/0.5"}, plans.static("uid"))
+    settings = {"TORCHREC_VERSION": version}
+    if not allowed:
+        with pytest.raises(FallsShort, match="ddr_cap=0"):
+            dlrmv4.environment(plan, settings)
+        return
+    written = dlrmv4.environment(plan, settings)
+    assert written["EMB_PLACEMENT_OVERRIDES"] == "uid=uvm_caching"
+    assert written["TORCHREC_VERSION"] == version
+
+
+def test_a_version_that_is_none() -> None:
+    """A sentence says what is allowed."""
+    with pytest.raises(BadInput, match="TORCHREC_VERSION: found 'new'; allowed: a version such as"):
+        dlrmv4.has_host_memory({}, "new")
+
+
 @pytest.mark.parametrize("dedup", [False, True])
 @pytest.mark.parametrize("codec", ["stock", "low_memory"])
 @pytest.mark.parametrize("wire", ["fp32", "fp16", "bf16"])
-def test_no_default_is_turned_off(wire: str, codec: str, dedup: bool) -> None:
-    """Sourcing an export leaves the trainer's 16-bit exchange, low-memory codec, deduplication."""
-    changes = {"exchange_dtype": wire, "codec": codec, "dedup": dedup}
-    plan = plans.plan_of(with_workload(SMALL, changes))
-    written = dlrmv4.environment(plan)
-    assert written.get("QCOMM_LOWMEM_CODEC", "1") == "1"
-    assert written.get("EC_INDEX_DEDUP", "1") == "1"
-    for name in ("SPARSE_A2A_FWD", "SPARSE_A2A_BWD"):
-        assert written.get(name, "fp16") in ("fp16", "bf16")
+def test_what_is_priced_is_what_the_file_says(wire: str, codec: str, dedup: bool) -> None:
+    """Whatever the workload, the trainer with the export has it; a default turned off is noted."""
+    model = with_workload(SMALL, {"exchange_dtype": wire, "codec": codec, "dedup": dedup})
+    plan = plans.plan_of(model)
+    runs = dlrmv4.stated(dlrmv4.write(plan), model).workload
+    assert (runs.exchange_dtype, runs.exchange_dtype_backward, runs.dedup) == (wire, wire, dedup)
+    assert wire == "fp32" or runs.codec == codec
+    assert dlrmv4.unlike(dlrmv4.write(plan), model) == []
     notes = " ".join(dlrmv4.notes(plan))
-    assert ("EC_INDEX_DEDUP=0" in notes) == (not dedup)
-    assert ("QCOMM_LOWMEM_CODEC=0" in notes) == (codec == "stock" and wire != "fp32")
-    assert ("SPARSE_A2A_FWD=fp32" in notes) == (wire == "fp32")
+    assert ("EC_INDEX_DEDUP=0, as priced" in notes) == (not dedup)
+    assert ("QCOMM_LOWMEM_CODEC=0, as priced" in notes) == (codec == "stock" and wire != "fp32")
+    assert ("SPARSE_A2A_FWD=fp32, as priced" in notes) == (wire == "fp32")
+
+
+def test_what_a_file_does_not_set_is_the_trainers_default() -> None:
+    """An empty file: batch 1024, fp16 both ways, low-memory codec, deduplication; each is said."""
+    work = dlrmv4.stated("", SMALL).workload
+    assert (work.batch_per_rank, work.exchange_dtype, work.exchange_dtype_backward) == (
+        1024, "fp16", "fp16"
+    )  # fmt: skip
+    assert work.codec == "low_memory" and work.dedup
+    assert dlrmv4.unlike("BATCH_SIZE=64 SPARSE_A2A_FWD=fp32 EC_INDEX_DEDUP=0", SMALL) == [
+        "SPARSE_A2A_BWD=fp16, the trainer's default: exchange_dtype_backward fp16; the model has "
+        "fp32",
+        "QCOMM_LOWMEM_CODEC=1, the trainer's default: codec low_memory; the model has stock",
+    ]
+    assert dlrmv4.unlike("BATCH_SIZE=128", SMALL)[0] == (
+        "BATCH_SIZE=128: batch_per_rank 128; the model has 64"
+    )
 
 
 def test_read_with_aliases_and_defaults() -> None:
@@ -210,7 +250,7 @@ def test_what_is_not_read_is_said() -> None:
     assert others == "not read: MAX_SEQ_LEN, SEED"
     assert dlrmv4.unread("EMB_PLACEMENT=hbm") == []
     assert exports.unread("{}", "torchrec") == []
-    assert exports.workload("{}", "torchrec", SMALL) == {}
+    assert exports.workload("{}", "tzrec", SMALL) == {}
 
 
 @pytest.mark.parametrize(
@@ -232,12 +272,34 @@ def test_written_and_read_back(changes: dict[str, Any]) -> None:
     assert back.model_copy(update={"exchange_dtype_backward": both}) == same
 
 
-def test_what_cannot_be_written_is_said() -> None:
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"exchange_dtype": "fp8"}, "priced with fp8 on the wire; SPARSE_A2A_FWD allows"),
+        ({"exchange_dtype": "fp16", "codec_peak_factor": 3.0}, "needs 3 times its input"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(changes: dict[str, Any], sentence: str) -> None:
     """An exchange in fp8 or a codec of another size has no variable."""
-    model = with_workload(SMALL, {"exchange_dtype": "fp8", "codec_peak_factor": 3.0})
-    notes = dlrmv4.notes(plans.plan_of(model))
-    assert any("fp8" in note for note in notes)
-    assert any("3 times" in note for note in notes)
+    plan = plans.plan_of(with_workload(SMALL, changes))
+    with pytest.raises(FallsShort, match=sentence):
+        dlrmv4.write(plan)
+
+
+def test_a_codec_by_its_memory() -> None:
+    """2.5 times the input is the stock codec, 1.5 times the other; no codec, no variable."""
+    for factor, value in ((2.5, "0"), (1.5, "1")):
+        model = with_workload(SMALL, {"exchange_dtype": "fp16", "codec_peak_factor": factor})
+        assert dlrmv4.environment(plans.plan_of(model))["QCOMM_LOWMEM_CODEC"] == value
+    assert "QCOMM_LOWMEM_CODEC" not in dlrmv4.environment(plans.plan_of(SMALL))
+
+
+def test_one_exchange_for_all_tables() -> None:
+    """A table with a type of its own cannot be written."""
+    own = plans.model(plans.static("uid"), plans.static("item_id", exchange_dtype="fp16"))
+    with pytest.raises(FallsShort, match="'item_id' has an exchange_dtype of its own"):
+        dlrmv4.write(plans.plan_of(own))
+    assert "also item_id" in dlrmv4.unlike("EMB_PLACEMENT=hbm", own)[-1]
 
 
 @pytest.mark.parametrize(("hbm", "written"), [("3900MiB", "3"), ("259GiB", "259"), ("260GiB", "")])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.exports import torchrec
+from milp_planner.integrations.exports import torchrec, with_workload
 
 from . import plans
 
@@ -139,3 +139,16 @@ def test_shards_are_torchrecs() -> None:
             assert [s["shard_offsets"] for s in entry["shards"]] == offsets
             compared.add(entry["sharding_type"])
     assert compared == SPLIT
+
+
+def test_sharders_are_written_where_they_are_not_the_defaults() -> None:
+    """A 16-bit exchange and deduplication are in the file, and come back; plain ones are not."""
+    plain = plans.model(plans.static("a"))
+    assert "sharders" not in torchrec.document(plans.plan_of(plain))
+    changes = {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "dedup": True}
+    plan = plans.plan_of(with_workload(plain, {**changes, "codec": "low_memory"}))
+    assert torchrec.workload(torchrec.write(plan), plain) == changes
+    assert "casts before it clamps" in torchrec.notes(plan)[-1]
+    document = torchrec.document(plan) | {"sharders": {"use_index_dedup": 1}}
+    with pytest.raises(BadInput, match="sharders: must have"):
+        torchrec.workload(json.dumps(document), plain)

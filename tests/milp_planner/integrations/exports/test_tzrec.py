@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from milp_planner.errors import BadInput
-from milp_planner.integrations.exports import tzrec
+from milp_planner.errors import BadInput, FallsShort
+from milp_planner.integrations.exports import tzrec, with_workload
 
 from . import plans
 
@@ -93,3 +95,14 @@ def test_deep_text_is_refused(text: str) -> None:
     """The error is a sentence and not the interpreter's recursion limit."""
     with pytest.raises(BadInput, match="not a text-format config"):
         tzrec.read(text, plans.model(plans.static("a")))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [({"exchange_dtype_backward": "bf16"}, "bf16 on the wire"), ({"dedup": True}, "dedup: false")],
+)
+def test_what_its_sharders_do_not_do_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    """TorchEasyRec takes TorchRec's default sharders: fp32 on the wire, no deduplication."""
+    plan = plans.plan_of(with_workload(plans.model(plans.static("a")), changes))
+    with pytest.raises(FallsShort, match=sentence):
+        tzrec.write(plan)
