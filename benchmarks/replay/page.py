@@ -17,11 +17,10 @@ from benchmarks.pages import update
 from milp_planner import plan
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Model
-from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.exports import with_workload
-from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP
-from milp_planner.integrations.replay.dlrmv4 import BATCH, WIRE
-from milp_planner.integrations.replay.estimate import GIB, Job, asked_of, machines_of
+from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM
+from milp_planner.integrations.replay.dlrmv4 import runs_now
+from milp_planner.integrations.replay.estimate import GIB
 from milp_planner.integrations.replay.judge import cost_of, judge, placed
 from milp_planner.integrations.replay.plan_for import plan_for
 from milp_planner.plans.placement import Plan
@@ -42,18 +41,11 @@ OTHERS = (
 
 def alone(best: Plan) -> str:
     """What the trainer's planner does with nothing pinned, at our prices."""
-    from torchrec.distributed.planner.types import PlannerError
-
-    from tests.milp_planner.integrations.torchrec.pinned import choice_of
-
-    world, local = machines_of(best.cluster)
-    free = {t.name: PinSpec(mode="HBM_ONLY", sharding_type="row_wise") for t in best.model.tables}
-    tables = asked_of(best.model.tables, free, pooled=False)
     smallest = min(rank.hbm_bytes for rank in best.cluster.ranks) // GIB
-    cap = min(DEFAULT_CAP, smallest) * GIB
+    cap = f"{HBM}={min(DEFAULT_CAP, smallest)}"
     try:
-        pins = choice_of(tables, Job(world, local, BATCH, WIRE), cap)
-    except PlannerError:
+        pins = runs_now(cap, best.model, best.cluster)
+    except FallsShort:
         return "stops: no plan"
     found = placed(best, pins)
     assert found.verdict is not None
