@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 import milp_planner
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.ledger import held_of, shards_at
+from milp_planner.pricing import splits
 from milp_planner.pricing.entries import (
     BACKWARD_RECEIVE,
     BACKWARD_SEND,
@@ -137,8 +139,7 @@ OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad")
 
 
 def model_of(case: Case) -> Model:
-    """The case as a model; the loads of this run are known, so no worse batch is assumed."""
-    even = {"max_over_mean": 1.0, "ranks": case.ranks}
+    """The case as a model."""
     use: dict[str, object] = {"pooling_factor": case.length}
     if case.output == "sequence":
         use = {"output": "sequence", "sequence_length": case.length}
@@ -147,7 +148,6 @@ def model_of(case: Case) -> Model:
         limits["column_widths"] = [case.dim // case.ranks]
     table = {
         "rows": case.rows, "dim": case.dim, "dtype": case.dtype, "optimizer": case.optimizer, **use,
-        "access": {"kind": "unknown", "measured_skew": even, "peak_skew": even},
         "constraints": limits,
     }  # fmt: skip
     return Model.from_dict({
@@ -169,11 +169,13 @@ def cluster_of(case: Case) -> Cluster:
     })  # fmt: skip
 
 
+@patch.object(splits, "DEVIATIONS", 0.0)
 def predicted(case: Case) -> dict[str, Amounts]:
     """Bytes of the entries at every measured moment, on the fullest rank and at the fullest of the
     ledger's moments that it covers.
 
-    ``constructed`` are the rows, ``inputs`` those and the ids that have arrived.
+    ``constructed`` are the rows, ``inputs`` those and the ids that have arrived. The ids of this
+    run fall evenly by construction, so no worse batch is assumed.
     """
     plan = milp_planner.plan(model_of(case), cluster_of(case), time_limit=5)
     held = held_of(plan)

@@ -34,6 +34,7 @@ CLASSES: dict[str, type[Spec]] = {
         access.Sample,
         access.Frequency,
         access.MeasuredSkew,
+        access.WorstBatch,
         constraints.Constraints,
         constraints.PinSpec,
         cluster.Cluster,

@@ -109,15 +109,23 @@ class MeasuredSkew(Spec):
     """Number of ranks of that run."""
 
 
+class WorstBatch(MeasuredSkew):
+    """The same for the worst batch of that run."""
+
+    deduplication: Literal["before", "after"] = "before"
+    """Whether lookups were counted before or after each rank's equal ids were dropped, where
+    they are. Before: the busiest rank may receive all of its share as different ids."""
+
+
 class _Access(Spec):
     unique_fraction: Annotated[float, Field(gt=0, le=1)] | None = None
     """Measured share of distinct ids among the ids of one rank's batch; by default derived."""
     measured_skew: MeasuredSkew | None = None
     """Measured average row-wise load of the busiest rank; by default derived from the statistics.
     It determines time."""
-    peak_skew: MeasuredSkew | None = None
-    """The same in the worst batch; by default the average plus six standard deviations. It
-    determines memory."""
+    peak_skew: WorstBatch | None = None
+    """The same in the worst batch, if that is more than the average plus six standard deviations,
+    which are assumed in any case. It determines memory."""
 
 
 class Unknown(_Access):
@@ -350,12 +358,8 @@ def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bo
         bins = _bins(access, folder, rows, arrays)
     except ValueError as error:
         raise problem_at(str(error), field) from None
-    return Histogram(
-        kind="histogram",
-        bins=bins,
-        unique_fraction=access.unique_fraction,
-        measured_skew=access.measured_skew,
-    )
+    kept = {name: getattr(access, name) for name in _Access.model_fields}
+    return Histogram(kind="histogram", bins=bins, **kept)
 
 
 def _bins(

@@ -128,12 +128,13 @@ def skewed(measured: MeasuredSkew, rows: int) -> Popularity:
     """The simplest popularity that explains a measured busiest rank: one hot row, the rest even.
 
     With load m times the mean on the busiest of P ranks, the hot row's share p satisfies
-    p + (1 − p)/P = m/P, so p = (m − 1)/(P − 1). At another number of ranks the same p applies.
+    p + (1 − p)/P = m/P, so p = (m − 1)/(P − 1), but no less than that of any other row. At another
+    number of ranks the same p applies.
     """
-    if measured.max_over_mean == 1:
-        return uniform(rows)
     share = min((measured.max_over_mean - 1) / (measured.ranks - 1), 1.0)
-    rest = max(rows - 1, 1)
+    if share * rows <= 1:
+        return uniform(rows)
+    rest = rows - 1
     return _ordered(np.array([1.0, rest]), np.array([share, (1 - share) / rest]))
 
 

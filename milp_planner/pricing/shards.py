@@ -96,7 +96,8 @@ def _splits(
 
 def _split(job: Job, choice: Choice, index: int, ranks: int) -> RowSplit:
     lookups, ids = float(job.traffic.dedup_lookups[index]), float(job.traffic.ids[index])
-    batch = Batch(lookups, ids * job.ranks, ids / job.workload.batch_per_rank)
+    distinct = ids if lookups else 0.0
+    batch = Batch(lookups, ids * job.ranks, ids / job.workload.batch_per_rank, distinct)
     return named(choice.runtime).split(job.model.tables[index], ranks, choice.dist_type, batch)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.popularity import rank_factors
+from milp_planner.pricing.popularity import hot_share, rank_factors, skewed
 from milp_planner.pricing.units import FloatArray, IntArray
 
 
@@ -19,6 +19,8 @@ class Batch(NamedTuple):
     ids: float
     """Ids of the global batch."""
     ids_a_sample: float
+    distinct: float = 0.0
+    """Distinct ids among ``dedup_lookups``."""
 
 
 class RowSplit(NamedTuple):
@@ -42,7 +44,7 @@ def whole(table: Table) -> RowSplit:
 def torchrec_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
     """TorchRec's blocks of ceil(rows / ranks): full ones, one that may be shorter, empty ones."""
     block = -(-table.rows // ranks)
-    load, peak = _loads(table, ranks, "continuous", batch)
+    load, peak = _loads(table, ranks, "continuous", batch, block)
     if len(load) > 1:
         rows = np.clip(table.rows - block * np.arange(ranks, dtype=np.int64), 0, block)
         return _runs(rows, load, peak)
@@ -57,27 +59,48 @@ def torchrec_split(table: Table, ranks: int, batch: Batch) -> RowSplit:
 def dynamicemb_split(table: Table, ranks: int, dist_type: str, batch: Batch) -> RowSplit:
     """Equal shards: every rank has room for ceil(rows / ranks) rows under any rule."""
     room = -(-table.rows // ranks)
-    load, peak = _loads(table, ranks, dist_type, batch)
+    load, peak = _loads(table, ranks, dist_type, batch, table.rows)
     if len(load) == 1:
         return RowSplit(np.ones(1, np.int64), np.array([room]), load, peak)
     return _runs(np.full(ranks, room), load, peak)
 
 
-def _loads(table: Table, ranks: int, dist_type: str, batch: Batch) -> tuple[FloatArray, FloatArray]:
+def _loads(
+    table: Table, ranks: int, dist_type: str, batch: Batch, most: int
+) -> tuple[FloatArray, FloatArray]:
     """Lookups of each rank over the mean, on average and in the worst batch.
 
-    The worst batch is that of the table's ``peak_skew``, or else of :func:`worst_batch`.
+    The worst batch is that of :func:`worst_batch`, or of the table's ``peak_skew`` if that is more:
+    any rank may be its busiest. ``most``: different rows that one rank may hold.
     """
     access, ids = table.access, table.index_type if dist_type != "continuous" else "int64"
-    statistics = (table.rows, ranks, dist_type, batch.dedup_lookups, ids)
-    load = np.array(rank_factors(access, *statistics))
-    if access.peak_skew is None:
-        return load, worst_batch(load, ranks, batch)
-    worst = access.model_copy(update={"measured_skew": access.peak_skew})
-    peak = np.array(rank_factors(worst, *statistics))
-    even = max(len(load), len(peak))  # a measured skew is one factor for all ranks
-    load, peak = (np.broadcast_to(each, even) for each in (load, peak))
-    return load, np.maximum(load, peak)
+    load = np.array(rank_factors(access, table.rows, ranks, dist_type, batch.dedup_lookups, ids))
+    return load, np.maximum(
+        worst_batch(load, ranks, batch), stated_batch(table, ranks, batch, most)
+    )
+
+
+def stated_batch(table: Table, ranks: int, batch: Batch, most: int) -> float:
+    """Lookups of the busiest rank over the mean in the batch that ``peak_skew`` states, or 0.
+
+    Its share s of the ids is that of one hot row (:func:`~milp_planner.pricing.popularity.skewed`).
+    Every rank drops its own equal ids before it sends them, so of n ids, d of them different, the
+    busiest rank receives at most min(s n, d, its rows), over a mean of d/P: s P if s was measured
+    after deduplication, else P min(s n, d, rows)/d.
+
+    References
+    ----------
+    TorchRec 1.8.0, ``distributed/embedding.py``, ``ShardedEmbeddingCollection._dedup_indices``:
+    unique ids of each feature of a rank's own batch, before its all-to-all.
+    """
+    stated = table.access.peak_skew
+    if stated is None:
+        return 0.0
+    share = hot_share(skewed(stated, table.rows), ranks)
+    if not batch.distinct or stated.deduplication == "after":
+        return ranks * share
+    different = min(share * batch.dedup_lookups, batch.distinct, most)
+    return ranks * different / batch.distinct
 
 
 def worst_batch(load: FloatArray, ranks: int, batch: Batch) -> FloatArray:

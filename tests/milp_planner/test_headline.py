@@ -84,6 +84,7 @@ def test_fused_tables_share_their_ratio_unless_set_free() -> None:
     assert free.outcome.objective <= tied.outcome.objective
 
 
+@pytest.mark.usefixtures("even_batches")
 @pytest.mark.parametrize("buffers", ["additive", "largest_collective"])
 def test_both_buffer_rules_are_solved(buffers: str) -> None:
     """Of two collectives' buffers, additive needs both at once, largest_collective the larger.
@@ -91,9 +92,8 @@ def test_both_buffer_rules_are_solved(buffers: str) -> None:
     A sequence is permuted before it is sent, and keeps its ids; 512 samples on each of 8 ranks have
     a length and an offset for each table, in two batches.
     """
-    even = {"kind": "unknown", "peak_skew": {"max_over_mean": 1, "ranks": 8}}
-    seq = {"rows": 8000, "output": "sequence", "sequence_length": 200, "access": even}
-    bags = {"rows": 8000, "access": even, "constraints": {"sharding_types": ["row_wise"]}}
+    seq = {"rows": 8000, "output": "sequence", "sequence_length": 200}
+    bags = {"rows": 8000, "constraints": {"sharding_types": ["row_wise"]}}
     limits = {"sharding_types": ["row_wise"], "modes": ["HBM_ONLY"]}
     tables = ({**seq, "constraints": limits}, {**bags, "constraints": limits})
     data = 2 * 1000 * (256 + 4) + 2 * 8 * 512 * (2 * 200 + 1) + 2 * 16 * 8 * 512 * (2 + 1)

@@ -102,8 +102,9 @@ def notes(info: HeldInfo) -> list[str]:
     if growth is not None and growth.burst is not None:
         burst, grows = growth.burst, listed(growth.tables, NAMED)
         text = (
-            f"worst batch: {burst.now:.2f} times the mean of row-wise ids on rank {burst.rank}, "
-            f"the first without its headroom from {burst.at:.2f} times; that is {grows}"
+            f"worst batch: {burst.now:.2f} times the mean of exchanged row-wise ids on rank "
+            f"{burst.rank}, the first without its headroom from {burst.at:.2f} times; "
+            f"that is {grows}"
         )
         instead = " or ".join(growth.instead)
         found.append(f"{text}: {instead} would not grow" if instead else text)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.access import Histogram, bins_of_curve, curve_names, read_curve
+from milp_planner.inputs.access import Histogram, WorstBatch, bins_of_curve, curve_names, read_curve
 from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
@@ -27,7 +27,8 @@ def read(folder: Path, text: str, rows: int = 100) -> Table:
     (folder / "model.yaml").write_text(
         "name: m\nworkload: {batch_per_rank: 8}\ntables:\n"
         f"  - {{name: t, rows: {rows}, dim: 8, kind: torchrec,\n"
-        "     access: {kind: frequency, curve: curve.csv, unique_fraction: 0.5}}\n"
+        "     access: {kind: frequency, curve: curve.csv, unique_fraction: 0.5,\n"
+        "       peak_skew: {max_over_mean: 3, ranks: 8, deduplication: after}}}\n"
     )
     return load_model(folder / "model.yaml").tables[0]
 
@@ -36,6 +37,7 @@ def test_classes_by_hand(tmp_path: Path) -> None:
     """Half of the lookups for one row, 0.3 for the next four, the rest for the other 95."""
     access = read(tmp_path, "rank,share\n1,0.5\n5,0.8\n").access
     assert isinstance(access, Histogram) and access.unique_fraction == 0.5
+    assert access.peak_skew == WorstBatch(max_over_mean=3, ranks=8, deduplication="after")
     assert np.allclose(access.bins, [(0.01, 0.5), (0.04, 0.3), (0.95, 0.2)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,11 +24,10 @@ from milp_planner.pricing.entries import (
 from milp_planner.pricing.outside import at_moment, capacities, exchange_bytes, outside
 from tests.milp_planner.pricing.build import cluster, entry, model, priced
 
-EVEN = {"kind": "unknown", "peak_skew": {"max_over_mean": 1.0, "ranks": 8}}
+pytestmark = pytest.mark.usefixtures("even_batches")
 #: 1,000 ids per rank in sequences of two, rows of 64 floats, row-wise Adagrad.
 SEQ = {
     "rows": 8000, "output": "sequence", "sequence_length": 2, "optimizer": "rowwise_adagrad",
-    "access": EVEN,
 }  # fmt: skip
 FP16 = {"batch_per_rank": 500, "exchange_dtype": "fp16"}
 
@@ -133,7 +133,7 @@ def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
 
 def test_dynamicemb_metadata_is_an_entry() -> None:
     """Adam: a third of a row's 1,536 bytes are weights; 21 bytes per slot and 4 per bucket."""
-    table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam", "access": EVEN}
+    table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
     options = priced(table)
     row = options.entries.ledger[entry(options, "row_wise/HBM_ONLY/roundrobin")]
     found = dict(zip(SHARD_NAMES, row.tolist(), strict=True))
@@ -176,16 +176,14 @@ def test_what_every_rank_receives_by_codec() -> None:
     assert (plain["receive_buffer"], plain["received"]) == (size, size)
     low = exchange_bytes(model(SEQ, codec="low_memory", **FP16), 8)
     assert (low["receive_buffer"], low["sent_gradients"]) == (size // 2, 2 * size)
-    bags = exchange_bytes(
-        model({"rows": 8000, "access": EVEN}, **{**FP16, "batch_per_rank": 1000}), 8
-    )
+    bags = exchange_bytes(model({"rows": 8000}, **{**FP16, "batch_per_rank": 1000}), 8)
     assert (bags["sent_gradients"], bags["held_gradients"]) == (2 * size + size // 2, 0)
     assert exchange_bytes(model({"rows": 8000}, batch_per_rank=1000), 8)["held_gradients"] == size
 
 
 def test_deduplicated_batches_receive_distinct_rows() -> None:
     """If a quarter of the ids are distinct, a quarter is received."""
-    access = {**EVEN, "unique_fraction": 0.25}
+    access = {"kind": "unknown", "unique_fraction": 0.25}
     less = exchange_bytes(model({**SEQ, "access": access}, dedup=True, **FP16), 8)
     assert less["activations"] == 250 * 64 * 4
 

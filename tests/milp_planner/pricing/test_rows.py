@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Table
@@ -15,6 +17,7 @@ from milp_planner.pricing.splits import (
     whole,
     worst_batch,
 )
+from tests.milp_planner.pricing.build import priced
 
 BATCH = Batch(dedup_lookups=0.0, ids=1e12, ids_a_sample=1.0)
 """So many ids that the worst batch equals the mean one to within a millionth."""
@@ -72,12 +75,74 @@ def test_worst_batch_by_hand() -> None:
 
 
 def test_peak_skew_is_the_worst_batch() -> None:
-    """If measured, it replaces the deviations; memory uses it, time the mean."""
+    """If measured and more than the deviations, it counts; memory uses it, time the mean."""
     access = {
         "kind": "unknown",
         "measured_skew": {"max_over_mean": 1.5, "ranks": 8},
         "peak_skew": {"max_over_mean": 5.0, "ranks": 8},
     }
-    split = torchrec_split(table(80, access=access), 8, Batch(0.0, 80.0, 1.0))
+    split = torchrec_split(table(80, access=access), 8, Batch(0.0, 80e6, 1.0))
     assert split.load == pytest.approx([1.5])
     assert split.peak == pytest.approx([5.0])
+
+
+def test_a_worst_batch_before_deduplication_by_hand() -> None:
+    """Half of each rank's 1,000 ids go to one of 8 ranks: 500 different ones if 900 of all are, all
+    different ones if 400 are, its 100 rows if it has no more; after deduplication, 4 times."""
+
+    def peak(distinct: float, rows: int, deduplication: str = "before") -> float:
+        skew = {"max_over_mean": 4.0, "ranks": 8, "deduplication": deduplication}
+        access = {"kind": "unknown", "peak_skew": skew}
+        batch = Batch(1000.0, 8 * distinct, 1e-9, distinct)
+        return float(torchrec_split(table(rows, access=access), 8, batch).peak[0])
+
+    assert peak(900.0, 80_000) == pytest.approx(8 * 500 / 900)
+    assert peak(400.0, 80_000) == pytest.approx(8)
+    assert peak(400.0, 800) == pytest.approx(8 * 100 / 400)
+    assert peak(400.0, 800, "after") == pytest.approx(4)
+
+
+ACCESSES: list[dict[str, object]] = [
+    {"kind": "unknown"},
+    {"kind": "unknown", "unique_fraction": 0.02},
+    {"kind": "unknown", "unique_fraction": 0.9},
+    {"kind": "unknown", "measured_skew": {"max_over_mean": 2.0, "ranks": 4}},
+    {"kind": "zipf", "alpha": 1.1},
+    {"kind": "zipf", "alpha": 0.9, "hot_ids": [5, 0]},
+    {"kind": "histogram", "bins": [[0.1, 0.8], [0.9, 0.2]]},
+    {"kind": "top_ids", "ids": [{"share": 0.3, "id": 1}, {"share": 0.1}]},
+    {"kind": "miss_rate", "points": [[0.1, 0.5], [0.5, 0.1]]},
+    {"kind": "frequency", "curve": "criteo"},
+]
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_no_worst_batch_reserves_less_than_a_milder_one(data: st.DataObject) -> None:
+    """Nor than none, entry by entry of the ledger, however it is stated and measured."""
+    draw = data.draw
+    kind = draw(st.sampled_from(["torchrec", "dynamicemb"]))
+    fields = {
+        "kind": kind, "rows": draw(st.sampled_from([1, 3, 500, 40_000, 10**7])), "dim": 64,
+        **draw(st.sampled_from([
+            {"output": "sequence", "sequence_length": 40.0}, {"pooling_factor": 10.0},
+        ])),
+    }  # fmt: skip
+    access = draw(st.sampled_from(ACCESSES))
+    ranks = draw(st.sampled_from([2, 8]))
+    workload = {
+        "dedup": draw(st.booleans()), "batch_per_rank": draw(st.sampled_from([1, 64, 4096])),
+        "exchange_dtype": draw(st.sampled_from(["fp16", "fp32"])),
+    }  # fmt: skip
+    run = {
+        "ranks": draw(st.sampled_from([2, 8, 32])),
+        "deduplication": draw(st.sampled_from(["before", "after"])),
+    }
+    skews = sorted(draw(st.lists(st.floats(1.0, 40.0), min_size=2, max_size=4)))
+    stated = [access, *({**access, "peak_skew": {**run, "max_over_mean": m}} for m in skews)]
+    held = [
+        np.repeat(entries.ledger, entries.repeat, axis=0)
+        for each in stated
+        for entries in [priced({**fields, "access": each}, ranks=ranks, **workload).entries]
+    ]
+    assert all((worse >= milder).all() for milder, worse in pairwise(held))
