@@ -1,12 +1,16 @@
-"""Outputs: values as JSON, files that appear whole or not at all (renamed when written)."""
+"""Outputs: values as JSON, files that appear whole or not at all (renamed when written).
+
+No output replaces a file of another kind, or an input of the command that is running.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
 
     The content goes to a temporary file in the same folder, is flushed to disk and renamed over
     ``path``: whoever reads, or whatever kills the process, finds the old file or the new one.
-    BadInput as :func:`check_writable`.
+    BadInput as :func:`check_writable`, and for a file of another kind than the content.
     """
     target = Path(path)
     write_together({target: content})
@@ -32,7 +36,9 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     All contents are on the disk before the first rename; where a rename fails, what the earlier
     ones replaced is put back.
     """
-    check_writable(*contents)
+    for target, content in contents.items():
+        _check_writable(target)
+        _check_replaced(target, content.encode() if isinstance(content, str) else content)
     ready: dict[Path, str] = {}
     replaced: dict[Path, bytes | None] = {}
     try:
@@ -96,16 +102,93 @@ def json_text(value: object) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def check_writable(*paths: str | Path | None) -> None:
+def check_writable(*paths: str | Path | None, kind: str = "") -> None:
     """Refuse output paths early, before any work is spent on their content; None stands for no
     path.
 
-    BadInput when one is a folder or a name the system does not take, or its folder is absent or not
-    writable.
+    BadInput when one is a folder or a name the system does not take, its folder is absent or not
+    writable, or a file is there that is an input of this command, or not of the ``kind`` that
+    :func:`kind_of` tells.
     """
     for path in paths:
         if path is not None:
             _check_writable(Path(path))
+            _refuse_input(Path(path))
+            _refuse_other(Path(path), kind)
+
+
+#: Files that the running command reads.
+_inputs: tuple[Path, ...] = ()
+
+
+@contextlib.contextmanager
+def keeping(inputs: Iterable[Path]) -> Iterator[None]:
+    """Until the end, no output replaces one of these files."""
+    global _inputs
+    before, _inputs = _inputs, tuple(path for path in inputs if path.is_file())
+    try:
+        yield
+    finally:
+        _inputs = before
+
+
+#: The first of these keys that a text has on a line of its own tells its kind.
+_KEYS = {
+    "stopped_by": "outcome", "tables": "model", "models": "suite", "pairs": "suite", "host_link": "profile",
+    "machines": "cluster",
+}  # fmt: skip
+_BEGINNING = 2**16
+
+
+def kind_of(content: bytes) -> str:
+    """What a file is, by its beginning; empty for an empty file.
+
+    The stated format of a JSON document without version (``plan``), else ``page``, ``picture``,
+    ``model``, ``cluster``, ``suite``, ``profile``, ``outcome``, ``CSV``, ``JSON``, ``export`` (a
+    text that names milp-planner at its beginning) or ``text``.
+    """
+    if content.startswith((b"\x89PNG", b"%PDF", b"<?xml", b"<svg")):
+        return "picture"
+    text = content[:_BEGINNING].decode("utf-8", "replace").strip("\ufeff \r\n\t")
+    if text[:1] == "<":
+        return "page"
+    is_json = text[:1] in ("{", "[")
+    if is_json and (stated := re.search(r'"format"\s*:\s*"(?:milp-planner-)?([^"/]+)', text[:500])):
+        return stated[1]
+    keys = re.findall(r'(?m)^[{ ]{0,2}"?(\w+)"?\s*:', text)
+    for key, kind in _KEYS.items():
+        if key in keys:
+            return kind
+    if is_json:
+        return "JSON"
+    first = text.partition("\n")[0]
+    if "," in first and ":" not in first and "milp-planner" not in first:
+        return "CSV"
+    return "" if not text else "export" if "milp-planner" in text[:500] else "text"
+
+
+def _check_replaced(target: Path, content: bytes) -> None:
+    """Refuse to replace an input, or a file of another kind."""
+    if target.is_file() and target.read_bytes() != content:
+        _refuse_input(target)
+        _refuse_other(target, kind_of(content))
+
+
+def _refuse_input(target: Path) -> None:
+    if target.exists() and any(target.samefile(path) for path in _inputs if path.exists()):
+        raise BadInput(f"cannot write {target}: it is an input of this command; name another file")
+
+
+def _refuse_other(target: Path, kind: str) -> None:
+    if not kind or not target.is_file():
+        return
+    with target.open("rb") as stream:
+        found = kind_of(stream.read(_BEGINNING))
+    if found not in ("", kind):
+        raise BadInput(
+            f"cannot write {target}: it holds another kind of file ({found}, not {kind}); name "
+            "another file, or move it away"
+        )
 
 
 def _check_writable(target: Path) -> None:

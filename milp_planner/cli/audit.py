@@ -72,7 +72,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.report.page import report
     from milp_planner.plans.plan_file import write_plan
 
-    check_writable(output, page)
+    check_writable(output, kind="plan")
+    check_writable(page, kind="page")
     peaks = [_peak(text) for text in peak or []]
     limits = readers.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,

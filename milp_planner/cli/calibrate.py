@@ -98,7 +98,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     target = output or (None if json else Path(PROFILE_FILE))
     if target is not None:
         _check_name(target)
-        check_writable(target, target.with_suffix(".raw.json"))
+        check_writable(target, kind="profile")
+        check_writable(target.with_suffix(".raw.json"))
     if raw is not None:
         _fit(raw, base, max_spread, target, json)
         return

@@ -54,7 +54,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits = readers.make_settings(
         time_limit, seed=seed, workers=workers, options=settings, gap=gap
     )
-    check_writable(output)
+    check_writable(output, kind="comparison")
     inputs = readers.find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES

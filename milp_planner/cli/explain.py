@@ -90,7 +90,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     questions = _questions(context, ask, sensitivity, today)
     _check_output(questions, output)
-    check_writable(csv)
+    check_writable(csv, kind="CSV")
     settings = readers.make_settings(
         time_limit, seed=seed, workers=workers, formulation=formulation
     )
@@ -109,7 +109,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         write_steps(answers.steps or (), steps, step)
     _show(read, answers, everything, json)
     if answers.better is not None:
-        _keep(answers.better, plan.with_name(f"{plan.name.split('.')[0]}.better.json"))
+        _keep(answers.better, plan.with_name(f"{plan.name.removesuffix('.json')}.better.json"))
     unfit = answers.replan is not None and answers.replanned is None
     none = unfit or read.outcome.status.value == "infeasible"
     finish("infeasible" if none else "feasible", work.interrupted)
@@ -235,4 +235,4 @@ def _check_output(questions: list[str], output: Path | None) -> None:
         return
     if "replan" not in questions:
         raise BadInput("-o: only --ask replan finds a plan to write (answers themselves: --json)")
-    check_writable(output)
+    check_writable(output, kind="plan")

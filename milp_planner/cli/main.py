@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ import typer
 from milp_planner.cli import failures
 from milp_planner.cli.console import let_go
 from milp_planner.errors import BadInput
+from milp_planner.files import keeping
 from milp_planner.version import __version__
 
 EPILOG = (
@@ -91,13 +93,28 @@ def build() -> typer.Typer:
     return app
 
 
+#: Parameters that name what a command writes; files that others name are what it reads.
+OUTPUTS = ("output", "csv", "page", "rows", "plot", "steps")
+
+
+def _inputs(options: Mapping[str, object]) -> Iterator[Path]:
+    """What the options of a command may name as files to read."""
+    for name, value in options.items():
+        if name not in OUTPUTS:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, str | Path):
+                    yield from map(Path, {str(each), *str(each).split(",")})
+
+
 def _telling(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with a message for an interruption, on which Typer exits silently."""
+    """The command, whose inputs nothing replaces, with a message for an interruption, on which
+    Typer exits silently."""
 
     @wraps(command)
     def wrapped(*arguments: object, **options: object) -> None:
         try:
-            command(*arguments, **options)
+            with keeping(_inputs(options)):
+                command(*arguments, **options)
         except KeyboardInterrupt:
             raise typer.Abort from None
 

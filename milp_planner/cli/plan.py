@@ -88,7 +88,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
         raise BadInput("--for plans without a price on moves (--move-cost)")
     ranks, moves = readers.parse_lost(lost), readers.parse_moves(max_moved, moves_within)
     target = output or (None if json else Path(PLAN_FILE))
-    check_writable(target)
+    check_writable(target, kind="plan")
     if output is None and target is not None:
         check_absent(target, f"-o {target} overwrites it")
     inputs = readers.find(model, cluster, profile, reserve, two_d)
@@ -198,7 +198,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
         time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
         formulation=formulation, gap=gap,
     )  # fmt: skip
-    check_writable(output)
+    check_writable(output, kind="outcome")
     problem = read(instance, objective)
     work = Work(formulation, problem.time_unit)
     watched = work.settings(limits)

@@ -75,7 +75,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     other = _second(source, answers or [], bool(questions))
     kind = None if other is not None else _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
-    check_writable(target)
+    check_writable(target, kind="page")
     if other is not None:
         (report_batches if other.is_dir() else report_plans)(source, other, target, json)
         return

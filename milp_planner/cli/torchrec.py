@@ -12,7 +12,7 @@ import typer
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.options import argument, option, whole
 from milp_planner.errors import BadInput
-from milp_planner.files import write_json
+from milp_planner.files import check_writable, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +141,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     if rows is not None:
         check_rows_file(rows)
     hardware = _hardware(skus)
+    if output is not None and output.is_dir():
+        check_writable(*(output / f"{sku}.json" for sku in hardware), kind="torchrec")
     inputs = load_inputs(reference)
     found = dry_run(
         inputs,

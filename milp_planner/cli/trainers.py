@@ -95,7 +95,7 @@ def import_plan(
     from scenarios import catalog
 
     exports.get(format)
-    check_writable(output)
+    check_writable(output, kind="model")
     text = read_text(file)
     found = catalog.find_model(model)
     pins = exports.read(text, format, found)

@@ -99,3 +99,39 @@ def test_hopeless_paths_are_refused_early(tmp_path: Path, name: str, sentence: s
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadInput, match=sentence):
         files.check_writable(tmp_path / name)
+
+
+def test_kinds_of_what_ships_and_of_what_is_written() -> None:
+    """Every shipped input is told for what it is, and an empty file may become anything."""
+    homes = {
+        "model": "scenarios/models", "cluster": "scenarios/clusters", "suite": "scenarios/suites",
+        "profile": "milp_planner/pricing/profiles",
+    }  # fmt: skip
+    root = Path(files.__file__).parents[1]
+    for kind, folder in homes.items():
+        found = [*(root / folder).glob("*.yaml")]
+        assert found and {files.kind_of(path.read_bytes()) for path in found} == {kind}
+    written = {
+        b'{\n "format": "milp-planner-plan/1",': "plan", b"<!doctype html>": "page",
+        b"table,rows\n": "CSV", b"EMB_PLACEMENT=hbm\n": "text", b"[]": "JSON", b" \n": "",
+    }  # fmt: skip
+    assert {text: files.kind_of(text) for text in written} == written
+
+
+def test_nothing_replaces_another_kind_of_file_or_an_input(tmp_path: Path) -> None:
+    """The same kind is replaced, an input only outside its command, and with what it holds."""
+    target = tmp_path / "a"
+    target.write_text("tables: []\n")
+    with pytest.raises(BadInput, match=r"another kind of file \(model, not JSON\)"):
+        files.write_json(target, {"a": 1})
+    files.write_atomically(target, "tables: [1]\n")
+    (tmp_path / "b").symlink_to(target)
+    with files.keeping([target]):
+        files.write_atomically(target, "tables: [1]\n")
+        for path in (target, tmp_path / "b"):
+            with pytest.raises(BadInput, match="it is an input of this command"):
+                files.write_atomically(path, "tables: []\n")
+            with pytest.raises(BadInput, match="it is an input of this command"):
+                files.check_writable(path, kind="model")
+    assert target.read_text() == "tables: [1]\n"
+    files.write_atomically(target, "tables: []\n")
