@@ -153,7 +153,8 @@ def kind_of(content: bytes) -> str:
     if text[:1] == "<":
         return "page"
     is_json = text[:1] in ("{", "[")
-    if is_json and (stated := re.search(r'"format"\s*:\s*"(?:milp-planner-)?([^"/]+)', text[:500])):
+    stated = re.search(r'"format"\s*:\s*"(?:milp-planner-)?([^"/]+)', text[:500])
+    if is_json and stated is not None:
         return stated[1]
     keys = re.findall(r'(?m)^[{ ]{0,2}"?(\w+)"?\s*:', text)
     for key, kind in _KEYS.items():
