@@ -17,7 +17,9 @@ TYPE_CHECKING = False  # typing takes milliseconds, in which the program cannot 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
     from milp_planner.features.compare.call import compare
+    from milp_planner.features.explain.answers import Asked
     from milp_planner.features.explain.call import explain
+    from milp_planner.features.moves.again import Moves
     from milp_planner.features.plan.call import check, plan
     from milp_planner.features.report.page import report
     from milp_planner.features.simulate.plan import simulate_plan as simulate
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "Asked",
     "Cluster",
     "Model",
+    "Moves",
     "Plan",
     "__version__",
     "audit",
@@ -52,6 +56,8 @@ __all__ = [
 _HOME = {
     "Model": ("milp_planner.inputs", "Model"),
     "Cluster": ("milp_planner.inputs", "Cluster"),
+    "Asked": ("milp_planner.features.explain.answers", "Asked"),
+    "Moves": ("milp_planner.features.moves.again", "Moves"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
     "check": ("milp_planner.features.plan.call", "check"),

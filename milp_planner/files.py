@@ -134,8 +134,8 @@ def keeping(inputs: Iterable[Path]) -> Iterator[None]:
 
 #: The first of these keys that a text has on a line of its own tells its kind.
 _KEYS = {
-    "stopped_by": "outcome", "tables": "model", "models": "suite", "pairs": "suite", "host_link": "profile",
-    "machines": "cluster",
+    "stopped_by": "outcome", "tables": "model", "models": "suite", "pairs": "suite",
+    "host_link": "profile", "machines": "cluster",
 }  # fmt: skip
 _BEGINNING = 2**16
 

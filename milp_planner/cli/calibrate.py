@@ -157,7 +157,8 @@ def _fit(raw: Path, base: str | None, max_spread: float, target: Path | None, js
         write_atomically(target, profile_text(profile))
     from milp_planner.features.calibrate.run import draw_curves
 
-    console.tell(json, profile.to_dict, lambda: [draw_curves(profile)], target)
+    origins = [f"{n}: {profile.origin[n]}" for n in ("hbm", "host_link") if n in profile.origin]
+    console.tell(json, profile.to_dict, lambda: [draw_curves(profile), *origins], target)
     _next(target, json)
 
 

@@ -33,7 +33,6 @@ from milp_planner.cli.explain_asked import (
     parse_questions,
     parse_share,
     parse_sizes,
-    parse_time,
     refuse_strays,
     write_steps,
 )
@@ -169,7 +168,7 @@ def _asked(  # noqa: PLR0913 - one parameter an option
         tables=tuple(table or ()),
         alternatives=alternatives,
         extras=parse_sizes(extra, "--extra"),
-        target=None if target is None else parse_time(target),
+        target=target,
         limits=counted,
         by=by,
         model=None if model is None else catalog.find_model(model),

@@ -109,23 +109,6 @@ def parse_share(text: str, option: str) -> float:
     return share
 
 
-def parse_time(text: str) -> int:
-    """Parse a time such as ``2.5ms`` into picoseconds."""
-    from decimal import Decimal, InvalidOperation
-
-    units = {"ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1, "s": 10**12}
-    for unit, size in units.items():
-        if text.strip().endswith(unit):
-            try:
-                value = Decimal(text.strip().removesuffix(unit).strip())
-            except InvalidOperation:
-                break
-            if value.is_finite() and value > 0:
-                return int(value * size)
-            break
-    raise BadInput(f"--target {text!r}: needs a time such as 2.5ms (s, ms, us, ns, ps)")
-
-
 def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
     """Parse limits on moves; returns them and their unit, ``tables`` or ``bytes``."""
     parts = [part.strip() for part in text.split(",")]

@@ -89,10 +89,10 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     ranks, moves = readers.parse_lost(lost), readers.parse_moves(max_moved, moves_within)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target, kind="plan")
-    if output is None and target is not None:
-        check_absent(target, f"-o {target} overwrites it")
     inputs = readers.find(model, cluster, profile, reserve, two_d)
     current = None if today is None else readers.find_today(today, *inputs)
+    if output is None and target is not None:  # last, so that mistakes in the inputs are told
+        check_absent(target, f"-o {target} overwrites it")
     work = Work("pricing", prepares=True)
     plan = work.run(
         lambda: _planner(trainer)(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +44,8 @@ def load_model(path: str | Path) -> Model:
         valid name.
     """
     file = Path(path)
-    return build(Model, _with_tables(read_document(file), file.parent), file.parent, CHECK)
+    document = read_document(file, partial(neighbour, kind="model"))
+    return build(Model, _with_tables(document, file.parent), file.parent, CHECK)
 
 
 def load_cluster(path: str | Path) -> Cluster:
@@ -54,7 +56,8 @@ def load_cluster(path: str | Path) -> Cluster:
     BadInput
         As ``load_model``.
     """
-    return build(Cluster, read_document(Path(path)), listed_by=CHECK)
+    document = read_document(Path(path), partial(neighbour, kind="cluster"))
+    return build(Cluster, document, listed_by=CHECK)
 
 
 def read_document(path: Path, alike: Callable[[Path], str | None] = neighbour) -> Document:

@@ -21,12 +21,16 @@ SIZE_UNITS = {
 COUNT_UNITS = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9}
 """Counts of rows, ids or samples: thousand, million, billion."""
 
+TIME_UNITS = {"s": 10**12, "ms": 10**9, "us": 10**6, "µs": 10**6, "ns": 10**3, "ps": 1}
+"""Picoseconds per unit."""
+
 FINEST_RATIO = 100
 """Largest denominator of a cache ratio: hundredths, 1/3 and 3/7 are allowed, 1/128 is not."""
 
 _LARGEST = 2**53
 _NUMBER = r"(?P<number>\d{1,3}(?:_\d{3})+|\d{1,20})(?P<decimals>\.\d{1,12})?"
 _QUANTITY = re.compile(rf"\s*{_NUMBER}\s*(?P<unit>[A-Za-z]*(?:/s)?)\s*", re.ASCII)
+_TIME = re.compile(rf"\s*(\d{{1,15}}(?:\.\d{{1,12}})?)\s*({'|'.join(TIME_UNITS)})\s*", re.ASCII)
 _FRACTION = re.compile(r"\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?|\d{1,120}/\d{1,120}", re.ASCII)
 """A decimal, or any fraction that such a decimal is written as (15 digits and e-99)."""
 
@@ -130,3 +134,15 @@ def show(value: Any) -> str:
     """A found value as error sentences print it: quoted text, shortened to 60 characters."""
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def parse_time(value: Any) -> int:
+    """Picoseconds above 0 from an int, or from text such as ``2.5ms``."""
+    allowed = "a time such as 2.5ms (s, ms, us, ns, ps)"
+    if type(value) is int and value > 0:
+        return value
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
+    exact = Fraction(0) if match is None else Fraction(match[1]) * TIME_UNITS[match[2]]
+    if exact < 1:
+        raise ValueError(f"found {show(value)}; allowed: {allowed}")
+    return int(exact)

@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
-from formulations.runtime.regular_file import read_regular
+from formulations.runtime.regular_file import first_bytes, read_regular
 from milp_planner.errors import CHECK, MOST_PROBLEMS, BadInput, Problem
+from milp_planner.files import kind_of
 from milp_planner.inputs.problems import Loc, nearest
 
 MAX_DEPTH = 50
@@ -285,11 +286,15 @@ MAX_BYTES = 64 * 2**20
 """Largest input file that is read."""
 
 
-def neighbour(path: Path) -> str | None:
-    """The file in the same folder whose name is nearest."""
+def neighbour(path: Path, kind: str = "") -> str | None:
+    """The file in the same folder whose name is nearest, of those of a kind (:func:`kind_of`)."""
     with contextlib.suppress(OSError):
-        close = nearest(path.name, sorted(each.name for each in path.parent.iterdir()))
-        return str(path.parent / close) if close else None
+        names = sorted(each.name for each in path.parent.iterdir())
+        while close := nearest(path.name, names):
+            found = path.parent / close
+            if not kind or (found.is_file() and kind_of(first_bytes(found, 2**16)) == kind):
+                return str(found)
+            names.remove(close)
     return None
 
 

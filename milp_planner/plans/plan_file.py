@@ -89,6 +89,11 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        if isinstance(document, dict) and is_plan(document):
+            raise BadInput(
+                f"{what}: a plan of format {found!r}, of a newer milp-planner; this one "
+                f"({__version__}) reads {FORMAT!r}"
+            )
         raise BadInput(f"{what}: format is {found!r}; allowed: {FORMAT!r} (a plan.json)")
     for key in ("tables", "fingerprints", *_PARTS):
         if key not in document:
@@ -238,8 +243,8 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 
 def is_plan(document: dict[str, Any]) -> bool:
-    """Whether a document has the format of a plan."""
-    return document.get("format") == FORMAT
+    """Whether a document has the format of a plan, of whatever version."""
+    return str(document.get("format")).rpartition("/")[0] == FORMAT.rpartition("/")[0]
 
 
 @uncollected()

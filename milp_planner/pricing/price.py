@@ -44,10 +44,12 @@ def price(
     """Every legal option of every table, with bytes and picoseconds of each of its shards.
 
     Profile and links default to the cluster's own; for a divided cluster, those of one sharding
-    group. BadInput if a constraint names a rank that does not exist, a table has no legal option
-    (the message says why), sizes exceed the integers that an Instance allows, or the profile is
-    unknown.
+    group. BadInput if there are no tables, a constraint names a rank that does not exist, a table
+    has no legal option (the message says why), sizes exceed the integers that an Instance allows,
+    or the profile is unknown.
     """
+    if not model.tables:
+        raise BadInput(f"{model.name}: tables: found none, so there is nothing to place")
     cluster = group_of(cluster)
     _check_stash(model, cluster)
     enumerations = _enumerations(model, cluster)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import hypot
+from math import hypot, isfinite
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal, cast
@@ -46,6 +46,11 @@ class SweepPoint(Spec):
         return f"{self.mode} at x = {self.x:g}"
 
 
+def _whole(value: Any) -> Any:
+    """JSON has no other way to write a large number shortly than 1e9."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Sweep(Spec):
     """Times of the same lookup in different modes."""
 
@@ -59,7 +64,7 @@ class Sweep(Spec):
     """Bandwidth that x_eff = 1 stands for; default: that of the base profile."""
     host_link: Bandwidth | None = None
     """Bandwidth that x_eff = 0 stands for; default: that of the base profile."""
-    moved_bytes: Annotated[int, Field(ge=1)] | None = None
+    moved_bytes: Annotated[int, Field(ge=1), BeforeValidator(_whole)] | None = None
     """Bytes that the lookup moves, as the planner counts them, if known; they give the divisor of
     dynamicemb lookups."""
     over: dict[Mode, Over] = Field(default_factory=dict)
@@ -116,13 +121,23 @@ def _from_csv(file: Path) -> Sweep:
                 f"{file}:{number}: found {len(cells)} cells; allowed: {len(header)}, as in line 1"
             )
         try:
-            values = [plain_scalar(cell, in_yaml=False) for cell in cells]
+            values = [_cell(cell) for cell in cells]
             row = dict(zip(header, values, strict=True))
         except ValueError as error:
             raise BadInput(f"{file}:{number}: {error}") from None
         points.append(SweepPoint.from_dict(row, f"{file}:{number}").to_dict())
     data = {"name": file.stem, "source": f"the file {file.name}", "points": points}
     return Sweep.from_dict(data, str(file))
+
+
+def _cell(text: str) -> Any:
+    """A cell as it is, or a number such as 1e-3."""
+    try:
+        return plain_scalar(text, in_yaml=False)
+    except ValueError:
+        if "e" not in text.lower() or not isfinite(float(text)):
+            raise
+        return float(text)
 
 
 SLACK = 0.03

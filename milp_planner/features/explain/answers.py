@@ -39,6 +39,7 @@ from milp_planner.features.plan.shortage import (
     with_diagnosis,
 )
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.quantities import parse_time
 from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.today.rows import TodaySource
 
@@ -63,8 +64,8 @@ class Asked:
     """*frontier*: bytes per place or numbers of machines; an int is the number of points."""
     enough: float = ENOUGH_GAP
     """*frontier*: certified gap at which a point is settled."""
-    target: int | None = None
-    """*smallest*: objective to reach, in picoseconds."""
+    target: int | str | None = None
+    """*smallest*: objective to reach, in picoseconds, or as ``"2.5ms"``."""
     machines: int = 16
     """*smallest*: most machines to try."""
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
@@ -80,6 +81,17 @@ class Asked:
     """*sensitivity*: relative spread of parameters for which the profile gives none."""
     draws: int = 20
     """*sensitivity*: number of draws that change all prices at once."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.goal
+        except ValueError as error:
+            raise BadInput(f"target: {error}") from None
+
+    @property
+    def goal(self) -> int | None:
+        """The target in picoseconds."""
+        return None if self.target is None else parse_time(self.target)
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,7 +272,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     tiers = _memory(plan)
     parts = len(tiers) + 1
     least = tuple(
-        least_memory(plan.instance, tier, budget.part(1 / (parts - i)), asked.target, grain=2**20)
+        least_memory(plan.instance, tier, budget.part(1 / (parts - i)), asked.goal, grain=2**20)
         for i, tier in enumerate(tiers)
     )
     least = tuple(replace(info, memory=_device(plan, info.tier, info.least)) for info in least)
@@ -270,7 +282,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if alike and links is not None and links.inter_machine is not None:
         kind = plan.instance.objective.value
         answers["machines"] = fewest_machines(
-            plan.model, plan.cluster, kind, budget, asked.target, asked.machines
+            plan.model, plan.cluster, kind, budget, asked.goal, asked.machines
         )
     return answers
 

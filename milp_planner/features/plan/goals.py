@@ -54,7 +54,7 @@ def _known(goal: GoalReached, unit: str) -> str:
 def _reached(goal: GoalReached, value: int, unit: str) -> str:
     amount = _amount(goal.goal, value, unit)
     if goal.goal == EVEN_MEMORY:
-        return f"fullest {goal.scope} {amount}"
+        return f"fullest {goal.scope} {amount} of usable"
     if goal.goal in (SHARDS, MOVES):
         return f"{amount} {'shards' if goal.goal == SHARDS else 'tables moved'}"
     named = {

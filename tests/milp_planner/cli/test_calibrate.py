@@ -214,3 +214,19 @@ def test_plan_refuses_a_profile_that_is_not_there(cli: Cli) -> None:
     assert done.code == 2 and "did you mean 'h100'" in done.err
     done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "a b", "--json")
     assert done.code == 2 and "--profile" in done.err
+
+
+def test_a_sweep_in_scientific_notation_and_where_its_bandwidths_are_from(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """1e-3 in CSV and 1e9 in JSON are numbers; a bandwidth that the sweep lacks names its source."""
+    (tmp_path / "s.csv").write_text("mode,x,ms\nHBM_ONLY,1,1e-2\nHOST_ONLY,0,1e-1\n")
+    done = cli("calibrate", "--raw", "s.csv", "-o", "s.yaml")
+    assert done.code == 0, done.err
+    assert "hbm: TorchRec 1.8.0, planner/constants.py (HBM_MEM_BW" in " ".join(done.out.split())
+    sweep = {
+        "name": "s", "source": "by hand", "moved_bytes": 1e9,
+        "points": [{"mode": "HBM_ONLY", "x": 1, "ms": 1}, {"mode": "HOST_ONLY", "x": 0, "ms": 9}],
+    }  # fmt: skip
+    (tmp_path / "s.json").write_text(json.dumps(sweep))
+    assert cli("calibrate", "--raw", "s.json", "-o", "s.yaml").code == 0

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from milp_planner.cli.console import Work
-from milp_planner.cli.explain_asked import parse_sizes, parse_time
+from milp_planner.cli.explain_asked import parse_sizes
+from milp_planner import Asked
 from milp_planner.errors import BadInput
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 
@@ -176,10 +177,11 @@ def test_the_frontier_is_shown_and_written(cli: Cli, planned: Path, tmp_path: Pa
 def test_sizes_and_times() -> None:
     """Signs, units, and values that are neither a size nor a time."""
     assert parse_sizes("-1GiB,+2kB, 5", "--extra") == (-(2**30), 2000, 5)
-    assert parse_time("2.5ms") == 2_500_000_000
-    assert parse_time("3s") == 3 * 10**12
-    with pytest.raises(BadInput):
-        parse_time("0ms")
+    assert Asked(target="2.5ms").goal == 2_500_000_000
+    assert Asked(target="3s").goal == 3 * 10**12
+    for wrong in ("0ms", "2.5", 0, 2.5):
+        with pytest.raises(BadInput, match=r"target: found .*; allowed: a time such as 2\.5ms"):
+            Asked(target=wrong)  # type: ignore[arg-type]
 
 
 def test_a_second_interrupt_keeps_what_is_answered(

@@ -30,7 +30,7 @@ def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
 def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
     """An existing plan.json is reported before any work and stays as it is, unless -o names it."""
     before = planned.read_bytes()
-    done = cli("plan", "absent.yaml", "cluster.yaml")
+    done = cli("plan", "model.yaml", "cluster.yaml")
     assert done.code == 2 and "plan.json already exists; -o plan.json overwrites it" in done.err
     quick = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy")
     assert cli(*quick).code == 2 and planned.read_bytes() == before
@@ -142,12 +142,22 @@ def test_no_plan_in_the_limit_is_three(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 3 and "UNKNOWN" in done.out
 
 
-def test_an_empty_model_has_an_empty_plan(cli: Cli, tmp_path: Path) -> None:
-    """No tables: nothing to place, proved."""
+def test_an_empty_model_is_refused(cli: Cli, tmp_path: Path) -> None:
+    """No tables: nothing to place, most likely a mistake."""
     (tmp_path / "none.yaml").write_text(MODEL.split("tables:")[0] + "tables: []\n")
     done = cli("plan", "none.yaml", "cluster.yaml", "-f", "cpsat")
-    assert done.code == 0, done.err
-    assert "OPTIMAL" in done.out
+    assert done.code == 2 and "tables: found none, so there is nothing to place" in done.err
+
+
+def test_mistakes_in_inputs_come_before_an_existing_plan(cli: Cli, planned: Path) -> None:
+    """Whoever edits and tries again sees them all; a name is suggested among models alone."""
+    planned.with_name("cluster2.yaml").write_text(MODEL.replace("dim: 32", "dmi: 32"))
+    done = cli("plan", "cluster2.yaml", "cluster.yaml")
+    assert done.code == 2 and "did you mean dim?" in done.err
+    planned.with_name("cluster2.yaml").unlink()
+    assert "did you mean" not in cli("plan", "clusters.yaml", "cluster.yaml").err
+    assert "did you mean model.yaml?" in cli("plan", "models.yaml", "cluster.yaml").err
+    assert "did you mean cluster.yaml?" in cli("plan", "model.yaml", "clusters.yaml").err
 
 
 DENSE = """\

@@ -219,3 +219,11 @@ def test_one_readers_rules(
     planned.write_text(json.dumps(document))
     assert checker.main([str(planned)]) == 2
     assert cli("verify", planned).code == 2
+
+
+def test_a_plan_of_a_newer_format_is_called_one(cli: Cli, planned: Path) -> None:
+    """It is a plan.json all the same, so no instance is asked for."""
+    planned.write_text(planned.read_text().replace("milp-planner-plan/1", "milp-planner-plan/2"))
+    for command in ("verify", "explain", "report"):
+        done = cli(command, planned)
+        assert done.code == 2 and "'milp-planner-plan/2', of a newer milp-planner" in done.err

@@ -10,12 +10,10 @@ from milp_planner.pricing import price
 from tests.milp_planner.pricing.build import cluster, model, priced, uneven_cluster
 
 
-def test_an_empty_model_has_no_options() -> None:
-    """No table, no option, no entry."""
-    options = price(model(), cluster())
-    assert len(options) == 0
-    assert options.first.tolist() == [0]
-    assert options.entries.cost.shape == (0, 5)
+def test_an_empty_model_is_refused() -> None:
+    """A certified plan of nothing would hide a mistake."""
+    with pytest.raises(BadInput, match="tables: found none, so there is nothing to place"):
+        price(model(), cluster())
 
 
 def test_a_table_without_options_is_refused_in_a_sentence() -> None:

@@ -22,13 +22,15 @@ def test_every_goal_says_whether_it_could_be_less() -> None:
     """Least if the bound is met, open with or without a bound, even enough; goals at 0 are not
     shown."""
     assert goals_told(GOALS, "ps") == [
-        "fullest rank 49.5% (even enough)", "32 shards (open, at least 25)",
+        "fullest rank 49.5% of usable (even enough)",
+        "32 shards (open, at least 25)",
         "total 294.7 ms (least)", "3 tables moved (open)",
     ]  # fmt: skip
     assert goals_told(GOALS[:1], "ps") == []
     stepped = GoalReached("even_memory", "rank", 748, 701, True)
     assert goals_told([stepped], "ps") == [
-        "fullest rank 74.8% (least to within a step, none is below 70.1%)"
+        "fullest rank 74.8% of usable "
+        "(least to within a step, none is below 70.1%)"
     ]
 
 
