@@ -84,7 +84,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         try:
-            self.goal
+            _ = self.goal
         except ValueError as error:
             raise BadInput(f"target: {error}") from None
 

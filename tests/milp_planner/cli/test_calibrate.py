@@ -219,7 +219,7 @@ def test_plan_refuses_a_profile_that_is_not_there(cli: Cli) -> None:
 def test_a_sweep_in_scientific_notation_and_where_its_bandwidths_are_from(
     cli: Cli, tmp_path: Path
 ) -> None:
-    """1e-3 in CSV and 1e9 in JSON are numbers; a bandwidth that the sweep lacks names its source."""
+    """1e-3 in CSV and 1e9 in JSON are numbers; a bandwidth that is not in it has a source."""
     (tmp_path / "s.csv").write_text("mode,x,ms\nHBM_ONLY,1,1e-2\nHOST_ONLY,0,1e-1\n")
     done = cli("calibrate", "--raw", "s.csv", "-o", "s.yaml")
     assert done.code == 0, done.err

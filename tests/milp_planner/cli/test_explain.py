@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from milp_planner import Asked
 from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import parse_sizes
-from milp_planner import Asked
 from milp_planner.errors import BadInput
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 

@@ -229,10 +229,3 @@ def test_moves_name_the_plan_in_production() -> None:
     assert [(c.table, c.ranks) for c in instance.current] == [(0, ((3,),)), (1, ((0,),))]
     assert instance.current[0].option == options.index(0, "table_wise/HBM_ONLY")
     assert instance.current[1].option == -1
-
-
-def test_an_empty_model_compiles() -> None:
-    """Without tables, the Instance has resources and nothing to place."""
-    instance = compiled()
-    assert instance.num_tables == 0
-    validate(instance)
