@@ -29,8 +29,7 @@ def test_every_goal_says_whether_it_could_be_less() -> None:
     assert goals_told(GOALS[:1], "ps") == []
     stepped = GoalReached("even_memory", "rank", 748, 701, True)
     assert goals_told([stepped], "ps") == [
-        "fullest rank 74.8% of usable "
-        "(least to within a step, none is below 70.1%)"
+        "fullest rank 74.8% of usable (least to within a step, none is below 70.1%)"
     ]
 
 
