@@ -9,8 +9,11 @@ from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.replay.estimate import Asked, Job
 
 
-def module_of(tables: Sequence[Asked]) -> Any:
-    """One collection of the tables, on no device, with their optimizers marked."""
+def module_of(tables: Sequence[Asked], dense: int = 0) -> Any:
+    """One collection of the tables, on no device, with their optimizers marked.
+
+    ``dense`` are bytes of parameters beside it.
+    """
     import torch
     from torchrec import EmbeddingBagCollection, EmbeddingCollection
     from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig
@@ -40,10 +43,12 @@ def module_of(tables: Sequence[Asked]) -> Any:
         parameter._optimizer_classes = [wanted[name.split(".")[-2]]]
     model = torch.nn.Module()
     model.tables = collection
+    if dense:
+        model.dense = torch.nn.Parameter(torch.empty(dense // 4, device=meta))
     return model
 
 
-def sharders_of(wire: tuple[float, float] | None) -> list[Any]:
+def sharders_of(wire: tuple[float, ...] | None, dedup: bool = False) -> list[Any]:
     """The sharders of both kinds of collection; 2 bytes on the wire stand for fp16."""
     from torchrec.distributed.embedding import EmbeddingCollectionSharder
     from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
@@ -54,12 +59,13 @@ def sharders_of(wire: tuple[float, float] | None) -> list[Any]:
     )
 
     codecs = None
-    if wire == (2.0, 2.0):
-        config = QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.FP16)
+    if wire is not None:
+        there, back = (CommType.FP16 if size == 2.0 else CommType.FP32 for size in wire)
+        config = QCommsConfig(forward_precision=there, backward_precision=back)
         codecs = get_qcomm_codecs_registry(config)
     return [
         EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs),
-        EmbeddingCollectionSharder(qcomm_codecs_registry=codecs),
+        EmbeddingCollectionSharder(qcomm_codecs_registry=codecs, use_index_dedup=dedup),
     ]
 
 

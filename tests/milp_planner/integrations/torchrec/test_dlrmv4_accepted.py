@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 pytest.importorskip("torchrec")
@@ -18,44 +16,12 @@ from milp_planner.integrations.replay.judge import cost_of, judge, placed
 from milp_planner.integrations.replay.plan_for import plan_for
 from milp_planner.plans.placement import Plan
 from scenarios import catalog
-from tests.milp_planner.integrations.torchrec.pinned import choice_of, module_of, sharders_of
+from tests.milp_planner.integrations.torchrec.pinned import choice_of
+from tests.milp_planner.integrations.torchrec.trainer import trained
 
 MODELS = [entry.name for entry in catalog.models() if entry.name.startswith("dlrmv4")]
 CLUSTERS = [entry.name for entry in catalog.clusters()]
-KERNELS = {"hbm": ["fused"], "uvm": ["fused_uvm"], "uvm_caching": ["fused_uvm_caching"]}
 GIB = 2**30
-
-
-def trained(found: Plan, variables: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    """Ranks by the trainer's own steps: variables to constraints, default batch, no host memory."""
-    from torchrec.distributed.planner import (
-        EmbeddingShardingPlanner,
-        ParameterConstraints,
-        Topology,
-    )
-
-    def pairs(name: str) -> dict[str, str]:
-        entries = filter(None, variables.get(name, "").split(","))
-        return dict(entry.split("=") for entry in entries)
-
-    placements, kinds = pairs(dlrmv4.PLACEMENT_OVERRIDES), pairs(dlrmv4.SHARDING_OVERRIDES)
-    constraints = {}
-    for table in found.model.tables:
-        placement = placements.get(table.name, variables.get(dlrmv4.PLACEMENT, "auto"))
-        constraints[table.name] = ParameterConstraints(
-            sharding_types=[kinds[table.name]], compute_kernels=KERNELS.get(placement)
-        )
-    cap = int(variables.get(dlrmv4.HBM) or dlrmv4.DEFAULT_CAP)
-    topology = Topology(
-        world_size=found.cluster.num_ranks,
-        local_world_size=len(found.cluster.machine_ranks[0]),
-        compute_device="cuda", hbm_cap=cap * GIB, ddr_cap=0,
-    )  # fmt: skip
-    pins = exports.read(dlrmv4.write(found), "dlrmv4", found.model)
-    module = module_of(asked_of(found.model.tables, pins, pooled=False))
-    planner = EmbeddingShardingPlanner(topology=topology, constraints=constraints, stats=[])
-    sharding: Any = planner.plan(module, sharders_of((2.0, 2.0))).plan["tables"]
-    return {name: tuple(entry.ranks) for name, entry in sharding.items()}
 
 
 def accepted_or_refused(found: Plan) -> None:
@@ -66,9 +32,10 @@ def accepted_or_refused(found: Plan) -> None:
         assert len(str(refusal)) > 40
         return
     variables = dlrmv4.environment(found, judgement.settings)
-    theirs = trained(found, variables)
+    theirs = trained(variables, found.model, found.cluster)
     for table in ran.tables:
-        assert tuple(rank for block in table.ranks for rank in block) == theirs[table.name]
+        ranks = [rank for block in table.ranks for rank in block]
+        assert ranks == [*theirs[table.name].ranks]
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
