@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from formulations.errors import InstanceError, meant
+from formulations.instance import Instance
 from formulations.result.certificate import Certificate
 from formulations.result.placement import Placement
 from formulations.runtime.timing import CallTime
@@ -175,10 +176,13 @@ class Data:
         (:func:`formulations.proof.carry.carried`); what they prove here is derived anew. If they
         name rows that the instance does not have, as those of another objective do, they are not
         used.
+    known : callable or None
+        Gives both for the instance, where that is made after the settings.
     """
 
     hint: Placement | None = None
     prices: Certificate | None = None
+    known: Callable[[Instance], Data] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +212,7 @@ class Settings(Wishes, Data, Runtime):
     @property
     def for_another(self) -> Settings:
         """The same for another instance: without the data of this one."""
-        return replace(self, hint=Data.hint, prices=Data.prices)
+        return replace(self, hint=Data.hint, prices=Data.prices, known=None)
 
     @property
     def timed(self) -> CallTime:

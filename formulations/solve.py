@@ -98,6 +98,11 @@ def _of(instance: Instance, settings: Settings) -> Settings:
     """The settings without multipliers of another instance; a hint for other tables is refused."""
     from formulations.reduce import suits
 
+    if settings.known is not None:
+        data = settings.known(instance)
+        settings = replace(
+            settings, hint=settings.hint or data.hint, prices=settings.prices or data.prices
+        )
     hint, prices = settings.hint, settings.prices
     if hint is not None:
         first, end = instance.table_options[:-1], instance.table_options[1:]

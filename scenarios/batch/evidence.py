@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from formulations import Instance, Outcome, Settings, Status, StoppedBy
+from formulations import Instance, Outcome, Status, StoppedBy
 from formulations.capacity.proofs import relaxed_bound, usable_certificate
 from formulations.errors import InstanceError
 from formulations.evidence.certify import with_certificate
@@ -27,6 +27,7 @@ from formulations.result.outcome_file import (
     placement_from_dict,
 )
 from formulations.result.placement import Placement
+from formulations.settings import Data
 from milp_planner.features.batch.neighbours import shape_of
 
 _OF = ("capacity", "largest_use")
@@ -74,12 +75,11 @@ def before(instance: Instance, shared: Shared) -> Outcome | None:
         return None  # prices have changed since
 
 
-def started(instance: Instance, settings: Settings, shared: Shared) -> Settings:
-    """The settings with the plan and the multipliers that a search may start from."""
+def start(shared: Shared, instance: Instance) -> Data:
+    """The plan and the multipliers that a search may start from."""
     prices = _here(instance, shared.certified) or _here(instance, shared.below)
     usable = prices is not None and suits(instance, prices)
-    hint = _plan(instance, shared)
-    return replace(settings, hint=hint, prices=prices if usable else None)
+    return Data(hint=_plan(instance, shared), prices=prices if usable else None)
 
 
 def combined(instance: Instance, outcome: Outcome, shared: Shared) -> Outcome:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import time
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from formulations import Instance, Outcome, Settings, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.check import check
 from formulations.result.outcome import near_enough, standing
+from milp_planner import plan
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.batch.neighbours import shape_of
-from milp_planner.features.plan.cache import answered, question_of, to_cache, versions
-from milp_planner.features.plan.divide import divided
+from milp_planner.features.plan.cache import to_cache, versions
 from milp_planner.features.plan.divisions import divisions_of, sync_of
-from milp_planner.inputs import Cluster, Model
-from milp_planner.plans.compile import Compiled, compile_for, to_cluster, to_model
+from milp_planner.plans.compile import compile_for
 from milp_planner.plans.divisions import is_open, words_of
 from milp_planner.plans.ledger import ledger_of
-from milp_planner.plans.placement import Plan, decode
+from milp_planner.plans.placement import Plan, decode, placed_tables
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
-from scenarios.batch.evidence import Shared, before, combined, started, written
+from scenarios.batch.evidence import Shared, before, combined, start, written
 from scenarios.batch.scenario import Scenario
 
 FAILED, NOT_COVERED = "failed", "not_covered"
@@ -76,45 +76,73 @@ def _head(scenario: Scenario, key: str) -> dict[str, Any]:
 
 def _solve(scenario: Scenario) -> dict[str, Any]:
     _warm_up(scenario.formulation)
-    inputs = to_model(scenario.inputs()[0]), to_cluster(scenario.inputs()[1])
-    plan, more = (_divided if is_open(inputs[1]) else _planned)(scenario, *inputs)
-    samples = plan.model.workload.batch_per_rank * plan.instance.num_ranks * plan.cluster.replicas
-    found = {"samples": samples, **_answer(plan.instance, plan.outcome), **more}
-    if plan.cluster.two_d is not None:
-        found["division"] = words_of(plan.cluster)
-    if plan.outcome.placement is not None:
-        found["sync"] = sync_of(plan.instance, plan.outcome.placement)
-        found["modes"] = {table.name: table.mode for table in plan.tables}
-        found["hbm_used"] = _hbm_used(plan)
+    best, more = _shared(scenario, scenario.shared or Shared())
+    samples = best.model.workload.batch_per_rank * best.instance.num_ranks * best.cluster.replicas
+    found = {"samples": samples, **_answer(best.instance, best.outcome), **more}
+    if best.cluster.two_d is not None:
+        found["division"] = words_of(best.cluster)
+        found |= _over_divisions(best)
+    if best.outcome.placement is not None:
+        found["sync"] = sync_of(best.instance, best.outcome.placement)
+        found["modes"] = {table.name: table.mode for table in best.tables}
+        found["hbm_used"] = _hbm_used(best)
         if scenario.keeps_plan:
-            found["plan"] = plan_to_dict(plan)
+            found["plan"] = plan_to_dict(best)
     return found
 
 
-def _planned(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
-    """The plan of one Instance, and how it was obtained."""
-    start = time.perf_counter()
-    compiled = compile_for(model, cluster, scenario.objective)
-    priced = time.perf_counter() - start
-    kept, instance = to_cache(scenario.cache or None), compiled.instance
-    shared, name = scenario.shared or Shared(), scenario.formulation
-    settings = started(instance, scenario.settings(), shared)
+def _shared(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
+    """The plan, with what others found, and how it was obtained."""
+    known = _before(scenario, shared) if shared.own else None
+    if known is None:
+        best, more = _planned(scenario, shared)
+        best = _combined(best, shared)
+    else:
+        best, more = _combined(known, shared), {"cached": False}
+        if shared.again and _may_improve(scenario, known.outcome, best.outcome):
+            best, more = _planned(scenario, shared)
+            own = Shared(plan=shared.own, proved=shared.own, certified=shared.own)
+            best = _combined(_combined(best, shared), own)
+    if not is_open(scenario.inputs()[1]):
+        more["shape"] = shape_of(best.instance)
+        if scenario.shared is not None:
+            more["outcome"] = written(best.instance, best.outcome)
+    return best, more
 
-    def found() -> Outcome:
-        question = question_of(compiled, name, settings)
-        outcome = answered(kept, question, lambda: solve(instance, name, settings))
-        return combined(instance, outcome.with_(formulation=name), shared)
 
-    known = before(instance, shared)
-    outcome = found() if known is None else combined(instance, known, shared)
-    if known is not None and shared.again and _may_improve(scenario, known, outcome):
-        own = Shared(plan=shared.own, proved=shared.own, certified=shared.own)
-        outcome = combined(instance, found(), own)
+def _planned(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
+    """The plan of a solve, and how it was obtained."""
+    kept, began, priced = to_cache(scenario.cache or None), time.perf_counter(), list[float]()
+    best = plan(
+        *scenario.inputs(),
+        formulation=scenario.formulation,
+        objective=scenario.objective,
+        settings=replace(scenario.settings(), known=partial(start, shared)),
+        progress=False,
+        cache=kept,
+        on_start=lambda *_: priced.append(time.perf_counter() - began),
+        diagnose=False,
+    )
+    if is_open(scenario.inputs()[1]):
+        return best, {}
     cached = kept is not None and kept.answered
-    more = {"pricing_seconds": priced, "cached": cached, "shape": shape_of(instance)}
-    if scenario.shared is not None:
-        more["outcome"] = written(instance, outcome)
-    return decode(compiled.options, instance, outcome), more
+    return best, {"pricing_seconds": priced[0], "cached": cached}
+
+
+def _before(scenario: Scenario, shared: Shared) -> Plan | None:
+    """The plan that the scenario had before; None if that is not known."""
+    compiled = compile_for(*scenario.inputs(), scenario.objective)
+    outcome = before(compiled.instance, shared)
+    return None if outcome is None else decode(compiled.options, compiled.instance, outcome)
+
+
+def _combined(plan: Plan, shared: Shared) -> Plan:
+    """The plan, or a better one of others, with the best of all bounds."""
+    outcome = combined(plan.instance, plan.outcome, shared)
+    if outcome.placement is plan.outcome.placement:
+        return replace(plan, outcome=outcome)
+    tables = placed_tables(plan.model, plan.cluster, plan.instance, outcome.placement)
+    return replace(plan, outcome=outcome, tables=tables)
 
 
 def _may_improve(scenario: Scenario, known: Outcome, outcome: Outcome) -> bool:
@@ -123,23 +151,16 @@ def _may_improve(scenario: Scenario, known: Outcome, outcome: Outcome) -> bool:
     return outcome.objective != known.objective and not settled
 
 
-def _divided(scenario: Scenario, model: Model, cluster: Cluster) -> tuple[Plan, dict[str, Any]]:
-    """The plan of the best division into sharding groups; bounds and seconds are those of all."""
-
-    def planned(compiled: Compiled, name: str, settings: Settings) -> Outcome:
-        return solve(compiled.instance, name, settings)
-
-    settings, name = scenario.settings(), scenario.formulation
-    plan = divided(model, cluster, name, scenario.objective, settings, lambda _: None, planned)
-    found: dict[str, Any] = {}
+def _over_divisions(plan: Plan) -> dict[str, Any]:
+    """Bounds over all divisions into sharding groups, if several were tried and some are open."""
     info = divisions_of(plan)
     if info is None or info.best is None or info.gap == 0:
-        return plan, found
+        return {}
     share = "nothing" if info.gap is None else f"to {100 * info.gap:.2f}%"
-    certified = None if info.certified is None else int(info.certified)
-    found |= {"bound": certified, "certified_bound": certified, "gap": info.gap}
-    found |= {"status": "feasible", "standing": f"feasible, certified {share} over all divisions"}
-    return plan, found
+    bound = None if info.certified is None else int(info.certified)
+    standing = f"feasible, certified {share} over all divisions"
+    return {"bound": bound, "certified_bound": bound, "gap": info.gap, "status": "feasible",
+            "standing": standing}  # fmt: skip
 
 
 def _hbm_used(plan: Plan) -> float | None:
@@ -147,6 +168,12 @@ def _hbm_used(plan: Plan) -> float | None:
     ledger = ledger_of(plan)
     places = ledger.hbm if ledger is not None else ()
     return max((place.used / place.whole for place in places if place.whole), default=None)
+
+
+def _solving(outcome: Outcome) -> float:
+    """Seconds of the solve, without pricing."""
+    stages: Any = outcome.detail.get("stages", {})
+    return max(0.0, outcome.seconds - stages.get("pricing", 0.0))
 
 
 def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
@@ -162,7 +189,7 @@ def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
         "gap": outcome.gap,
         "objectives": outcome.objectives,
         "headroom": headroom(instance, outcome),
-        "seconds": outcome.seconds,
+        "seconds": _solving(outcome),
         "solver": f"{outcome.solver} {outcome.version}".strip(),
         "settings": outcome.settings,
         "note": outcome.note,

@@ -234,7 +234,7 @@ class Suite(Spec):
     ] = (0,)
     """Seeds of the solvers."""
     time_limit: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds of wall clock for each solve."""
+    """Seconds of wall clock for each scenario, pricing included."""
     work_limit: Annotated[float, Field(gt=0)] | None = None
     """Deterministic work for each solve."""
     gap: Annotated[Percent, Field(lt=100)] = Fraction(0)

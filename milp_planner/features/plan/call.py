@@ -72,6 +72,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     cache: PlanCache | str | Path | None = None,
     on_improvement: Callable[[TracePoint], None] | None = None,
     on_start: Callable[..., None] | None = None,
+    diagnose: bool = True,
 ) -> Plan:
     """Place every table of a model on a cluster.
 
@@ -141,6 +142,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
         any thread.
     on_start : callable, optional
         Called with the formulation's name when pricing is done and solving begins.
+    diagnose : bool
+        Whether a proof that nothing fits is followed by what is short and what would help.
 
     Returns
     -------
@@ -162,11 +165,11 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     newest = Newest(on_improvement or settings.on_progress)
     call = settings.call or CallTime(settings.time_limit)
     settings = replace(settings, on_progress=newest, call=call)
-    place = to_cluster(cluster)
+    place, solver = to_cluster(cluster), _planned if diagnose else _solved
     if is_open(place):
         _refuse_with_divisions(today=today, before=before, on_plan=on_plan)
         report = partial(_report_division, newest, on_start, formulation)
-        parts = to_model(model), place, formulation, objective, settings, report, _planned
+        parts = to_model(model), place, formulation, objective, settings, report, solver
         return _watched(partial(divided, *parts), settings, newest, progress)
     start = _Start(today, before, lost, max_moved, move_cost, executable)
     with call.stage("pricing"):
@@ -174,7 +177,7 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     if on_start is not None:
         on_start(formulation)
     watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
-    solve_it = partial(_planned, compiled, formulation, settings)
+    solve_it = partial(solver, compiled, formulation, settings)
     few = 0.0 if before is None or settings.goals != STAY else as_moves(max_moved).within
     if few and move_cost is None:
         solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
@@ -326,11 +329,16 @@ def _with_few_moves(
 
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
     """Solve; if there is no plan, add a diagnosis."""
-    outcome = solve(compiled.instance, formulation, settings)
-    if outcome.status == Status.INFEASIBLE:
-        with settings.timed.stage("diagnosis"):
-            outcome = _diagnosed(outcome, compiled, settings)
+    outcome = _solved(compiled, formulation, settings)
+    if outcome.status != Status.INFEASIBLE:
+        return outcome
+    with settings.timed.stage("diagnosis"):
+        outcome = _diagnosed(outcome, compiled, settings)
     return _timed(outcome, settings)
+
+
+def _solved(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
+    return _timed(solve(compiled.instance, formulation, settings), settings)
 
 
 def _diagnosed(outcome: Outcome, compiled: Compiled, settings: Settings) -> Outcome:

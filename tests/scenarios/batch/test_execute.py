@@ -11,6 +11,7 @@ import pytest
 from formulations import Block, InstanceBuilder, Placement, Shard, Where, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.outcome import Outcome, Status, StoppedBy
+from milp_planner.features.plan import call as planning
 from milp_planner.plans.compile import compile_for
 from scenarios.batch import execute as module
 from scenarios.batch.execute import execute, headroom
@@ -59,7 +60,7 @@ def test_a_formulation_that_does_not_cover_it(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> None:
         raise UnsupportedInstance("three memories")
 
-    monkeypatch.setattr(module, "solve", refuse)
+    monkeypatch.setattr(planning, "solve", refuse)
     monkeypatch.setattr(module, "_warm_up", lambda _: None)
     record = _execute(EXACT)
     assert record["status"] == "not_covered"

@@ -21,7 +21,7 @@ from formulations.result.outcome import BoundSource, found, infeasible, nothing
 from milp_planner import read_plan, verify
 from milp_planner.features.batch.curves import rows_of
 from milp_planner.features.batch.neighbours import leaves_as_much
-from scenarios.batch import execute as executing
+from milp_planner.features.plan import call as planning
 from scenarios.batch import runner
 from scenarios.batch.execute import execute
 from scenarios.batch.local import Task
@@ -64,7 +64,7 @@ SEEN: dict[str, Instance] = {}
 def solved(fingerprint: str, formulation: str, certificate: bool) -> Outcome:
     """The outcome of an instance that :class:`Poor` has seen."""
     asked = Settings(workers=1, polish=False, certificate=certificate)
-    return solve(SEEN[fingerprint], formulation, asked)
+    return solve(SEEN[fingerprint], formulation, asked).with_(trace=())
 
 
 class Poor:
@@ -155,7 +155,7 @@ def test_a_suite_is_monotone(
     asked = suite(sweep=memory, formulations=["cpsat"], objectives=["step_time"], **limit)
     with (
         TemporaryDirectory() as folder,
-        patch.object(executing, "solve", Poor(seeds[0])),
+        patch.object(planning, "solve", Poor(seeds[0])),
         patch.object(runner, "run_local", shuffled(seeds[1])),
     ):
         for stop in stops:
@@ -185,7 +185,7 @@ def test_counted_results_do_not_depend_on_interruptions(
             mine.append(instance.fingerprint + name)
             return Poor(int(instance.fingerprint[:8], 16))(instance, name, settings)
 
-        monkeypatch.setattr(executing, "solve", by_key)
+        monkeypatch.setattr(planning, "solve", by_key)
         monkeypatch.setattr(runner, "run_local", shuffled(seed))
         for stop in stops:
             run_batch(asked, tmp_path / name, workers=1, on_record=Interrupted(stop))
@@ -202,12 +202,12 @@ def test_a_scenario_that_takes_a_plan_is_solved_again_from_it(
     hints: list[bool] = []
 
     def at_first_badly(instance: Instance, name: str, settings: Settings) -> Outcome:
-        hints.append(settings.hint is not None)
-        if instance.objective.value == "busiest_rank" and settings.hint is None:
+        hints.append(settings.known is not None and settings.known(instance).hint is not None)
+        if instance.objective.value == "busiest_rank" and not hints[-1]:
             return solve(instance, "greedy", Settings(workers=1, certificate=False))
         return solve(instance, name, settings)
 
-    monkeypatch.setattr(executing, "solve", at_first_badly)
+    monkeypatch.setattr(planning, "solve", at_first_badly)
     monkeypatch.setattr(runner, "run_local", here)
     asked = suite(objectives=list(KINDS), formulations=["auto"])
     batch = run_batch(asked, tmp_path, workers=1)
