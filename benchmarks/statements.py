@@ -231,8 +231,9 @@ def boxes(text: str) -> Iterator[Found]:
 
 
 def examples(text: str) -> Iterator[Found]:
-    """The example of docs/explain.md: today's capacity in the staircase."""
-    for time, gap in re.findall(r"^ +0 B .*?([\d.]+ [µm]?s) +=? +(\S+)", text, re.MULTILINE):
+    """The example of docs/explain.md: the plan's own capacity in the frontier."""
+    own = r"^ *[\d.]+ GiB\* .*?([\d.]+ [µm]?s) +[\d.]+ [µm]?s +(\S+)"
+    for time, gap in re.findall(own, text, re.MULTILINE):
         yield "", "kuairand-27k", "1xa10", time_of(time) or 0, gap_of(gap)
 
 

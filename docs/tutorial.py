@@ -108,7 +108,7 @@ print(way)
 # ## 6. Why, and what more memory would buy
 
 # %%
-answers = explain(best, "why", "staircase", time_limit=10)
+answers = explain(best, "why", "frontier", time_limit=10)
 for table in answers.why.tables[:3]:
     others = ", ".join(other.option for other in table.alternatives)
     print(f"{table.table}: {table.option}; next best: {others}")

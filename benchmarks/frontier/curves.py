@@ -53,7 +53,7 @@ def measured(name: str) -> dict[str, Any]:
     over, budgets = CURVES[name]
     model, cluster = inputs(name)
     best = plan(model, cluster, settings=Settings(time_limit=LIMIT))
-    info = frontier(best, over, budgets, Budget(Settings(time_limit=LIMIT)))
+    info, _ = frontier(best, over, budgets, Budget(Settings(time_limit=LIMIT)))
     assert all(point.verified for point in info.points)
     points = [[p.budget, p.objective, p.certified] for p in info.points if p.budget in budgets]
     return {"title": f"{model.name} on {cluster.name}", "over": over, "points": points}

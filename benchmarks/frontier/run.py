@@ -57,7 +57,7 @@ def run(model: str, cluster: str, over: str, limit: float) -> dict[str, Any]:
     best = plan(*inputs, settings=Settings(time_limit=limit))
     solved = time.perf_counter() - start
     start = time.perf_counter()
-    info = frontier(best, over, POINTS, Budget(Settings(time_limit=TIMES * limit)))
+    info, _ = frontier(best, over, POINTS, Budget(Settings(time_limit=TIMES * limit)))
     took = time.perf_counter() - start
     gaps = [point.gap for point in info.points if point.gap is not None]
     found = {

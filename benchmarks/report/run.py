@@ -43,11 +43,11 @@ class Case:
 
 CASES = (
     Case("tight", "dlrmv4-yambda5b", "8xb200-tight", 60, {
-        "why": [], "staircase": [], "smallest": [],
+        "why": [], "frontier": [], "smallest": [],
         "sensitivity": ["--draws", "8"],
     }),
     Case("small", "kuairand-27k", "1xa10", 30, {
-        "staircase": ["--extra=-4GiB,-2GiB,2GiB,4GiB"], "sensitivity": ["--draws", "8"],
+        "frontier": [], "sensitivity": ["--draws", "8"],
     }),
     Case("infeasible", "dlrmv4-yambda5b", "1xa10", 20),
     Case("large", "generated:tables=1000,seed=0,kind=torchrec", "16x8xh100", 60),
@@ -67,7 +67,7 @@ class Shot:
 
 SHOTS = (
     Shot("light", "tight", "light", "", 1380),
-    Shot("dark", "small", "dark", "staircase", 900),
+    Shot("dark", "small", "dark", "frontier", 900),
     Shot("infeasible", "infeasible", "dark", "", 700),
     Shot("heat", "large", "light", "memory", 700),
 )

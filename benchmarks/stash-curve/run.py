@@ -24,7 +24,8 @@ from formulations import Settings
 from formulations.capacity.budget import Budget
 from formulations.result.check import compute_loads
 from milp_planner import Cluster, Model, Plan, plan, read_plan
-from milp_planner.features.explain.frontier import STASH, frontier
+from milp_planner.features.explain.axes import STASH
+from milp_planner.features.explain.frontier import frontier
 from milp_planner.files import write_json
 from scenarios.catalog import find_cluster, find_model
 
@@ -74,7 +75,7 @@ def run(folder: Path, seconds: float) -> None:
             start = plan(*inputs(fastest), objective="busiest_rank", time_limit=seconds)
         print(name, start.outcome.objective, flush=True)
         budget = Budget(Settings(time_limit=seconds * len(LIMITS)))
-        found = frontier(start, STASH, [limit * GIB for limit in LIMITS], budget)
+        found, _ = frontier(start, STASH, [limit * GIB for limit in LIMITS], budget)
         write_json(path, [vars(point) for point in found.points])
         for point in found.points:
             print(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +16,8 @@ from formulations.presolve import placement_variables
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import Outcome, Status, StoppedBy, nothing
 from formulations.result.placement import Placement
-from formulations.settings import Settings
+from formulations.search.context import Either
+from formulations.settings import News, Settings
 from formulations.solve import solve
 
 #: Least seconds for a solve, so that the last of many gets a useful time limit.
@@ -35,8 +38,10 @@ class Budget:
     def __init__(
         self, settings: Settings | None = None, formulation: str = "auto",
         each: float | None = None, certificate: bool = False,
+        decided: Callable[[News], bool] | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.each, self.certificate = settings or Settings(), each, certificate
+        self._decided = decided
         self.formulation = registry.get(formulation).name
         limit = self.settings.time_limit
         self._end = None if limit is None else time.monotonic() + limit
@@ -62,10 +67,26 @@ class Budget:
         """The same time left, for solves that produce certificates and stop at ``gap``."""
         return self._with(certificate=True, time_limit=self.left(), gap=gap)
 
-    def _with(self, each: float | None = None, certificate: bool = False, **changes: Any) -> Budget:
+    def deciding(self, target: int | None) -> Budget:
+        """The same time left, for solves that end as soon as a plan reaches a target (None: any
+        plan), or a certificate shows that none does."""
+
+        def decided(news: News) -> bool:
+            value, bound = news.objective, news.certified
+            if target is None:
+                return value is not None
+            return (value is not None and value <= target) or (bound is not None and bound > target)
+
+        return self._with(time_limit=self.left(), decided=decided)
+
+    def _with(
+        self, each: float | None = None, certificate: bool = False,
+        decided: Callable[[News], bool] | None = None, **changes: Any,
+    ) -> Budget:  # fmt: skip
         settings = replace(self.settings, **changes)
         each = self.each if each is None else each
-        return Budget(settings, self.formulation, each, certificate or self.certificate)
+        certificate = certificate or self.certificate
+        return Budget(settings, self.formulation, each, certificate, decided or self._decided)
 
     def solve(
         self,
@@ -80,6 +101,8 @@ class Budget:
         bounds from the multipliers of ``prices``.
         """
         settings = replace(self.settings, hint=hint, prices=prices, certificate=self.certificate)
+        if self._decided is not None:
+            settings = _ending(settings, self._decided)
         return self._solved(instance, share, self.formulation, settings)
 
     def ask(self, instance: Instance, share: float = 1.0) -> Outcome:
@@ -116,6 +139,19 @@ class Budget:
     def try_to_fit(self, instance: Instance, share: float = 1.0) -> Outcome:
         """Any plan of an instance, whatever it costs."""
         return self.ask(without_costs(instance), share)
+
+
+def _ending(settings: Settings, decided: Callable[[News], bool]) -> Settings:
+    """The settings of a solve that ends once its news decide a question."""
+    met = threading.Event()
+
+    def see(news: News) -> None:
+        if decided(news):
+            met.set()
+        if settings.on_progress is not None:
+            settings.on_progress(news)
+
+    return replace(settings, stop=Either(settings.stop, met.is_set), on_progress=see)
 
 
 def without_costs(instance: Instance, phase: str = "none") -> Instance:

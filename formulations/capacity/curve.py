@@ -179,6 +179,8 @@ class Curve:
 
     def solve(self, point: int, share: float = 1.0) -> Answer:
         """Solve a point within a share of the time left."""
+        if self._proofs is not None:
+            self._proofs.add(point)
         self.outcomes[point] = self._ask(point, share)
         self.take(point, self.outcomes[point])
         return self.at(point)
@@ -188,17 +190,18 @@ class Curve:
         return self.budget.solve(self.make(point), share, self.at(point).placement, prices)
 
     def least(
-        self, low: int, high: int, target: int | None = None, *, share: float, grain: int = 1,
-        past_open: bool = True,
-    ) -> tuple[int, int]:  # fmt: skip
+        self, low: int, high: int, target: int | None = None, *, share: float, grain: int = 1
+    ) -> tuple[int, int]:
         """Bisect for the least point that reaches a target, above ``low`` and at most ``high``.
 
         Returns it and the largest point proved too small, or ``low``. Points that stay open count
-        as too small, as smaller answers are still found above them, or end the search.
+        as too small, as smaller answers are still found above them.
         """
         refuted = low
         while high - low > grain and not self.budget.over():
             middle = (low + high) // 2
+            if self._proofs is not None:
+                self._proofs.add(middle)
             answer = self.at(middle)
             if answer.reaches(target) is None:
                 answer = self.solve(middle, share)
@@ -206,8 +209,6 @@ class Curve:
             if reached and answer.placement is not None:
                 high = middle if self._need is None else min(middle, self._need(answer.placement))
                 continue
-            if reached is None and not past_open:
-                break
             low = middle
             refuted = middle if reached is False else refuted
         return high, refuted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from formulations import reduce
@@ -18,10 +18,19 @@ from formulations.result.placement import Placement
 
 
 class Proofs:
-    """Certificates found at some capacities, used at all points of a curve: bounds in ``known``."""
+    """Certificates found at some capacities, used at all points of a curve: bounds in ``known``.
 
-    def __init__(self, instances: Mapping[int, Instance]) -> None:
-        self.instances = instances
+    Parameters
+    ----------
+    make : callable
+        The Instance at a point.
+    points : iterable of int
+        The points known from the start.
+    """
+
+    def __init__(self, make: Callable[[int], Instance], points: Iterable[int]) -> None:
+        self._make, self._certificates = make, list[tuple[int, Certificate]]()
+        self._points = set(points)
         self.known: Known[int, Placement] = Known(operator.ge)
         self._impossible: list[tuple[int, Outcome]] = []
 
@@ -37,16 +46,27 @@ class Proofs:
         if certificate is None or certificate.target is None:
             return
         self.known.take_bound(at, certificate.target, certificate)
-        for other, there in self.instances.items():
-            bound = relaxed_bound(there, certificate)
-            if bound is not None and (other > at or bound > certificate.target):
-                use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
-                root = replace(certificate, target=bound, nodes=({"use": use},))
-                self.known.take_bound(other, bound, root)
+        self._certificates.append((at, certificate))
+        for other in self._points:
+            self._prove(at, certificate, other)
+
+    def add(self, point: int) -> None:
+        """Take in a point, and what is proved there by the certificates so far."""
+        if point not in self._points:
+            self._points.add(point)
+            for at, certificate in self._certificates:
+                self._prove(at, certificate, point)
+
+    def _prove(self, at: int, certificate: Certificate, other: int) -> None:
+        bound, target = relaxed_bound(self._make(other), certificate), certificate.target
+        if bound is not None and target is not None and (other > at or bound > target):
+            use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
+            root = replace(certificate, target=bound, nodes=({"use": use},))
+            self.known.take_bound(other, bound, root)
 
     def prices(self, at: int) -> Certificate | None:
         """The multipliers with the best bound at a capacity so far."""
-        known, there = self.known.certificates(at), self.instances[at]
+        known, there = self.known.certificates(at), self._make(at)
         return carried(known[0][1], there, there) if known else None
 
     def outcome(self, at: int, answer: Answer) -> Outcome:
@@ -56,7 +76,7 @@ class Proofs:
             return min(able, key=lambda each: each.certificate is None)
         if answer.placement is None:
             return nothing("", StoppedBy.TIME_LIMIT, "no plan was found in time")
-        there = self.instances[at]
+        there = self._make(at)
         plan = found(there, "", answer.placement, StoppedBy.TIME_LIMIT)
         assert plan.objective is not None
         for bound, certificate in self.known.certificates(at):

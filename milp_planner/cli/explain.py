@@ -16,7 +16,6 @@ from milp_planner.cli.explain_asked import (
     ClusterOption,
     CsvOption,
     DrawsOption,
-    ExtraOption,
     LimitsOption,
     ModelOption,
     OverOption,
@@ -32,7 +31,6 @@ from milp_planner.cli.explain_asked import (
     parse_over,
     parse_questions,
     parse_share,
-    parse_sizes,
     refuse_strays,
     write_steps,
 )
@@ -53,7 +51,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     ask: AskOption = None,
     table: TableOption = None,
     alternatives: AlternativesOption = 3,
-    extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     over: OverOption = "hbm",
     budgets: BudgetsOption = "12",
     within: WithinOption = "0.5%",
@@ -82,7 +79,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     buy, which smallest cluster suffices, what it takes to change the plan, and by how much prices
     may be wrong. Every figure comes from a solve or is marked as a bound. --today shows what the
     first moves from the plan you run would gain. -o writes the plan found by replan (at its largest
-    limit). If why finds a better plan than PLAN, it is written next to PLAN.
+    limit). If a better plan than PLAN turns up, it is written next to PLAN.
     """
     from formulations.capacity.budget import Budget
     from milp_planner.plans.plan_file import read_plan
@@ -96,7 +93,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     read = read_plan(plan)
     asked = _asked(
         read, over=over, budgets=budgets, within=within, table=table, alternatives=alternatives,
-        extra=extra, target=target, limits=limits, model=model, cluster=cluster, today=today,
+        target=target, limits=limits, model=model, cluster=cluster, today=today,
         spread=spread, draws=draws,
     )  # fmt: skip
     if not given(context, "time_limit"):
@@ -116,7 +113,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 def _announce(read: Plan, questions: list[str], seconds: float) -> None:
     """Say first that answers are searched for, and for how long, where nobody chose it."""
-    names = questions or (["why", "staircase"] if read.outcome.placement is not None else [])
+    names = questions or (["why", "frontier"] if read.outcome.placement is not None else [])
     searched = [name for name in names if name not in ("moves", "why-not")]
     if searched:
         say(
@@ -146,7 +143,6 @@ def _asked(  # noqa: PLR0913 - one parameter an option
     within: str,
     table: list[str] | None,
     alternatives: int,
-    extra: str,
     target: str | None,
     limits: str,
     model: str | None,
@@ -167,7 +163,6 @@ def _asked(  # noqa: PLR0913 - one parameter an option
         enough=parse_share(within, "--within"),
         tables=tuple(table or ()),
         alternatives=alternatives,
-        extras=parse_sizes(extra, "--extra"),
         target=target,
         limits=counted,
         by=by,

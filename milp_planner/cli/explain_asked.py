@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The question that each option belongs to.
 _FOR = {
-    "table": "why", "alternatives": "why", "extra": "staircase", "over": "frontier",
+    "table": "why", "alternatives": "why", "over": "frontier",
     "budgets": "frontier", "within": "frontier", "csv": "frontier", "target": "smallest",
     "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
     "steps": "moves", "step": "moves", "spread": "sensitivity",
@@ -25,13 +25,15 @@ _FOR = {
 }  # fmt: skip
 
 
+#: What replaced the question staircase and its option.
+INSTEAD = "--ask frontier answers it, with --over hbm,ddr and --budgets N, or a list of sizes"
 #: Most budgets of one frontier, and most bytes of a budget.
 MOST_BUDGETS, MOST_MEMORY = 200, 2**50
 
 
 def refuse_strays(context: typer.Context, questions: list[str]) -> None:
     """Refuse options of questions that are not asked, as they would have no effect."""
-    asked = questions or ["why", "staircase"]
+    asked = questions or ["why", "frontier"]
     for question in dict.fromkeys(_FOR.values()):
         names = [n for n, theirs in _FOR.items() if theirs == question and question not in asked]
         strays = given(context, *names)
@@ -46,6 +48,8 @@ def parse_questions(given: list[str]) -> list[str]:
 
     names = [part.strip() for text in given for part in text.split(",") if part.strip()]
     for name in names:
+        if name == "staircase":
+            raise BadInput(f"--ask staircase is gone: {INSTEAD}")
         if name not in QUESTIONS:
             raise BadInput(f"--ask {name!r}: {choice(name, QUESTIONS)}")
     return names
@@ -66,20 +70,23 @@ def parse_sizes(text: str, option: str) -> tuple[int, ...]:
 
 
 def parse_over(text: str) -> tuple[str, ...]:
-    """Parse kinds of budgets, separated by commas or given separately."""
-    from milp_planner.features.explain.frontier import MACHINES, STASH
+    """Parse kinds of budgets, separated by commas: memories, machines, or paths of fields."""
+    from milp_planner.features.explain.axes import MACHINES, STASH
     from milp_planner.inputs.problems import choice
 
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names or [text]:
-        if name not in (known := ("hbm", "ddr", MACHINES, STASH)):
-            raise BadInput(f"--over {name!r}: {choice(name, known)}")
+        if "." not in name and name not in (known := ("hbm", "ddr", "ssd", MACHINES, STASH)):
+            raise BadInput(f"--over {name!r}: {choice(name, known)}, or the path of a field")
     return tuple(dict.fromkeys(names))
 
 
-def parse_budgets(text: str, over: Sequence[str]) -> tuple[int, ...] | int:
-    """Parse budgets: how many (``12``), sizes (``80GB,96GB``) or numbers of machines (``1,2``)."""
+def parse_budgets(text: str, over: Sequence[str]) -> tuple[int | str, ...] | int:
+    """Parse budgets: how many (``12``), sizes (``80GB,96GB``), numbers of machines (``1,2``), or
+    values of a field (``512,×2``)."""
     parts = [part.strip() for part in text.split(",")]
+    if len(over) == 1 and "." in over[0] and text:
+        return tuple(parts)
     numbers = all(part.isascii() and part.isdigit() for part in parts)
     if numbers and len(parts) == 1:
         if not 1 <= int(text) <= MOST_BUDGETS:
@@ -153,8 +160,8 @@ AskOption = Annotated[
     list[str] | None,
     option(
         "--ask QUESTION",
-        "why, staircase, frontier, smallest, replan, moves, sensitivity or why-not; may be "
-        "repeated. Default: why and staircase, or why-not if no plan exists.",
+        "why, frontier, smallest, replan, moves, sensitivity or why-not; may be repeated. Default: "
+        "why and frontier, or why-not if no plan exists.",
     ),
 ]
 TableOption = Annotated[
@@ -196,15 +203,12 @@ DrawsOption = Annotated[
         whole(0, 100_000),
     ),
 ]
-ExtraOption = Annotated[
-    str, option("--extra SIZES", "staircase: amounts of memory to add (or remove) everywhere.")
-]
 OverOption = Annotated[
     str,
     option(
         "--over KINDS",
-        "frontier: hbm (of every rank), ddr (of every machine), machines, stash (of every rank); "
-        "several with commas.",
+        "frontier: hbm (of every rank), ddr, ssd (of every machine), machines, stash (of every "
+        "rank), or the path of a field such as workload.batch_per_rank; several with commas.",
     ),
 ]
 BudgetsOption = Annotated[
@@ -212,7 +216,7 @@ BudgetsOption = Annotated[
     option(
         "--budgets LIST|N",
         "frontier: number of budgets, or a list: sizes such as 64GiB,80GiB (reservations included),"
-        " or numbers of machines.",
+        " numbers of machines, or values of the field such as 512,×2.",
     ),
 ]
 WithinOption = Annotated[

@@ -71,9 +71,14 @@ COMMANDS = (
 )
 """A new command is a function with its options, in a file of this folder, and one line here."""
 GONE = {
-    "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the plan"
+    "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the "
+    "plan",
+    **dict.fromkeys(
+        ("explain --extra", "report --extra"),
+        "--ask frontier takes --over hbm,ddr and --budgets N, or a list of sizes",
+    ),
 }
-"""What replaced commands of earlier versions."""
+"""What replaced commands and options of earlier versions."""
 
 
 def build() -> typer.Typer:
@@ -129,6 +134,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise BadInput("- is given twice; standard input can be only one of the inputs")
         if given and given[0] in GONE:
             raise BadInput(f"the command {given[0]} is gone; {GONE[given[0]]}")
+        for name in {" ".join((given[0], each.partition("=")[0])) for each in given[1:]} & {*GONE}:
+            raise BadInput(f"{name} is gone: {GONE[name]}")
         result = build()(args=given, prog_name="milp-planner", standalone_mode=False)
     except (Exception, KeyboardInterrupt) as error:
         return failures.report(error, failures.wants_json(given))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
-from milp_planner.cli.explain_asked import ExtraOption
 from milp_planner.cli.failures import finish
 from milp_planner.cli.options import argument, option
 from milp_planner.errors import BadInput
@@ -43,10 +42,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         list[str] | None,
         option(
             "--ask QUESTION",
-            "Question of explain to answer now, such as why or staircase; may be repeated.",
+            "Question of explain to answer now, such as why or frontier; may be repeated.",
         ),
     ] = None,
-    extra: ExtraOption = "-10GB,-5GB,5GB,10GB,20GB",
     today: options.TodayOption = None,
     formulation: options.FormulationOption = "auto",
     time_limit: options.TimeLimitOption = 60.0,
@@ -63,7 +61,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     as well. --json prints the same figures as JSON.
     """
     from formulations.capacity.budget import Budget
-    from milp_planner.cli.explain_asked import parse_questions, parse_sizes
+    from milp_planner.cli.explain_asked import parse_questions
     from milp_planner.features.explain.answers import Answers, Asked, answer
     from milp_planner.features.explain.call import merged, read_answers
     from milp_planner.features.report.page import render, report_of
@@ -87,8 +85,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     )
     read = read_plan(source)
     asked = Asked(
-        extras=parse_sizes(extra, "--extra"),
-        today=None if today is None else readers.find_today(today, read.model, read.cluster),
+        today=None if today is None else readers.find_today(today, read.model, read.cluster)
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")

@@ -192,3 +192,11 @@ def _digits(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:.0f}"
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def show_rate(rate: float) -> str:
+    """Samples per second, in thousands or millions."""
+    for size, letter in ((10**9, " G"), (10**6, " M"), (10**3, " k")):
+        if rate >= size:
+            return f"{rate / size:.4g}{letter}"
+    return f"{rate:.4g}"

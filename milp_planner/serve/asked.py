@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.frontier import with_memory
 from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import curve_names
+from milp_planner.inputs.changes import changed
 from milp_planner.inputs.files import build, read_json
 from milp_planner.inputs.grown import with_growth
 from milp_planner.inputs.problems import choice
@@ -135,7 +135,7 @@ def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cl
     if asked.growth:
         model = with_growth(model, {n: Fraction(str(p)) for n, p in asked.growth.items()})
     document = _document(asked.cluster, "cluster", catalog.clusters, limits)
-    cluster = _resized(build(Cluster, document), asked)
+    cluster = _resized(model, build(Cluster, document), asked)
     if cluster.profile not in profile_names():
         raise BadInput(
             f"cluster: profile {cluster.profile!r}: {choice(cluster.profile, profile_names())}"
@@ -185,14 +185,14 @@ def _named(data: Any, name: str) -> Iterator[Any]:
             yield from _named(item, name)
 
 
-def _resized(cluster: Cluster, asked: Asked) -> Cluster:
+def _resized(model: Model, cluster: Cluster, asked: Asked) -> Cluster:
     """The cluster with the requested machines and memories."""
     if asked.machines is not None and asked.machines != len(cluster.machines):
         cluster = with_machines(cluster, asked.machines)
-    if asked.hbm is not None:
-        here = min(rank.hbm_bytes for rank in cluster.ranks)
-        cluster = with_memory(cluster, "hbm", asked.hbm - here)
-    if asked.ddr is not None:
-        here = min(machine.ddr_bytes for machine in cluster.machines)
-        cluster = with_memory(cluster, "ddr", asked.ddr - here)
-    return cluster
+    here = {
+        "hbm": min(rank.hbm_bytes for rank in cluster.ranks),
+        "ddr": min(machine.ddr_bytes for machine in cluster.machines),
+    }
+    wanted = {name: getattr(asked, name) for name in here if getattr(asked, name) is not None}
+    sizes = {f"cluster.{name}": f"{size - here[name]:+}" for name, size in wanted.items()}
+    return changed(model, cluster, sizes)[1]

@@ -16,10 +16,17 @@ from milp_planner.drawing.charts import (
 )
 from milp_planner.drawing.grid import Cell, Cells, Grid
 from milp_planner.drawing.page import Fact, Part, Section, fill
-from milp_planner.drawing.units import UNKNOWN, show_axis, show_cost, show_gap, show_percent
+from milp_planner.drawing.units import (
+    UNKNOWN,
+    show_axis,
+    show_cost,
+    show_gap,
+    show_percent,
+    show_rate,
+)
 from milp_planner.features.batch.curves import Profile, Row
 from milp_planner.features.batch.info import BatchInfo, summary_grid
-from milp_planner.features.batch.sweeps import show_rate, sweeps_section
+from milp_planner.features.batch.sweeps import sweeps_section
 
 #: A heading (with a leading ``#`` for numbers) and the cells below it.
 _Column = tuple[str, list[Cell]]

@@ -19,7 +19,7 @@ from milp_planner.drawing.charts import (
     padded,
 )
 from milp_planner.drawing.page import Part, Section
-from milp_planner.drawing.units import show_axis, show_cost
+from milp_planner.drawing.units import show_axis, show_cost, show_rate
 from milp_planner.features.batch.curves import Curve, Row
 
 RATE = "samples a second"
@@ -137,14 +137,6 @@ def _parts(group: Sequence[Swept]) -> Iterator[Part]:
             "" if index else shown, drawing.render(), drawing.about,
             fold=swept.where if several else "", open=not index,
         )  # fmt: skip
-
-
-def show_rate(rate: float) -> str:
-    """Samples per second, in thousands or millions."""
-    for size, letter in ((10**9, " G"), (10**6, " M"), (10**3, " k")):
-        if rate >= size:
-            return f"{rate / size:.4g}{letter}"
-    return f"{rate:.4g}"
 
 
 def _draw(swept: Swept) -> Drawing:

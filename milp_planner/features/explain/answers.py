@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, fields, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from formulations.capacity.budget import Budget
-from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain import draw
-from milp_planner.features.explain.frontier import ENOUGH_GAP, POINTS, FrontierInfo, frontier
-from milp_planner.features.explain.frontier_draw import draw_frontier
-from milp_planner.features.explain.memory import StaircaseInfo, first_of, staircase, tiers_of
+from milp_planner.features.explain.axes import MACHINES, memories_of, several_machines
+from milp_planner.features.explain.frontier import (
+    ENOUGH_GAP,
+    MOST_MACHINES,
+    POINTS,
+    FrontierInfo,
+    frontier,
+    least_of,
+)
+from milp_planner.features.explain.frontier_draw import draw_frontier, draw_least
 from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivity
 from milp_planner.features.explain.slowest import SlowestInfo, draw_slowest, slowest_of
-from milp_planner.features.explain.smallest import (
-    LeastInfo,
-    MachinesInfo,
-    fewest_machines,
-    least_memory,
-)
 from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.moves.limits import ReplanInfo, draw_replan, replan
 from milp_planner.features.moves.today import MovesInfo, draw_moves, moves
@@ -34,7 +34,6 @@ from milp_planner.features.plan.held import HeldInfo, draw_held, held_info
 from milp_planner.features.plan.shortage import (
     ShortageInfo,
     draw_shortage,
-    memory_leaving,
     shortage_of,
     with_diagnosis,
 )
@@ -43,9 +42,12 @@ from milp_planner.inputs.quantities import parse_time
 from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.today.rows import TodaySource
 
-QUESTIONS = (
-    "why", "staircase", "frontier", "smallest", "replan", "moves", "sensitivity", "why-not",
-)  # fmt: skip
+GONE = {
+    "staircase": "staircase is gone: frontier answers it, with over=('hbm', 'ddr') and budgets",
+    "extras": "extras is gone: budgets says which sizes, reservations included",
+}
+"""What replaced questions and parameters of earlier versions."""
+QUESTIONS = ("why", "frontier", "smallest", "replan", "moves", "sensitivity", "why-not")
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,16 @@ class Asked:
     """*why*: tables to explain; empty for all."""
     alternatives: int = 3
     """*why*: number of alternatives for each table."""
-    extras: tuple[int, ...] = ()
-    """*staircase*: capacity changes, in bytes."""
     over: tuple[str, ...] = ("hbm",)
-    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``, ``stash``)."""
-    budgets: tuple[int, ...] | int = POINTS
-    """*frontier*: bytes per place or numbers of machines; an int is the number of points."""
+    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``, ``stash``), or paths."""
+    budgets: tuple[int | str, ...] | int = POINTS
+    """*frontier*: bytes per place, numbers of machines or values of the field; an int is the number
+    of points."""
     enough: float = ENOUGH_GAP
     """*frontier*: certified gap at which a point is settled."""
     target: int | str | None = None
     """*smallest*: objective to reach, in picoseconds, or as ``"2.5ms"``."""
-    machines: int = 16
+    machines: int = MOST_MACHINES
     """*smallest*: most machines to try."""
     limits: tuple[int, ...] = (0, 1, 2, 4, 8)
     """*replan*: limits on what may move."""
@@ -81,8 +82,11 @@ class Asked:
     """*sensitivity*: relative spread of parameters for which the profile gives none."""
     draws: int = 20
     """*sensitivity*: number of draws that change all prices at once."""
+    extras: InitVar[object] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, extras: object) -> None:
+        if extras is not None:
+            raise BadInput(GONE["extras"])
         try:
             _ = self.goal
         except ValueError as error:
@@ -98,17 +102,15 @@ class Asked:
 class Answers(Shown):
     """The answer to each question asked; None for the others.
 
-    ``replanned`` is the plan of *replan*'s largest limit, ``better`` a better plan found by *why*,
-    and ``steps`` are the plans between the moves of *moves*.
+    ``replanned`` is the plan of *replan*'s largest limit, ``better`` a better plan found by the
+    way, and ``steps`` are the plans between the moves of *moves*.
     """
 
     held: HeldInfo | None = None
     slowest: SlowestInfo | None = None
     why: WhyInfo | None = None
-    staircase: tuple[StaircaseInfo, ...] | None = None
     frontier: tuple[FrontierInfo, ...] | None = None
-    smallest: tuple[LeastInfo, ...] | None = None
-    machines: MachinesInfo | None = None
+    smallest: tuple[FrontierInfo, ...] | None = None
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
     better: Plan | None = None
@@ -149,13 +151,13 @@ def answer(
 ) -> Answers:  # fmt: skip
     """Answer several questions about a plan, sharing the time equally.
 
-    Without ``questions``, it answers *why* and *staircase*, or *why-not* if there is no plan. When
+    Without ``questions``, it answers *why* and *frontier*, or *why-not* if there is no plan. When
     the settings' ``stop`` is set, the current question returns what it has and the rest are
     skipped. ``on_answer`` is called after each question with all answers so far. BadInput for a
     question that does not apply to this plan.
     """
     placed = plan.outcome.placement is not None
-    names = list(dict.fromkeys(questions)) or (["why", "staircase"] if placed else ["why-not"])
+    names = list(dict.fromkeys(questions)) or (["why", "frontier"] if placed else ["why-not"])
     for name in names:
         if not placed and name not in ("why-not", "smallest", "frontier"):
             able = "ask why-not, smallest or frontier"
@@ -186,12 +188,10 @@ def _worse(fresh: Plan | None, known: Plan | None) -> bool:
 def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "why":
         return _why(plan, asked, budget)
-    if name == "staircase":
-        return _staircase(plan, asked, budget)
     if name == "frontier":
-        return {"frontier": _frontier(plan, asked, budget)}
+        return _frontier(plan, asked, budget)
     if name == "smallest":
-        return _smallest(plan, asked, budget)
+        return {"smallest": _smallest(plan, asked, budget)}
     if name == "replan":
         info, best = replan(
             plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster,
@@ -228,63 +228,26 @@ def _better(plan: Plan, better: Placement | None, budget: Budget) -> dict[str, A
     return {"better": replace(plan, outcome=outcome, tables=tables)}
 
 
-def _staircase(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
-    """One staircase per tier; plans found in one warm-start the next."""
-    tiers, outcome = _memory(plan), plan.outcome
-    infos, best = [], None
-    for index, tier in enumerate(tiers):
-        part = budget.part(1 / (len(tiers) - index))
-        info, better = staircase(plan.instance, outcome, tier, asked.extras, part)
-        steps = [replace(s, device=_device(plan, tier, s.smallest)) for s in info.steps]
-        infos.append(replace(info, steps=tuple(steps)))
-        if better is not None:
-            best = better
-            value = check(plan.instance, better).objectives[plan.instance.objective.value]
-            outcome = outcome.with_(placement=better, objective=value)
-    now = plan.outcome.objective
-    infos = [replace(info, now=now) for info in infos]
-    return {"staircase": tuple(infos)} | _better(plan, best, budget)
+def _frontier(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
+    """One frontier per kind of budget; a plan found in one starts the next."""
+    infos, found = list[FrontierInfo](), dict[str, Any]()
+    for index, over in enumerate(asked.over):
+        part = budget.part(1 / (len(asked.over) - index))
+        info, better = frontier(found.get("better", plan), over, asked.budgets, part, asked.enough)
+        infos.append(replace(info, now=plan.outcome.objective))
+        found |= _better(plan, better, budget)
+    return {"frontier": tuple(infos)} | found
 
 
-def _frontier(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, ...]:
-    """One frontier per kind of budget."""
+def _smallest(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, ...]:
+    """The least of every memory that has a capacity, and of machines where there is a choice."""
+    resources = plan.instance.resources
+    axes = [n for n, at in memories_of(plan.instance).items() if resources[at[0]].capacity.any()]
+    axes += [MACHINES] if several_machines(plan) is None else []
     return tuple(
-        frontier(plan, over, asked.budgets, budget.part(1 / (len(asked.over) - i)), asked.enough)
-        for i, over in enumerate(asked.over)
+        least_of(plan, name, budget.part(1 / (len(axes) - index)), asked.goal, asked.machines)
+        for index, name in enumerate(axes)
     )
-
-
-def _device(plan: Plan, tier: str, usable: int | None) -> int | None:
-    """Device memory, reservations included, that leaves ``usable`` bytes for tables; None for other
-    resources."""
-    if usable is None or tier not in ("hbm", "ddr", "ssd"):
-        return None
-    capacity = int(first_of(plan.instance, tier).capacity.max())
-    return memory_leaving(tier, usable, capacity, plan.model, plan.cluster)
-
-
-def _memory(plan: Plan) -> list[str]:
-    """Tiers with a capacity above 0."""
-    return [t for t in tiers_of(plan.instance) if first_of(plan.instance, t).capacity.any()]
-
-
-def _smallest(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
-    tiers = _memory(plan)
-    parts = len(tiers) + 1
-    least = tuple(
-        least_memory(plan.instance, tier, budget.part(1 / (parts - i)), asked.goal, grain=2**20)
-        for i, tier in enumerate(tiers)
-    )
-    least = tuple(replace(info, memory=_device(plan, info.tier, info.least)) for info in least)
-    answers: dict[str, Any] = {"smallest": least}
-    links = plan.cluster.interconnect
-    alike = len(set(plan.cluster.machines)) == 1
-    if alike and links is not None and links.inter_machine is not None:
-        kind = plan.instance.objective.value
-        answers["machines"] = fewest_machines(
-            plan.model, plan.cluster, kind, budget, asked.goal, asked.machines
-        )
-    return answers
 
 
 def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:
@@ -305,10 +268,8 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         "held": draw_held,
         "slowest": draw_slowest,
         "why": lambda info: draw.draw_why(info, everything),
-        "staircase": draw.draw_staircase,
         "frontier": draw_frontier,
-        "smallest": draw.draw_least,
-        "machines": draw.draw_machines,
+        "smallest": draw_least,
         "replan": draw_replan,
         "moves": lambda info: draw_moves(info, everything),
         "sensitivity": draw.draw_sensitivity,

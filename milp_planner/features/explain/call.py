@@ -15,7 +15,7 @@ from formulations.capacity.budget import Budget
 from formulations.instance import strict_json
 from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, Asked, answer
+from milp_planner.features.explain.answers import ANSWERS, GONE, QUESTIONS, Answers, Asked, answer
 from milp_planner.features.plan.limits import check_seconds, limited
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
@@ -52,6 +52,8 @@ def explain(
         For an unknown question, or one that this plan cannot answer.
     """
     for question in questions:
+        if question in GONE:
+            raise BadInput(GONE[question])
         if question not in QUESTIONS:
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
     check_seconds("time_limit", time_limit)
@@ -86,6 +88,8 @@ def read_answers(paths: Sequence[Path], plan: Plan) -> Answers:
     for path in paths:
         document = read_document(path)
         strict_json.check_numbers(document, str(path))
+        if "staircase" in document or "machines" in document:
+            raise BadInput(f"{path}: of an earlier version; explain --ask frontier,smallest again")
         if "plan" not in document or document.keys().isdisjoint(_TYPES):
             raise BadInput(f"{path}: holds no answers; needs what explain --json prints")
         if document["plan"] != _asked_about(plan):

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
-from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap, show_seconds
-from milp_planner.features.moves.limits import change_text
-from milp_planner.features.plan.shortage import file_line
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_gap
 
 if TYPE_CHECKING:
-    from milp_planner.features.explain.memory import StaircaseInfo
     from milp_planner.features.explain.sensitivity import SensitivityInfo, Side, Single, Summary
-    from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
     from milp_planner.features.explain.why import Alternative, WhyInfo
 
 MOST_TABLES = 20
-#: Says that an amount is what tables may use, not the device's memory.
-AFTER = "after reservations"
 
 
 def draw_why(info: WhyInfo, everything: bool = False) -> RenderableType:
@@ -84,125 +78,6 @@ def reason(info: WhyInfo, other: Alternative) -> str:
         least = show_cost(other.bound - info.objective, info.time_unit, digits=3)
         return f"slower by {least} or more"
     return "slower, as far as known"
-
-
-def draw_staircase(info: StaircaseInfo) -> RenderableType:
-    """One row per capacity, then notes on the figures."""
-    title = f"what more {info.tier} {place_text(info.scope)} buys"
-    about = (Text(text, style="dim") for text in staircase_notes(info))
-    return headed(title, staircase_grid(info), *about)
-
-
-def place_text(scope: str) -> str:
-    """The place that a capacity belongs to, in words."""
-    return "in all" if scope == "cluster" else f"of each {scope}"
-
-
-def staircase_notes(info: StaircaseInfo) -> list[str]:
-    """How the rows were obtained, then the price of a byte."""
-    notes = ["capacity: what tables may use, after reservations; device: reservations included"]
-    if any(s.status == "feasible" for s in info.steps):
-        notes.append(
-            f"feasible: the best plan found in at most {show_seconds(info.searched)} each; "
-            "a longer search may find a better one, but none below what is certified"
-        )
-    return [*notes, slope_text(info)]
-
-
-def staircase_grid(info: StaircaseInfo) -> Grid:
-    """One row per capacity."""
-    unit = info.time_unit
-    return Grid.of(
-        f"stairs-{info.tier}",
-        f"{info.tier} staircase",
-        f"{info.tier.upper()} of each {info.scope}",
-        ("#more", "#capacity", "#device", f"#{info.objective_kind}", "#change", "#gap", "status",
-         "#certified ≥"),
-        [
-            (
-                Cell(("+" if s.extra > 0 else "") + show_amount(s.extra, unit), s.extra),
-                *(Cell.amount(value, unit) for value in (s.smallest, s.device)),
-                Cell.cost(s.objective, unit),
-                change_text(s.objective, info.now),
-                Cell.gap(s.gap),
-                s.status,
-                Cell.cost(s.certified, unit),
-            )
-            for s in info.steps
-        ],
-    )  # fmt: skip
-
-
-def slope_text(info: StaircaseInfo) -> str:
-    """The price of a byte in words, marked as the relaxation's."""
-    if info.slope is None:
-        return "no certificate, so no price of a byte"
-    if info.time_unit != "ps":
-        return f"relaxation: {info.slope:.4g} a unit more at every place, near the plan"
-    each = show_cost(round(abs(info.slope) * 2**30), "ps")
-    sign = "−" if info.slope < 0 else ""
-    return f"the relaxation's price: {sign}{each} for each GiB more at every place, near this plan"
-
-
-def draw_least(info: LeastInfo) -> RenderableType:
-    """The least memory of a tier, in one sentence."""
-    aim = "any plan" if info.target is None else f"{info.objective_kind} ≤ " + show_cost(
-        info.target, info.time_unit)  # fmt: skip
-    text = Text(f"least {info.tier} {place_text(info.scope)} for {aim}: ", style="bold")
-    found = "" if info.least is None or info.impossible else show_amount(info.least, info.time_unit)
-    text.append(f"{found}{f' ({AFTER}), ' if found else ''}{least_text(info)}")
-    return Group(text, *map(Text, memory_text(info)))
-
-
-def memory_text(info: LeastInfo) -> list[str]:
-    """The device memory required, worded as in the report of an infeasible plan."""
-    if info.memory is None:
-        return []
-    return [file_line(info.tier, info.memory, info.scope)]
-
-
-def least_text(info: LeastInfo) -> str:
-    """How certain the least memory is."""
-    if info.impossible:
-        return f"proved: nothing up to {show_amount(info.searched, info.time_unit)} is enough"
-    if info.least is None:
-        return "not found in the time limit"
-    if info.proved:
-        return "proved to the byte"
-    if info.too_small is None:
-        return "less may do"
-    return f"proved to within {show_amount(info.least - info.too_small, info.time_unit)}"
-
-
-def draw_machines(info: MachinesInfo) -> RenderableType:
-    """The sentence, then the numbers tried."""
-    return headed(machines_text(info), machines_grid(info))
-
-
-def machines_grid(info: MachinesInfo) -> Grid:
-    """One row per number of machines."""
-    word = {True: "reaches it", False: "proved: misses it", None: "open"}
-    head = ("#machines", f"#{info.objective_kind}", "#bound", "status", "target")
-    rows: list[Cells] = [
-        (
-            Cell.count(t.machines),
-            *(Cell.cost(value, info.time_unit) for value in (t.objective, t.bound)),
-            t.status,
-            word[t.reaches],
-        )
-        for t in info.tries
-    ]
-    return Grid.of("machines", "machines", "Numbers of machines tried", head, rows)
-
-
-def machines_text(info: MachinesInfo) -> str:
-    """The fewest machines that reach the target, in one sentence."""
-    aim = "" if info.target is None else (
-        f" for {info.objective_kind} ≤ {show_cost(info.target, info.time_unit)}"
-    )  # fmt: skip
-    found = "none of those tried" if info.fewest is None else str(info.fewest)
-    word = "proved" if info.proved else "not proved: a smaller number was left open"
-    return f"fewest machines{aim}: {found} ({word})"
 
 
 WORDS = {"unfit": "no longer fits"}

@@ -1,57 +1,53 @@
-"""The frontier: the objective over a budget, each point between its plan and a certified bound.
+"""The objective over one capacity: a memory of the cluster, its machines, or a field of the inputs.
 
-The budget is the HBM or the stash of every rank, the DDR of every machine, or the number of
-machines. The points
-of a memory budget help each other: a plan for less memory also fits more, and multipliers prove a
-bound at every capacity (docs/proof.md), so a certificate found at one point is used at all.
+Two questions share the curve: what other amounts would cost (:func:`frontier`), and the least that
+reaches a target (:func:`least_of`). Both start from the plan. Plans for less memory fit more, and
+multipliers prove a bound at every capacity (docs/proof.md), so these points help each other;
+machines and other fields make another instance at every point, where nothing carries over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from formulations import Instance, Outcome
+from formulations import Outcome, Placement, reduce
 from formulations.capacity.budget import Budget
-from formulations.capacity.proofs import Proofs
+from formulations.capacity.curve import Curve
+from formulations.capacity.proofs import Proofs, usable_certificate
 from formulations.evidence.verify import holds
 from formulations.result.outcome import certified_gap, standing
-from milp_planner.errors import BadInput
-from milp_planner.features.explain.memory import (
-    first_of,
-    memory_curve,
-    peak,
-    search_seconds,
-    tiers_of,
-    with_more,
+from milp_planner.features.explain.axes import (
+    GRAIN,
+    MACHINES,
+    Field,
+    Memory,
+    fewest_possible,
+    memories_of,
+    values_of,
 )
-from milp_planner.features.plan.remedies import machine_curve
-from milp_planner.features.plan.shortage import memory_for
 from milp_planner.files import Facts
-from milp_planner.inputs import Cluster
-from milp_planner.inputs.constraints import ranks_needed
-from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 
-MACHINES, STASH = "machines", "stash"
-#: Defaults: the number of budgets; their range as shares of the plan's use at its fullest place;
-#: without a plan, their upper end as a multiple of the present memory.
-POINTS, LEAST_SHARE, MOST_SHARE, FAR_TIMES = 12, Fraction(1, 3), Fraction(5, 4), 4
-#: Default upper end, as a multiple of the present number of machines.
-MOST_MACHINES = 4
-#: Certified gap at which a point counts as settled: smaller ones are invisible in a chart.
+POINTS, MOST_MACHINES = 12, 16
+"""Defaults: the number of points of a curve, and the most machines in the search for the fewest."""
 ENOUGH_GAP = 0.005
+"""Certified gap at which a point counts as settled: smaller ones are invisible in a chart."""
+STEP_SECONDS = 2.0
+"""Least time limit for a point's solve, in seconds, however quickly the plan was found."""
+SHARE = 0.4
+"""Share of the time left for a point of a bisection."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One budget and the best plan within it."""
+    """One amount and the best plan within it."""
 
-    budget: int
-    """Bytes of the smallest place, reservations included; or a number of machines."""
+    budget: int | str
+    """Bytes of the smallest place, reservations included; a number of machines; or the value of a
+    field, as it was given."""
     usable: int | None
-    """Bytes of it that tables may use; None for machines."""
+    """Bytes of it that tables may use; None where it is no memory."""
     status: str
     standing: str
     """The status in words, including what is certified."""
@@ -64,46 +60,88 @@ class Point:
     """Duration of its own solve; None where its neighbours settled it."""
     verified: bool
     """Whether plan, objective and certificate were re-derived without a solver."""
+    ranks: int
+    batch: int
+    """Number of ranks, and samples that each processes in a step."""
+
+    def samples_a_second(self, unit: str) -> float | None:
+        """Samples of all ranks over the objective, if that is a time (in picoseconds)."""
+        if not self.objective or unit != "ps":
+            return None
+        return self.ranks * self.batch / (self.objective * 1e-12)
+
+
+@dataclass(frozen=True)
+class Least(Facts):
+    """The least amount that reaches a target, with everything else unchanged."""
+
+    target: int | None
+    """Objective to reach; None: any plan at all."""
+    least: int | None
+    """An amount that is known to suffice, of what tables may use or of machines; None: none was
+    found."""
+    too_small: int | None
+    """The largest amount below it that is proved too small; None: none was."""
+    memory: int | None
+    """Device memory, reservations included, that leaves ``least`` for tables."""
+    impossible: bool
+    """Whether it is proved that no amount up to ``searched`` reaches the target."""
+    searched: int
+    """The largest amount tried."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether one less is proved not to suffice."""
+        if self.impossible or self.least == 0:
+            return True
+        return self.least is not None and self.too_small == self.least - 1
 
 
 @dataclass(frozen=True)
 class FrontierInfo(Facts):
-    """The objective against one budget."""
+    """The objective against one capacity."""
 
     over: str
-    """A tier such as ``hbm``, or ``machines``."""
+    """A memory such as ``hbm``, ``machines``, or the path of a field."""
     scope: str
-    """The place whose memory it is, ``rank`` or ``machine``; ``cluster`` for machines."""
+    """The place whose memory it is, such as ``rank``; empty for anything else."""
     objective_kind: str
     time_unit: str
-    here: int
-    """The plan's own budget."""
+    here: int | str
+    """The plan's own amount."""
     now: int | None
     """The plan's objective."""
     points: tuple[Point, ...]
-    """Ascending."""
+    """Of a memory or machines, ascending."""
+    slope: float | None = None
+    """Change of the certified bound per byte more at every place, near the plan; None without a
+    certificate. A relaxation's price, not a promise."""
+    least: Least | None = None
+    """The answer, where the least amount was asked for; the points are those that were tried."""
 
     @property
-    def monotone(self) -> bool:
-        """Whether a larger budget never costs more, so that points bound the curve between them."""
-        return self.over != MACHINES
+    def memory(self) -> bool:
+        """Whether a larger amount never costs more, so that points bound the curve between them."""
+        return bool(self.scope)
 
 
 def frontier(
-    plan: Plan, over: str, budgets: Sequence[int] | int, budget: Budget, enough: float = ENOUGH_GAP
-) -> FrontierInfo:
-    """The objective at several budgets of one kind.
+    plan: Plan, over: str, budgets: Sequence[int | str] | int, budget: Budget,
+    enough: float = ENOUGH_GAP,
+) -> tuple[FrontierInfo, Placement | None]:  # fmt: skip
+    """The objective at several amounts, and a plan found on the way that beats the present one.
 
     Parameters
     ----------
     plan : Plan
-        Where the search starts; its own budget is always a point.
+        Where the search starts; its own amount is always a point.
     over : str
-        ``hbm`` (of every rank), ``ddr`` (of every machine), ``machines``, or ``stash``: the most
-        bytes that a rank copies to host memory in a step.
-    budgets : sequence of int, or int
-        Bytes of the smallest place, or numbers of machines; an int is the number of points, spread
-        around the present budget.
+        A memory of the cluster (``hbm`` of every rank, ``ddr`` of every machine, …, ``stash``: the
+        most bytes that a rank copies to host memory in a step), ``machines``, or the path of a
+        field (:mod:`milp_planner.inputs.changes`).
+    budgets : sequence, or int
+        Bytes of the smallest place, numbers of machines, or values of the field; an int is the
+        number of points, spread around the present amount.
     budget : Budget
     enough : float
         Certified gap at which a point is settled.
@@ -111,178 +149,150 @@ def frontier(
     Raises
     ------
     BadInput
-        For an unknown kind, or machines that are not alike.
+        For an unknown kind, machines that are not alike, or a field without values.
     """
-    known = [name for name in ("hbm", "ddr", STASH) if name in tiers_of(plan.instance)]
-    if over not in (*known, MACHINES):
-        raise BadInput(f"frontier over {over!r}: {choice(over, (*known, MACHINES))}")
-    limited = budget.no_longer_than(search_seconds(plan.outcome)).certifying(enough)
-    if over == MACHINES:
-        return _over_machines(plan, _counts(plan, budgets), limited, enough)
-    return _over_memory(plan, over, budgets, limited, enough)
-
-
-def _info(plan: Plan, over: str, scope: str, here: int, points: Sequence[Point]) -> FrontierInfo:
-    instance = plan.instance
-    return FrontierInfo(
-        over, scope, instance.objective.value, instance.time_unit, here, plan.outcome.objective,
-        tuple(points),
-    )  # fmt: skip
-
-
-def _point(
-    at: int, usable: int | None, outcome: Outcome, seconds: float | None, verified: bool
-) -> Point:
-    """The Point of an outcome."""
-    return Point(
-        at, usable, outcome.status.value, standing(outcome), outcome.objective,
-        outcome.certified_bound, certified_gap(outcome), seconds, verified,
-    )  # fmt: skip
+    given = plan.outcome.settings.get("time_limit")
+    limit = float(given) if isinstance(given, int | float) else 0.0
+    longest = max(STEP_SECONDS, plan.outcome.seconds, limit)  # no point gets more than the plan had
+    limited = budget.no_longer_than(longest).certifying(enough)
+    if over in memories_of(plan.instance):
+        return _over_memory(Memory(over, plan), budgets, limited, enough)
+    return _over_field(Field(over, plan, values_of(plan, over, budgets)), limited, enough), None
 
 
 def _over_memory(
-    plan: Plan, tier: str, budgets: Sequence[int] | int, budget: Budget, enough: float
+    axis: Memory, budgets: Sequence[int | str] | int, budget: Budget, enough: float
+) -> tuple[FrontierInfo, Placement | None]:
+    now = axis.plan.outcome
+    given = axis.spread(budgets) if isinstance(budgets, int) else [int(size) for size in budgets]
+    at = {axis.point(size): size for size in given} | {0: axis.here}
+    proofs = Proofs(axis.instance, at)
+    curve = Curve(axis.instance, axis.need, budget, proofs)
+    curve.take(0, now)
+    answers = curve.sweep(sorted(at), enough)
+    info = replace(_info(axis, _points(axis, at, curve, proofs)), slope=_slope(axis))
+    best = answers[0].objective
+    better = best is not None and now.objective is not None and best < now.to_beat
+    return info, answers[0].placement if better else None
+
+
+def _slope(axis: Memory) -> float | None:
+    instance = axis.plan.instance
+    names = [instance.resources[i].name for i in axis.resources]
+    known = usable_certificate(axis.plan.outcome.certificate)
+    return None if known is None else reduce.slope(instance, known, names)
+
+
+def _points(axis: Memory, at: Mapping[int, int], curve: Curve, proofs: Proofs) -> list[Point]:
+    """The points of a memory, ascending; ``at`` has the size of each."""
+    answers = {extra: curve.at(extra) for extra in sorted(at)}
+    return [
+        _point(axis, extra, at[extra], proofs.outcome(extra, answer), answer.seconds)
+        for extra, answer in answers.items()
+    ]
+
+
+def _point(
+    axis: Memory | Field, at: int, amount: int | str, outcome: Outcome, seconds: float | None
+) -> Point:
+    return Point(
+        amount, axis.usable(at), outcome.status.value, standing(outcome), outcome.objective,
+        outcome.certified_bound, certified_gap(outcome), seconds,
+        holds(axis.instance(at), outcome), *axis.sizes(at),
+    )  # fmt: skip
+
+
+def _info(
+    axis: Memory | Field, points: Sequence[Point], least: Least | None = None
 ) -> FrontierInfo:
-    here = _device(plan, tier)
-    asked = _sizes(plan, tier, budgets) if isinstance(budgets, int) else budgets
-    extra = {size: _usable(plan, tier, size) - _usable(plan, tier, here) for size in asked}
-    extra[here] = 0
-    found_there = certified_grid(
-        plan.instance, plan.outcome, tier, sorted({*extra.values()}), budget, enough
-    )
-    points = []
-    for size in sorted(extra):
-        there = with_more(plan.instance, tier, extra[size])
-        usable = int(first_of(there, tier).capacity.min())
-        points.append(_point(size, usable, *found_there[extra[size]]))
-    return _info(plan, tier, first_of(plan.instance, tier).scope.value, here, points)
+    instance = axis.plan.instance
+    return FrontierInfo(
+        axis.name, axis.scope, instance.objective.value, instance.time_unit, axis.here,
+        axis.plan.outcome.objective, tuple(points), least=least,
+    )  # fmt: skip
 
 
-def _device(plan: Plan, tier: str) -> int:
-    """Memory of the smallest place, reservations included; bytes that can be stashed."""
-    cluster = plan.cluster
-    if tier == STASH:
-        return int(first_of(plan.instance, tier).capacity.min())
-    if tier == "ddr":
-        return min(machine.ddr_bytes for machine in cluster.machines)
-    return min(rank.hbm_bytes for rank in cluster.ranks)
+def _over_field(axis: Field, budget: Budget, enough: float) -> FrontierInfo:
+    """Solve each value on its own; the plan's needs no solve where it is settled."""
+    now, count = axis.plan.outcome, len(axis.values)
+    curve = Curve(axis.instance, None, budget)
+    curve.take(0, now)
+    gap, points = certified_gap(now), list[Point]()
+    for at in range(count + 1):
+        outcome, seconds = now, None
+        if at or gap is None or gap > enough:
+            seconds = curve.solve(at, 1 / (count + 1 - at)).seconds
+            outcome = curve.outcomes[at]
+        if at == 0 and outcome.placement is None:
+            outcome = now  # no time was left for another
+        points.append(_point(axis, at, axis.value(at), outcome, seconds))
+    if axis.name == MACHINES:
+        points.sort(key=lambda point: point.budget)
+    return _info(axis, points)
 
 
-def _usable(plan: Plan, tier: str, size: int) -> int:
-    """What reservations leave of ``size`` bytes at the smallest place."""
-    if tier == STASH:
-        return size
-    cluster = with_memory(plan.cluster, tier, size - _device(plan, tier))
-    return min(cluster.usable_ddr(plan.model) if tier == "ddr" else cluster.usable_hbm(plan.model))
+def least_of(
+    plan: Plan, over: str, budget: Budget, target: int | None = None,
+    most: int = MOST_MACHINES, grain: int = GRAIN,
+) -> FrontierInfo:  # fmt: skip
+    """The least amount of a memory, or the fewest machines, that reach a target.
 
-
-def with_memory(cluster: Cluster, tier: str, more: int) -> Cluster:
-    """The cluster with ``more`` bytes added to every rank (``hbm``) or machine (``ddr``)."""
-    data = cluster.to_dict()
-    for machine in data["machines"]:
-        for place in [machine] if tier == "ddr" else machine["ranks"]:
-            place[tier] = max(0, place[tier] + more)
-    return Cluster.from_dict(data, f"cluster {cluster.name} with other memory")
-
-
-def _sizes(plan: Plan, tier: str, count: int) -> list[int]:
-    """``count`` sizes in whole MiB: the present one, and others evenly around the plan's need."""
-    here, placement = _device(plan, tier), plan.outcome.placement
-    if placement is None:
-        more = here * (FAR_TIMES - 1)
-        return [here, *(here + more * i // max(1, count - 1) for i in range(1, count))]
-    now = int(first_of(plan.instance, tier).capacity.min())
-    held = peak(plan.instance, placement, tier) or now
-    span = MOST_SHARE - LEAST_SHARE
-    shares = [LEAST_SHARE + span * i / max(1, count - 1) for i in range(count)]
-    sizes = [_size_for(plan, tier, int(held * share) - now) for share in shares]
-    apart = sizes[-1] - sizes[-2] if count > 1 else here
-    beside = [size for size in sizes if abs(size - here) > apart / 2]
-    return sorted([here, *beside[len(beside) + 1 - count :]]) if count > 1 else [here]
-
-
-def _size_for(plan: Plan, tier: str, extra: int) -> int:
-    """Device memory that leaves tables ``extra`` more bytes, in whole MiB, at least one."""
-    usable = max(0, _usable(plan, tier, _device(plan, tier)) + extra)
-    size = usable if tier == STASH else memory_for(tier, usable, plan.model, plan.cluster)
-    return max(1, -(-(size or 0) // 2**20)) * 2**20
-
-
-def certified_grid(
-    instance: Instance,
-    outcome: Outcome,
-    tier: str,
-    extras: Sequence[int],
-    budget: Budget,
-    enough: float,
-) -> dict[int, tuple[Outcome, float | None, bool]]:
-    """The best plan at every capacity, with the certificate of the best bound there.
+    Memory is bisected to ``grain`` bytes from what the plan itself needs, if it reaches the target,
+    or else from where every table's largest option fits at once; every plan found lowers the upper
+    end to its use at the fullest place. Machines are tried one more at a time, up to ``most``, as
+    more of them need not mean a shorter step.
 
     Parameters
     ----------
-    instance, outcome : Instance, Outcome
-        The plan that supplies the first placement and certificate.
-    tier : str
-    extras : sequence of int
-        Ascending: bytes more at every place.
-    budget : Budget
-        Its solves must certify.
-    enough : float
-        Certified gap at which a point is settled.
-
-    Returns
-    -------
-    dict of int to (Outcome, seconds, verified)
-        Seconds are None where no solve was needed; ``verified`` means checked without a solver.
+    plan, over, budget
+        As in :func:`frontier`, without fields.
+    target : int, optional
+        Objective to reach; None: any plan.
     """
-    proofs = Proofs({extra: with_more(instance, tier, extra) for extra in extras})
-    curve = memory_curve(instance, tier, budget, proofs)
-    curve.take_plan(0, outcome.placement, outcome.objective)
-    proofs.learn(0, outcome)
-    answers = curve.sweep(extras, enough)
-    best = {at: proofs.outcome(at, answer) for at, answer in answers.items()}
-    return {
-        at: (found, answers[at].seconds, holds(proofs.instances[at], found))
-        for at, found in best.items()
-    }
+    deciding = budget.certifying().deciding(target)
+    if over == MACHINES:
+        return _fewest_machines(plan, deciding, target, most)
+    axis = Memory(over, plan)
+    proofs = Proofs(axis.instance, [0])
+    curve = Curve(axis.instance, axis.need, deciding, proofs)
+    curve.take(0, plan.outcome)
+    low, high = -axis.usable(0) - 1, axis.enough
+    top = curve.at(high)
+    if top.reaches(target) is None:
+        top = curve.solve(high, SHARE)
+    known: tuple[int | None, int | None] = (None, None)
+    if top.reaches(target) and top.placement is not None:
+        start = min(high, axis.need(top.placement))
+        least, small = curve.least(low, start, target, share=SHARE, grain=grain)
+        known = axis.usable(least), axis.usable(small) if small > low else None
+        proofs.add(least)
+        curve.outcomes.setdefault(least, plan.outcome)
+    impossible = top.reaches(target) is False
+    refuted = axis.usable(high) if impossible else known[1]
+    answer = Least(target, known[0], refuted, axis.device(known[0]), impossible, axis.usable(high))
+    sizes = {at: axis.device(axis.usable(at)) or axis.usable(at) for at in curve.outcomes}
+    return _info(axis, _points(axis, sizes, curve, proofs), answer)
 
 
-def _over_machines(
-    plan: Plan, counts: Sequence[int], budget: Budget, enough: float
-) -> FrontierInfo:
-    """Solve each number of machines on its own: plans do not carry over between numbers."""
-    now, points, outcome = len(plan.cluster.machines), list[Point](), plan.outcome
-    curve = machine_curve(plan.model, plan.cluster, plan.instance.objective.value, budget)
-    curve.outcomes[now] = outcome
-    curve.take_plan(now, outcome.placement, outcome.objective)
-    gap = certified_gap(outcome)
-    for done, count in enumerate(counts):
-        seconds = None
-        if count != now or gap is None or gap > enough:
-            seconds = curve.solve(count, 1 / (len(counts) - done)).seconds
-        there = plan.instance if count == now else curve.make(count)
-        best = curve.outcomes[count]
-        if count == now and best.placement is None:
-            best = outcome  # no time was left for another
-        points.append(_point(count, None, best, seconds, holds(there, best)))
-    return _info(plan, MACHINES, "cluster", now, points)
-
-
-def _counts(plan: Plan, budgets: Sequence[int] | int) -> list[int]:
-    """Numbers of machines to try, the present one among them; BadInput if no other is possible."""
-    cluster = plan.cluster
-    now, links = len(cluster.machines), cluster.interconnect
-    if len(set(cluster.machines)) > 1:
-        raise BadInput(f"frontier over machines: those of {cluster.name!r} are not alike")
-    if links is None or links.inter_machine is None:
-        raise BadInput(
-            f"frontier over machines: {cluster.name!r} describes no link between machines "
-            "(interconnect.inter_machine)"
-        )
-    least = -(-ranks_needed(plan.model) // len(cluster.machines[0].ranks))
-    if not isinstance(budgets, int):
-        return sorted({now, *(count for count in budgets if count >= max(1, least))})
-    many = sorted({2**i * part // 2 for i in range(1, 16) for part in (2, 3)} | {1, now})
-    able = [count for count in many if max(1, least) <= count <= MOST_MACHINES * now]
-    nearest = sorted(able, key=lambda count: abs(Fraction(count, now) - 1))[:budgets]
-    return sorted(nearest)
+def _fewest_machines(plan: Plan, budget: Budget, target: int | None, most: int) -> FrontierInfo:
+    first, now = fewest_possible(plan, "fewest machines"), len(plan.cluster.machines)
+    counts = range(first, max(first, most) + 1)
+    axis = Field(MACHINES, plan, list(counts))
+    curve = Curve(axis.instance, None, budget)
+    curve.outcomes[counts.index(now) + 1 if now in counts else 0] = plan.outcome
+    fewest, small, points = None, first - 1, list[Point]()
+    for at, count in enumerate(counts, 1):
+        if at in curve.outcomes:
+            curve.take(at, curve.outcomes[at])
+        answer = curve.at(at)
+        if answer.reaches(target) is None:
+            answer = curve.solve(at, 2 / (len(counts) - at + 2))
+        points.append(_point(axis, at, count, curve.outcomes[at], answer.seconds))
+        reached = answer.reaches(target)
+        small += reached is False and small == count - 1
+        if reached:
+            fewest = count
+        if reached or budget.over():
+            break
+    found = Least(target, fewest, small, None, False, count)
+    return _info(axis, points, found)

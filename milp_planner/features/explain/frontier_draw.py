@@ -1,26 +1,31 @@
-"""A frontier on the terminal, on the page, and as CSV."""
+"""A frontier, or the least amount, on the terminal, on the page, and as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, chart, padded
 from milp_planner.drawing.grid import Cell, Cells, Grid, csv_text, headed
 from milp_planner.drawing.page import Key, Part, Section, sentence
-from milp_planner.drawing.units import show_amount, show_cost
-from milp_planner.features.explain.frontier import MACHINES, STASH, FrontierInfo, Point
+from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_rate
+from milp_planner.features.explain.axes import STASH
+from milp_planner.features.explain.frontier import FrontierInfo, Point
+from milp_planner.features.plan.shortage import file_line
 
 #: Characters of the longest bar on the terminal.
 BAR = 30
 
 
 def title_of(info: FrontierInfo) -> str:
-    """The title: the objective over the kind of budget."""
-    where = MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}"
-    return f"{info.objective_kind} over {where}"
+    """The title: the objective over the kind of amount."""
+    return f"{info.objective_kind} over {_name(info)}"
+
+
+def _name(info: FrontierInfo) -> str:
+    return f"{info.over.upper()} of each {info.scope}" if info.memory else info.over
 
 
 def draw_frontier(info: FrontierInfo) -> RenderableType:
@@ -46,16 +51,20 @@ def bars(info: FrontierInfo) -> list[str]:
 
 
 def frontier_grid(info: FrontierInfo, bar: Sequence[str] = ()) -> Grid:
-    """One row per budget; ``bar`` adds a column."""
-    unit, memory = info.time_unit, info.over != MACHINES
-    head = ["#machines"] if not memory else [f"#{info.over.upper()}", "#for tables"]
+    """One row per amount; ``bar`` adds a column."""
+    unit = info.time_unit
+    sizes = ["#for tables"] if info.memory else ["#batch|batch a rank", "#samples/s"]
+    name = info.over.upper() if info.memory else info.over.rpartition(".")[2]
+    head = [f"#{name}", *sizes]
     head += [f"#{info.objective_kind}", "#certified ≥", "#gap", "answer", *([""] if bar else [])]
     rows: list[Cells] = []
     for index, p in enumerate(info.points):
         mark = "*" if p.budget == info.here else ""
+        rate = p.samples_a_second(unit)
         rows.append([
-            Cell(_budget(info, p.budget) + mark, p.budget),
-            *([Cell.amount(p.usable, unit)] if memory else []),
+            Cell(_budget(info, p.budget) + mark, None if isinstance(p.budget, str) else p.budget),
+            *([Cell.amount(p.usable, unit)] if info.memory else
+              [Cell.count(p.batch), Cell(UNKNOWN if rate is None else show_rate(rate), rate)]),
             *(Cell.cost(value, unit) for value in (p.objective, p.certified)),
             Cell.gap(p.gap), _answer(p), *bar[index : index + 1],
         ])  # fmt: skip
@@ -68,30 +77,46 @@ def _answer(point: Point) -> str:
     return word if point.verified else f"{word} (refuted)"
 
 
-def _budget(info: FrontierInfo, amount: int) -> str:
-    return str(amount) if info.over == MACHINES else show_amount(amount, info.time_unit)
+def _budget(info: FrontierInfo, amount: int | str) -> str:
+    return show_amount(amount, info.time_unit) if info.memory else str(amount)  # type: ignore[arg-type]
 
 
 def notes(info: FrontierInfo, legend: str) -> list[str]:
     """What the figures mean, and how they were obtained."""
     solved = [p.seconds for p in info.points if p.seconds is not None]
-    sentences = [f"*: the plan's own budget; {legend}"]
+    sentences = [f"*: the plan's own; {legend}"]
     if info.over == STASH:
         sentences.append("STASH: the most bytes that a rank copies to host memory in a step")
-    elif info.monotone:
+    elif info.memory:
         sentences.append(
             f"{info.over.upper()} with reservations, and what they leave for tables; the other "
             "memories stay as they are"
         )
     else:
-        sentences.append("the batch per rank is fixed: more machines process more samples per step")
+        sentences.append(held_text(info))
     by = "" if len(solved) == len(info.points) else "; the others follow from their neighbours"
     verified = sum(p.verified for p in info.points)
     sentences.append(
         f"{len(solved)} of {len(info.points)} solved, {sum(solved):.3g} s in all{by}; "
         f"{verified} of {len(info.points)} re-derived without a solver"
     )
+    if info.slope is not None and info.time_unit == "ps":
+        each = show_cost(round(abs(info.slope) * 2**30), "ps")
+        sign = "−" if info.slope < 0 else ""
+        price = f"{sign}{each} for each GiB more at every place"
+        sentences.append(f"the relaxation's price near this plan: {price}")
     return sentences
+
+
+def held_text(info: FrontierInfo) -> str:
+    """The global batch of the points, and what their rates count."""
+    batches = [p.ranks * p.batch for p in info.points]
+    low, high = min(batches), max(batches)
+    each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    text = f"a step has {each} samples on all ranks together"
+    if low < high < low + max(p.ranks for p in info.points):
+        text += ", as every rank takes as many"
+    return f"{text}; samples/s counts {info.objective_kind} alone"
 
 
 def frontier_svg(info: FrontierInfo) -> Drawing | None:
@@ -99,51 +124,127 @@ def frontier_svg(info: FrontierInfo) -> Drawing | None:
     unit, known = info.time_unit, [p for p in info.points if p.objective is not None]
     if not known:
         return None
+    numbers = {p.budget: i for i, p in enumerate(info.points)}
+    named = any(isinstance(p.budget, str) for p in info.points)
+    x = {p.budget: numbers[p.budget] if named else int(p.budget) for p in info.points}
     values = [v for p in known for v in (p.objective, p.certified) if v is not None]
     marks = [
-        Mark(p.budget, p.objective or 0, "mark objective" if p.objective == p.certified else
+        Mark(x[p.budget], p.objective or 0, "mark objective" if p.objective == p.certified else
              "mark open",
              f"{_budget(info, p.budget)}: {show_cost(p.objective, unit)}, {p.standing}",
              low=p.certified)
         for p in known
     ]  # fmt: skip
     lines = []
-    if info.monotone:
-        plans = [(p.budget, p.objective or 0) for p in known]
+    if info.memory:
+        plans = [(x[p.budget], p.objective or 0) for p in known]
         lines = [
-            Line("", list(_band(known)), style="band", straight=True),
-            Line("", [*plans, (known[-1].budget, plans[-1][1])], style="line objective"),
+            Line("", list(_band(known, x)), style="band", straight=True),
+            Line("", [*plans, (plans[-1][0], plans[-1][1])], style="line objective"),
         ]
     shown: tuple[Callable[[float], str], Callable[[float], str]] = (
-        lambda v: _budget(info, round(v)),
+        lambda v: _budget(info, info.points[round(v)].budget if named else round(v)),
         lambda v: show_cost(round(v), unit),
     )
     low = padded(min(values), max(values))[0]
     marks += [
-        Mark(p.budget, low, "over", f"{_budget(info, p.budget)}: {p.standing}")
+        Mark(x[p.budget], low, "over", f"{_budget(info, p.budget)}: {p.standing}")
         for p in info.points if p.status == "infeasible"
     ]  # fmt: skip
-    ends = info.points[0].budget, info.points[-1].budget
     optimal = sum(p.objective == p.certified for p in known)
     return chart(
         title_of(info), f"{len(known)} budgets with a plan, {optimal} certified optimal", lines,
-        (PlaceScale(*ends, places=tuple(p.budget for p in info.points)),
+        (PlaceScale(min(x.values()), max(x.values()), places=tuple(x.values())),
          Scale(*padded(min(values), max(values)))),
-        (MACHINES if info.over == MACHINES else f"{info.over.upper()} of each {info.scope}",
-         info.objective_kind), shown, marks,
+        (_name(info), info.objective_kind), shown, marks,
     )  # fmt: skip
 
 
-def _band(points: Sequence[Point]) -> Iterator[tuple[float, float]]:
+def _band(points: Sequence[Point], x: Mapping[int | str, int]) -> Iterator[tuple[float, float]]:
     """Corners of the band that contains the optimum between points: below the plan of the point
     before and above the certified bound of the one after, as more never costs more."""
     certified = [p.certified or 0 for p in points]
     for before, after in zip(points, [*points[1:], points[-1]], strict=True):
-        yield before.budget, before.objective or 0
-        yield after.budget, before.objective or 0
+        yield x[before.budget], before.objective or 0
+        yield x[after.budget], before.objective or 0
     for index in reversed(range(len(points))):
-        yield points[index].budget, certified[index]
-        yield points[max(0, index - 1)].budget, certified[index]
+        yield x[points[index].budget], certified[index]
+        yield x[points[max(0, index - 1)].budget], certified[index]
+
+
+def draw_least(info: FrontierInfo) -> RenderableType:
+    """The least amount in one sentence; numbers of machines tried, as the batch of each differs."""
+    text = Text(least_sentence(info), style="bold")
+    if info.memory:
+        return Group(text, *map(Text, least_notes(info)))
+    return headed(least_sentence(info), frontier_grid(info), *least_notes(info))
+
+
+def least_sentence(info: FrontierInfo) -> str:
+    """``least hbm of each rank for step_time ≤ 2.5 ms: 39 GiB (after reservations), …``."""
+    least = info.least
+    assert least is not None
+    aim = "any plan" if least.target is None else f"{info.objective_kind} ≤ " + show_cost(
+        least.target, info.time_unit)  # fmt: skip
+    what = f"least {info.over} of each {info.scope}" if info.scope != "cluster" else (
+        f"least {info.over} in all")  # fmt: skip
+    what = what if info.memory else f"fewest {info.over}"
+    found = "" if least.least is None or least.impossible else _amount(info, least.least)
+    after = " (after reservations)" if found and info.memory else ""
+    return f"{what} for {aim}: {found}{after}{', ' if found else ''}{least_text(info)}"
+
+
+def _amount(info: FrontierInfo, value: int | None) -> str:
+    return show_amount(value, info.time_unit) if info.memory else str(value)
+
+
+def least_text(info: FrontierInfo) -> str:
+    """How certain the least amount is."""
+    least = info.least
+    assert least is not None
+    most = _amount(info, least.searched)
+    if least.impossible or (least.least is None and least.too_small == least.searched):
+        return f"proved: nothing up to {most} is enough"
+    if least.least is None:
+        return "not found in the time limit"
+    if least.proved:
+        return "proved to the byte" if info.memory else "proved"
+    if least.too_small is None or not info.memory:
+        return "fewer may do" if not info.memory else "less may do"
+    return f"proved to within {show_amount(least.least - least.too_small, info.time_unit)}"
+
+
+def least_notes(info: FrontierInfo) -> list[str]:
+    """The line for the cluster's file, or the batch of every number of machines."""
+    least = info.least
+    assert least is not None
+    if not info.memory:
+        return [held_text(info)]
+    return [] if least.memory is None else [file_line(info.over, least.memory, info.scope)]
+
+
+def least_section(infos: Sequence[FrontierInfo]) -> Section:
+    """The page's section on the smallest cluster."""
+    unit = infos[0].time_unit
+    rows = [
+        (
+            _name(info),
+            *(Cell(_amount(info, v), v) if v is not None else UNKNOWN
+              for v in (info.least.least, info.least.too_small)),
+            Cell.cost(min((p.objective for p in info.points if p.objective is not None
+                           and p.usable == info.least.least), default=None), unit),
+            least_text(info),
+        )
+        for info in infos
+        if info.least is not None and info.memory
+    ]  # fmt: skip
+    head = ("memory", "#least that does", "#proved too small", "#objective there", "answer")
+    caption = "Least memory of each tier, with the other tiers unchanged"
+    parts = [Part(table=Grid.of("least", "least memory", caption, head, rows))] if rows else []
+    machines = [info for info in infos if not info.memory]
+    parts += [Part(table=frontier_grid(info)) for info in machines]
+    text = " ".join(sentence(t) for i in machines for t in (least_sentence(i), held_text(i)))
+    return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
 
 
 def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
@@ -152,7 +253,7 @@ def frontier_section(infos: tuple[FrontierInfo, ...]) -> Section:
     for info in infos:
         drawing = frontier_svg(info)
         band = "between two budgets the best plan lies in the shaded band"
-        sentences = notes(info, band if info.monotone else "nothing is claimed between the points")
+        sentences = notes(info, band if info.memory else "nothing is claimed between the points")
         if drawing is not None:
             parts.append(Part(drawing.title, drawing.render(), " ".join(map(sentence, sentences))))
         parts.append(Part(table=frontier_grid(info)))

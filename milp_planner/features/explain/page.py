@@ -7,26 +7,19 @@ from typing import TYPE_CHECKING
 
 from formulations.settings import TracePoint
 from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
-from milp_planner.drawing.grid import Cell, Cells, Grid
-from milp_planner.drawing.page import Key, Part, Section, sentence
+from milp_planner.drawing.grid import Grid
+from milp_planner.drawing.page import Part, Section, sentence
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.draw import (
     cost_text,
     draws_text,
-    least_text,
-    machines_grid,
-    machines_text,
     reason,
     remarks,
     sensitivity_grid,
-    staircase_grid,
-    staircase_notes,
 )
-from milp_planner.features.explain.frontier_draw import frontier_section
-from milp_planner.features.explain.memory import StaircaseInfo
+from milp_planner.features.explain.frontier_draw import frontier_section, least_section
 from milp_planner.features.explain.sensitivity import SensitivityInfo
-from milp_planner.features.explain.smallest import LeastInfo, MachinesInfo
 from milp_planner.features.explain.why import WhyInfo
 from milp_planner.features.moves.limits import ReplanInfo, replan_grid
 from milp_planner.features.moves.today import (
@@ -47,13 +40,10 @@ MOST_ALTERNATIVES = 3000
 
 def explained(answers: Answers) -> Iterator[Section]:
     """One section per answer."""
-    if answers.staircase:
-        yield _staircase_section(answers.staircase)
     if answers.frontier:
         yield frontier_section(answers.frontier)
-    smallest = smallest_section(answers.smallest, answers.machines)
-    if smallest is not None:
-        yield smallest
+    if answers.smallest:
+        yield least_section(answers.smallest)
     if answers.replan is not None:
         yield _replan_section(answers.replan)
     if answers.moves is not None:
@@ -62,29 +52,6 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield sensitivity_section(answers.sensitivity)
     if answers.why is not None:
         yield _why_section(answers.why)
-
-
-def _staircase_section(infos: tuple[StaircaseInfo, ...]) -> Section:
-    """What more memory buys, tier by tier."""
-    parts = []
-    for info in infos:
-        drawing = draw_staircase(info)
-        if drawing is not None:
-            parts.append(
-                Part(
-                    drawing.title, drawing.render(), " ".join(map(sentence, staircase_notes(info)))
-                )
-            )
-        parts.append(Part(table=staircase_grid(info)))
-    keys = (
-        Key("mark objective", "proved best at this capacity"),
-        Key("mark open", "best known; a vertical line reaches down to the bound"),
-    )
-    text = (
-        "Each point is solved, or settled by its neighbours. The dashed line is the "
-        "relaxation at the plan's multipliers."
-    )
-    return Section("staircase", "What more memory buys", text, keys, tuple(parts))
 
 
 def _replan_section(info: ReplanInfo) -> Section:
@@ -124,31 +91,6 @@ def _why_section(info: WhyInfo) -> Section:
     if len(every) > MOST_ALTERNATIVES:
         text += f" The first {MOST_ALTERNATIVES:,} of {len(every):,}; explain --all shows them all."
     return Section("why", "Why each table is where it is", text, parts=(Part(table=grid),))
-
-
-def smallest_section(
-    least: tuple[LeastInfo, ...] | None, machines: MachinesInfo | None
-) -> Section | None:
-    """The least memory of each tier, and the fewest machines."""
-    if not least and machines is None:
-        return None
-    rows: list[Cells] = [
-        (
-            f"{i.tier.upper()} of each {i.scope}",
-            *(Cell.amount(value, i.time_unit) for value in (i.least, i.too_small)),
-            Cell.cost(i.objective, i.time_unit),
-            least_text(i),
-        )
-        for i in least or ()
-    ]
-    head = ("memory", "#least that does", "#proved too small", "#objective there", "answer")
-    caption = "Least memory of each tier, with the other tiers unchanged"
-    grid = Grid.of("least", "least memory", caption, head, rows)
-    parts, text = [Part(table=grid)] if grid.rows else [], ""
-    if machines is not None:
-        text = sentence(machines_text(machines))
-        parts.append(Part(table=machines_grid(machines)))
-    return Section("smallest", "The smallest cluster", text, parts=tuple(parts))
 
 
 def sensitivity_section(info: SensitivityInfo) -> Section:
@@ -203,32 +145,6 @@ def _of_interest(
     least = best if bound is None else bound
     between = max(best - least, abs(best) / 50)
     return max(low, least - 2 * between), min(high, best + 3 * between)
-
-
-def draw_staircase(info: StaircaseInfo) -> Drawing | None:
-    """Steps with their bounds, and the relaxation as a dashed line."""
-    unit, known = info.time_unit, [s for s in info.steps if s.objective is not None]
-    if not known:
-        return None
-    values = [v for s in known for v in (s.objective, s.bound, s.relaxed) if v is not None]
-    relaxed = [(s.smallest, s.relaxed) for s in info.steps if s.relaxed is not None]
-    marks = [
-        Mark(s.smallest, s.objective or 0,
-             "mark objective" if s.status == "optimal" else "mark open",
-             f"{show_amount(s.smallest, unit)}: {show_cost(s.objective, unit)}, {s.status}",
-             low=s.bound)
-        for s in known
-    ]  # fmt: skip
-    return chart(
-        f"{info.objective_kind} against {info.tier.upper()} of each {info.scope}",
-        f"{len(known)} capacities, {sum(s.status == 'optimal' for s in known)} proved",
-        [Line("", relaxed, style="line relaxed", straight=True),
-         Line("", [(mark.x, mark.y) for mark in marks], style="line objective")],
-        (_memory(info.steps[0].smallest, info.steps[-1].smallest, unit),
-         Scale(*padded(min(values), max(values)))),
-        (f"{info.tier.upper()} of the smallest {info.scope}", info.objective_kind),
-        (_bytes(unit), _money(unit)), marks,
-    )  # fmt: skip
 
 
 def draw_moves(info: MovesInfo) -> Drawing | None:

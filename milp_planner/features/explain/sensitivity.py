@@ -10,10 +10,10 @@ import numpy as np
 
 from formulations import Instance, Placement, Status
 from formulations.capacity.budget import Budget
+from formulations.capacity.proofs import relaxed_bound, usable_certificate
 from formulations.result.certificate import Certificate
 from formulations.result.check import value_of
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.memory import relaxed_bound, usable_certificate
 from milp_planner.features.explain.perturb import Parameter, parameters, repriced, same_prices
 from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan

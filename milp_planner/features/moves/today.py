@@ -102,11 +102,13 @@ class MovesInfo(Facts):
     tables: tuple[MovedTable, ...]
     """Every table that moves, including those for which ``way`` has no order."""
     move_seconds: float | None
-    """Lower bound: the most bytes that one rank must receive, divided by its link's bandwidth. A
-    rank that holds part of a table today counts as receiving nothing of it. None if the cluster
-    describes no link."""
+    """Lower bound: ``receives``, divided by a link's bandwidth. None if the cluster describes no
+    link."""
     pays_after_steps: int | None
     """Fewest steps until the gain makes up for that time; None if it never does, or if unknown."""
+    receives: int = 0
+    """The most bytes that one rank must receive: of every table, those that it holds beyond the
+    bytes it holds today."""
 
     @property
     def told(self) -> tuple[MovesPoint, ...]:
@@ -166,8 +168,9 @@ def moves_of(
     start, end = now.objectives[kind], then.objectives[kind]
     changed = moved_tables(replace(instance, current=as_current(before)), after)
     moved = tuple(_moved(instance, before, after, table) for table in changed)
-    seconds = _seconds(instance, before, after, changed, links)
-    cost = (moved, seconds, _pays(start - end, seconds, instance.time_unit))
+    received = _received(instance, before, after, changed)
+    seconds = received / links.intra_machine if received and links else None if received else 0.0
+    cost = (moved, seconds, _pays(start - end, seconds, instance.time_unit), received)
     if not now.feasible:
         return MovesInfo(kind, instance.time_unit, False, start, end, (), None, *cost), []
     way, placements = migration(instance, before, after)
@@ -190,23 +193,14 @@ def _moved(instance: Instance, before: Placement, after: Placement, table: int) 
     return MovedTable(instance.table_names[table], *options, *ranks)
 
 
-def _seconds(
-    instance: Instance,
-    before: Placement,
-    after: Placement,
-    moved: Sequence[int],
-    links: Interconnect | None,
-) -> float | None:
-    """What the rank needs that receives most bytes of tables that it held no part of."""
+def _received(instance: Instance, before: Placement, after: Placement, moved: Sequence[int]) -> int:
+    """The most bytes that one rank receives, if what it holds today is all of use to it."""
     counted = replace(instance, phases=("bytes",), shard_cost=instance.shard_move[:, None])
     received = np.zeros(instance.num_ranks, dtype=np.int64)
     for table in moved:
-        there = compute_loads(counted, after, [table]).cost[:, 0]
-        there[np.concatenate(before.ranks[table])] = 0
-        received += there
-    if not received.any():
-        return 0.0
-    return None if links is None else float(received.max()) / links.intra_machine
+        now, then = (compute_loads(counted, each, [table]).cost[:, 0] for each in (before, after))
+        received += np.maximum(0, then - now)
+    return int(received.max(initial=0))
 
 
 def _pays(gain: int, seconds: float | None, unit: str) -> int | None:
@@ -293,11 +287,17 @@ def notes(info: MovesInfo) -> Iterator[str]:
     elif info.pays_after_steps is None or info.move_seconds is None:
         yield "how long the move takes is not known"
     elif info.move_seconds == 0:
-        yield "no rank receives a table that it does not already hold part of"
+        yield "no rank receives bytes that it does not already hold"
     else:
         takes = show_time(round(info.move_seconds * PICOSECONDS))
         steps = f"{info.pays_after_steps:,} step{'' if info.pays_after_steps == 1 else 's'}"
-        yield f"moving everything takes at least {takes}, paid back after at least {steps}"
+        size = show_amount(info.receives, info.time_unit)
+        stuck = info.way is not None and info.way.stuck
+        rest = " (the tables that cannot move on their own take a restart on top)" if stuck else ""
+        yield (
+            f"one rank receives {size}, so moving takes at least {takes}{rest}, paid back after at "
+            f"least {steps}"
+        )
 
 
 def moves_rows(info: MovesInfo) -> list[list[str]]:

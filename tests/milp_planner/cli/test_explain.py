@@ -18,35 +18,50 @@ FAST = ("--time-limit", 20, "--workers", 1)
 
 
 def test_the_default_answers_why_and_what_memory_buys(cli: Cli, planned: Path) -> None:
-    """Every table appears with its alternatives, and each memory tier has a staircase."""
-    done = cli("explain", planned, "--json", "--extra", "-1GiB,1GiB", *FAST)
+    """Every table appears with its alternatives, and HBM has a frontier."""
+    done = cli("explain", planned, "--json", *FAST)
     assert done.code == 0
-    assert sorted(done.json) == ["held", "plan", "restrictions", "slowest", "staircase", "why"]
+    assert sorted(done.json) == ["frontier", "held", "plan", "restrictions", "slowest", "why"]
     assert [t["table"] for t in done.json["why"]["tables"]] == ["users", "items", "ads"]
     assert all(len(t["alternatives"]) == 3 for t in done.json["why"]["tables"])
-    assert [s["tier"] for s in done.json["staircase"]] == ["hbm", "ddr"]
-    for stairs in done.json["staircase"]:
-        values = [s["objective"] for s in stairs["steps"] if s["objective"] is not None]
-        assert values == sorted(values, reverse=True)
-        assert 0 in [s["extra"] for s in stairs["steps"]]
+    (curve,) = done.json["frontier"]
+    values = [p["objective"] for p in curve["points"] if p["objective"] is not None]
+    assert curve["over"] == "hbm" and values == sorted(values, reverse=True)
+    assert curve["here"] in [p["budget"] for p in curve["points"]]
 
 
 def test_it_reads_well_on_a_terminal(cli: Cli, planned: Path) -> None:
     """All drawings fit 100 columns."""
-    questions = "why,staircase,smallest,replan"
-    done = cli("explain", planned, "--ask", questions, "--extra", "1GiB", "--limits", "0,1", *FAST)
+    questions = "why,frontier,smallest,replan"
+    done = cli("explain", planned, "--ask", questions, "--budgets", "3", "--limits", "0,1", *FAST)
     assert done.code == 0
-    for words in ("why: every table", "what more hbm", "least hbm", "re-plan:"):
+    for words in ("why: every table", "frontier: step_time over HBM", "least hbm", "re-plan:"):
         assert words in done.out
     assert max(len(line) for line in done.out.splitlines()) <= 100
 
 
+def test_what_is_gone_says_what_replaced_it(cli: Cli, planned: Path) -> None:
+    """The staircase and its option: exit code 2 and one line."""
+    for gone in (("--ask", "staircase"), ("--extra", "1GiB"), ("--extra=1GiB",)):
+        done = cli("explain", planned, *gone, *FAST)
+        assert done.code == 2 and done.err.count("\n") == 1
+        assert "is gone: --ask frontier" in done.err and "--over hbm,ddr" in done.err
+
+
 def test_memory_that_is_bought_is_told_apart(cli: Cli, planned: Path) -> None:
-    """The staircase certifies its steps and claims no more; amounts are after reservations and for
-    the device."""
-    done = cli("explain", planned, "--ask", "staircase,smallest", "--extra", "-1GiB,1GiB", *FAST)
-    assert "certified ≥" in done.out and "really reach" not in done.out
-    assert done.out.count("after reservations") > 2
+    """The frontier certifies its points; amounts are for tables and for the device."""
+    done = cli("explain", planned, "--ask", "frontier,smallest", "--budgets", "3", *FAST)
+    assert "bar: certified" in done.out and "HBM with reservations" in done.out
+    assert "after reservations" in done.out and "reservations included" in done.out
+
+
+def test_a_field_has_a_frontier(cli: Cli, planned: Path) -> None:
+    """By its path, at the values given; the line says what a step processes."""
+    field = ("--over", "workload.batch_per_rank", "--budgets", "×2,512")
+    done = cli("explain", planned, "--ask", "frontier", *field, *FAST)
+    assert done.code == 0
+    assert "frontier: step_time over workload.batch_per_rank" in done.out
+    assert "samples/s" in done.out and "samples on all ranks together" in done.out
 
 
 def test_a_search_that_nobody_limited_is_announced(cli: Cli, planned: Path) -> None:
@@ -120,8 +135,8 @@ def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
     [
         (("--spread", "0.3"), "--spread: for --ask sensitivity, which is not asked"),
         (("--ask", "why", "--draws", "20"), "--draws: for --ask sensitivity"),
-        (("--ask", "staircase", "--table", "ads"), "--table: for --ask why"),
-        (("--over", "ddr", "--csv", "f.csv"), "--over, --csv: for --ask frontier"),
+        (("--ask", "frontier", "--table", "ads"), "--table: for --ask why"),
+        (("--ask", "why", "--over", "ddr", "--csv", "f.csv"), "--over, --csv: for --ask frontier"),
         (("--limits", "1", "--model", "m.yaml"), "--limits, --model: for --ask replan"),
     ],
 )
@@ -139,7 +154,7 @@ def test_options_that_would_change_nothing_are_refused(
     [
         ("--ask", "whi"),
         ("--ask", "moves"),
-        ("--extra", "5 parsecs"),
+        ("--ask", "frontier", "--over", "workload.batch_per_rank", "--budgets", "5 parsecs"),
         ("--target", "soon"),
         ("--limits", "a,b"),
         ("--ask", "frontier", "--over", "hbn"),
@@ -176,7 +191,7 @@ def test_the_frontier_is_shown_and_written(cli: Cli, planned: Path, tmp_path: Pa
 
 def test_sizes_and_times() -> None:
     """Signs, units, and values that are neither a size nor a time."""
-    assert parse_sizes("-1GiB,+2kB, 5", "--extra") == (-(2**30), 2000, 5)
+    assert parse_sizes("-1GiB,+2kB, 5", "--limits") == (-(2**30), 2000, 5)
     assert Asked(target="2.5ms").goal == 2_500_000_000
     assert Asked(target="3s").goal == 3 * 10**12
     for wrong in ("0ms", "2.5", 0, 2.5):

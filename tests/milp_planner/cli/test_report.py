@@ -20,12 +20,12 @@ def test_it_writes_a_page(cli: Cli, planned: Path, tmp_path: Path) -> None:
 
 def test_the_figures_as_json(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """--json prints the page's figures and writes no file unless asked."""
-    done = cli("report", planned, "--json", "--ask", "staircase", "--extra", "1GiB", *FAST)
+    done = cli("report", planned, "--json", "--ask", "frontier", *FAST)
     assert done.code == 0
     assert not (tmp_path / "report.html").exists()
     assert done.json["verdict"]["status"] == "optimal"
     assert [r["name"] for r in done.json["tables"]["rows"]] == ["users", "items", "ads"]
-    assert [s["tier"] for s in done.json["answers"]["staircase"]] == ["hbm", "ddr"]
+    assert [f["over"] for f in done.json["answers"]["frontier"]] == ["hbm"]
 
 
 def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Path) -> None:

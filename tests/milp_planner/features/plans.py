@@ -27,8 +27,8 @@ def small(hbm: str = "1GiB") -> Plan:
 def explained() -> ReportInfo:
     """A small plan with an answer to every question that the page draws."""
     first = small()
-    questions = ("why", "staircase", "smallest", "replan", "sensitivity")
-    asked = Asked(extras=(-(2**28), 2**28), limits=(0, 1), draws=2, machines=3)
+    questions = ("why", "frontier", "smallest", "replan", "sensitivity")
+    asked = Asked(budgets=3, limits=(0, 1), draws=2, machines=3)
     return report_of(first, answer(first, questions, asked, Budget(LIMITS, "cpsat")))
 
 

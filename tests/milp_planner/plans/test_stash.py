@@ -13,8 +13,8 @@ from formulations.capacity.budget import Budget
 from formulations.evidence.verify import verify
 from milp_planner import plan
 from milp_planner.errors import BadInput
+from milp_planner.features.explain.axes import with_more
 from milp_planner.features.explain.frontier import frontier
-from milp_planner.features.explain.memory import with_more
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations.exports import torchrec
 from milp_planner.plans.compile import compile_instance
@@ -116,7 +116,7 @@ def test_the_curve_of_stash_against_time() -> None:
     brute force finds at that limit, certified and verified."""
     made = plan(*inputs(180, 20.0), time_limit=10)
     budget = Budget(Settings(time_limit=60))
-    found = frontier(made, "stash", [0, 40 * 2**20, 80 * 2**20], budget, enough=0.0)
+    found = frontier(made, "stash", [0, 40 * 2**20, 80 * 2**20], budget, enough=0.0)[0]
     here = int(20 * 2**35 / 1000)
     assert [point.budget for point in found.points] == sorted([0, 40 * 2**20, 80 * 2**20, here])
     for point in found.points:
@@ -134,6 +134,6 @@ def test_the_curve_of_stash_against_time() -> None:
 def test_the_points_of_the_curve_surround_the_plan() -> None:
     """Without a list they are whole MiB around what the plan stashes, its own limit among them."""
     made = plan(*inputs(180, 20.0), time_limit=10)
-    found = frontier(made, "stash", 4, Budget(Settings(time_limit=30)))
+    found = frontier(made, "stash", 4, Budget(Settings(time_limit=30)))[0]
     assert found.here in [point.budget for point in found.points]
     assert len(found.points) == 4 and found.scope == "rank"

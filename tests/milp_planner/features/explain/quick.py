@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from formulations import Instance, Objective, Placement, Settings
+from formulations import Instance, Objective, Outcome, Placement, Settings, solve
 from formulations.capacity.budget import Budget
 from formulations.instance import Current
+from milp_planner.plans.placement import Plan
 from tests.formulations.brute_force import Truth, brute_force
 from tests.formulations.strategies import instances
+from tests.milp_planner.features import plans
 
 OBJECTIVES = (Objective.STEP_TIME, Objective.BUSIEST_RANK)
 
@@ -19,6 +21,12 @@ OBJECTIVES = (Objective.STEP_TIME, Objective.BUSIEST_RANK)
 def quick(seconds: float = 60.0) -> Budget:
     """Enough time for any instance of these tests, one worker."""
     return Budget(Settings(time_limit=seconds, workers=1), "cpsat")
+
+
+def as_plan(instance: Instance, outcome: Outcome | None = None) -> Plan:
+    """A plan of an instance: the outcome, or what :func:`quick` finds."""
+    outcome = outcome or solve(instance, "cpsat", Settings(time_limit=30, workers=1))
+    return replace(plans.small(), instance=instance, outcome=outcome)
 
 
 def small(max_tables: int = 3, constraints: bool = False) -> st.SearchStrategy[Instance]:

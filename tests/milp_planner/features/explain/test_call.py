@@ -19,7 +19,7 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked, answer
-from milp_planner.features.explain.call import answers_to_dict, read_answers
+from milp_planner.features.explain.call import answers_to_dict, explain, read_answers
 from milp_planner.features.explain.why import why
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features import plans
@@ -30,7 +30,7 @@ Two = tuple[Answers, Answers]
 
 
 def _answers(*questions: str) -> Answers:
-    asked = Asked(extras=(2**28,), limits=(0, 1))
+    asked = Asked(budgets=3, limits=(0, 1))
     return answer(PLAN, questions, asked, Budget(plans.LIMITS, "cpsat"))
 
 
@@ -42,15 +42,14 @@ def _written(path: Path, answers: Answers, plan: Plan = PLAN) -> Path:
 @pytest.fixture(scope="module")
 def two() -> Two:
     """Answers to every question that a plan can be asked, in two parts."""
-    return _answers("why", "staircase"), _answers("smallest", "replan")
+    return _answers("why", "frontier"), _answers("smallest", "replan")
 
 
 def test_what_is_read_equals_what_was_answered(two: Two, tmp_path: Path) -> None:
     """Several files together give the same answers, value for value."""
     paths = [_written(tmp_path / f"{i}.json", each) for i, each in enumerate(two)]
     found = read_answers(paths, PLAN)
-    assert found == replace(two[0], smallest=two[1].smallest, machines=two[1].machines,
-                            replan=two[1].replan)  # fmt: skip
+    assert found == replace(two[0], smallest=two[1].smallest, replan=two[1].replan)
     assert read_answers([], PLAN) == Answers()
 
 
@@ -69,8 +68,9 @@ def test_other_files_are_refused_in_a_sentence(two: Two, tmp_path: Path) -> None
     assert "holds no answers" in _refused(path, {"plan": good["plan"]})
     other = {**good, "plan": {**good["plan"], "objective": 1}}
     assert "another plan" in _refused(path, other)
-    steps = [{**good["staircase"][0], "steps": 5}]
-    assert "staircase.0.steps: " in _refused(path, {**good, "staircase": steps})
+    points = [{**good["frontier"][0], "points": 5}]
+    assert "frontier.0.points: " in _refused(path, {**good, "frontier": points})
+    assert "of an earlier version" in _refused(path, {**good, "staircase": []})
     path.write_text(json.dumps({**good, "why": {"objective": 10**400, "slope": 1e300}}), "utf-8")
     with pytest.raises(InstanceError, match="out of range"):
         read_answers([path], PLAN)
@@ -88,12 +88,12 @@ def test_what_was_answered_before_a_stop_is_kept() -> None:
         told.append(answers)
         limits.stop.set()
 
-    names = ("why", "staircase", "smallest")
+    names = ("why", "frontier", "smallest")
     answers = answer(PLAN, names, Asked(), Budget(limits, "cpsat"), stop)
-    assert answers.why is not None and answers.staircase is None
-    assert answers.unasked == ("staircase", "smallest")
-    assert told[0].why == answers.why and told[0].unasked == ("staircase", "smallest")
-    assert "interrupted before: staircase, smallest" in drawn(answers.drawing())
+    assert answers.why is not None and answers.frontier is None
+    assert answers.unasked == ("frontier", "smallest")
+    assert told[0].why == answers.why and told[0].unasked == ("frontier", "smallest")
+    assert "interrupted before: frontier, smallest" in drawn(answers.drawing())
     assert list(answers.to_dict()) == list(replace(answers, unasked=()).to_dict())
 
 
@@ -117,7 +117,20 @@ def test_least_memory_says_what_the_device_needs() -> None:
     """It is stated as for an infeasible plan: after reservations, and as the value for the file."""
     answers = _answers("smallest")
     assert answers.smallest is not None
-    least = next(each for each in answers.smallest if each.tier == "hbm")
-    assert least.least is not None and least.memory is not None and least.memory >= least.least
+    least = next(each.least for each in answers.smallest if each.over == "hbm")
+    assert (
+        least is not None
+        and least.least is not None
+        and least.memory is not None
+        and least.memory >= least.least
+    )
     text = drawn(answers.drawing())
     assert "after reservations" in text and "reservations included" in text
+
+
+def test_what_is_gone_says_what_replaced_it() -> None:
+    """A question and its parameter, in one sentence each."""
+    with pytest.raises(BadInput, match="staircase is gone: frontier answers it"):
+        explain(PLAN, "staircase")
+    with pytest.raises(BadInput, match="extras is gone: budgets"):
+        Asked(extras=(1,))

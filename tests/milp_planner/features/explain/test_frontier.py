@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -17,27 +18,22 @@ from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Answer
 from formulations.capacity.proofs import Proofs
 from formulations.evidence.certify import certify
-from formulations.evidence.verify import verify
 from formulations.reduce import bounds_at
+from formulations.result.check import check
+from formulations.result.outcome import StoppedBy, found
 from milp_planner import explain, plan, report
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked
+from milp_planner.features.explain.axes import Memory, with_more
 from milp_planner.features.explain.call import answers_to_dict, read_answers
-from milp_planner.features.explain.frontier import (
-    FrontierInfo,
-    Point,
-    certified_grid,
-    frontier,
-    with_memory,
-)
-from milp_planner.features.explain.frontier_draw import bars, frontier_svg, to_csv
-from milp_planner.features.explain.memory import with_more
-from milp_planner.features.plan.remedies import with_machines
+from milp_planner.features.explain.frontier import FrontierInfo, Point, frontier
+from milp_planner.features.explain.frontier_draw import bars, frontier_svg, held_text, to_csv
 from milp_planner.files import write_json
+from milp_planner.inputs.changes import changed
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
 from tests.formulations.examples import two_modes
-from tests.milp_planner.features.explain.quick import quick, small, truth
+from tests.milp_planner.features.explain.quick import as_plan, quick, small, truth
 from tests.milp_planner.pricing.build import cluster, model
 
 EXTRAS = [-6, -3, -1, 0, 2, 5]
@@ -50,39 +46,63 @@ def planned() -> Plan:
     return plan(model(*TABLES), cluster(2, 2, hbm="24GiB", ddr="100GiB"), time_limit=5)
 
 
+def renamed(instance: Instance, old: str, new: str) -> Instance:
+    """The instance with another name of a resource."""
+    each = (replace(r, name=new) if r.name == old else r for r in instance.resources)
+    return replace(instance, resources=tuple(each))
+
+
+def at(instance: Instance, memory: str, extras: Sequence[int], budget: Budget) -> FrontierInfo:
+    """The frontier at some amounts more of a memory, whatever its size is said to be."""
+    axis = Memory(memory, as_plan(instance))
+    return frontier(
+        axis.plan, memory, [max(0, axis.here + extra) for extra in extras], budget, 0.0
+    )[0]
+
+
 @settings(max_examples=10, deadline=None)
 @given(instance=small(), data=st.data())
 def test_every_point_is_the_optimum_and_certified(instance: Instance, data: st.DataObject) -> None:
     """Every plan is optimal by enumeration, no certificate claims more, the checker accepts each,
     and more memory never costs more."""
-    tier = data.draw(st.sampled_from([r.name for r in instance.resources]))
-    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
-    grid = certified_grid(instance, outcome, tier, EXTRAS, quick().certifying(), 0.0)
-    for extra, (found, _, verified) in grid.items():
-        there = with_more(instance, tier, extra)
-        best = truth(there).objective
-        assert found.objective == best
-        assert verified and verify(there, found).ok
-        if best is None:
-            assert found.status == "infeasible"
-        elif found.certified_bound is not None:
-            assert found.certified_bound <= best
-    for values in (
-        [found.objective for found, *_ in grid.values() if found.objective is not None],
-        [f.certified_bound for f, *_ in grid.values() if f.certified_bound is not None],
-    ):
-        assert values == sorted(values, reverse=True)
+    names = data.draw(st.permutations([r.name for r in instance.resources]))
+    instance = renamed(instance, names[0], "p")  # which no file of a cluster states
+    info = at(instance, "p", EXTRAS, quick())
+    assert [p.budget for p in info.points] == sorted({max(0, info.here + e) for e in EXTRAS})
+    for point in info.points:
+        best = truth(with_more(instance, "p", point.budget - info.here)).objective
+        assert point.objective == best and point.verified
+        assert point.status == "infeasible" if best is None else point.certified <= best
+    plans = [p.objective for p in info.points if p.objective is not None]
+    certified = [p.certified for p in info.points if p.certified is not None]
+    assert plans == sorted(plans, reverse=True) and certified == sorted(certified, reverse=True)
 
 
 def test_a_certificate_goes_to_every_capacity() -> None:
     """Two tables of 9 or 3: with less memory the certificate of 12 still proves 12; with more, its
     multipliers prove 12 − 6·4/8. That needs no solve, and the checker accepts all of them."""
-    instance = two_modes(hbm=100, ddr=12)
-    outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
-    assert outcome.certified_bound == 12
-    grid = certified_grid(instance, outcome, "ddr", [0, 4], quick(0.0), 0.0)
-    assert {at: found.certified_bound for at, (found, *_) in grid.items()} == {0: 12, 4: 9}
-    assert all(verify(with_more(instance, "ddr", at), f).ok for at, (f, *_) in grid.items())
+    info = at(two_modes(hbm=100, ddr=12), "ddr", [0, 4], quick(0.0))
+    assert [p.certified for p in info.points] == [12, 9] and all(p.verified for p in info.points)
+    assert info.slope == pytest.approx(-6 / 8)
+
+
+def test_equal_ends_need_no_solve_between() -> None:
+    """If both ends have the same proved objective, no point between them is solved."""
+    info = at(two_modes(hbm=100, ddr=100), "hbm", range(0, 50, 10), quick())
+    assert {p.objective for p in info.points} == {6}
+    assert sum(p.seconds is not None for p in info.points) <= 1
+
+
+def test_a_better_plan_on_the_way_is_returned() -> None:
+    """A poor plan for much memory; with less of it, the search finds what fits with more, too."""
+    slack = two_modes(hbm=100, ddr=100)
+    poor = solve(two_modes(hbm=100, ddr=12), "cpsat", Settings(time_limit=30, workers=1))
+    known = found(slack, "cpsat", poor.placement, StoppedBy.TIME_LIMIT)
+    axis = Memory("hbm", as_plan(slack, known))
+    sizes = [axis.here - 90, axis.here + 8]
+    info, better = frontier(axis.plan, "hbm", sizes, quick(), 0.0)
+    assert info.now == poor.objective and better is not None
+    assert check(slack, better).objectives["total"] == 6
 
 
 def test_bounds_of_a_point_start_from_its_neighbours() -> None:
@@ -91,7 +111,7 @@ def test_bounds_of_a_point_start_from_its_neighbours() -> None:
     instance = two_modes(hbm=100, ddr=12)
     outcome = solve(instance, "cpsat", Settings(time_limit=30, workers=1))
     more = with_more(instance, "ddr", 4)
-    proofs = Proofs({0: instance, 4: more})
+    proofs = Proofs({0: instance, 4: more}.__getitem__, [0, 4])
     assert proofs.prices(4) is None
     proofs.learn(0, outcome)
     assert [proofs.known.bound(at) for at in (0, 4)] == [12, 9]
@@ -106,7 +126,7 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
     honest = certify(instance, solve(instance, "cpsat", Settings(time_limit=30, workers=1)))
     assert honest.certificate is not None and honest.placement is not None
     slack = with_more(instance, "ddr", 8)
-    proofs = Proofs({8: slack})
+    proofs = Proofs({8: slack}.__getitem__, [8])
     proofs.known.take_bound(8, 12, honest.certificate)
     right = replace(honest.certificate, target=6, nodes=({"use": [0]},))
     proofs.known.take_bound(8, 6, right)
@@ -117,10 +137,11 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
 def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
     """At every size, tables get what a cluster of such ranks leaves them, and options and prices
     stay the same."""
-    info = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=6)))
+    info, _ = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=6)))
     assert info.here == 24 * 2**30 in [p.budget for p in info.points]
     for point in info.points:
-        there = with_memory(planned.cluster, "hbm", point.budget - info.here)
+        more = {"hbm": f"{point.budget - info.here:+}"}
+        _, there = changed(planned.model, planned.cluster, more)
         instance = compile_for(planned.model, there, "step_time").instance
         assert point.usable == int(instance.resources[0].capacity.min())
         assert instance.option_names == planned.instance.option_names
@@ -149,11 +170,18 @@ def test_twelve_budgets_of_a_shipped_model() -> None:
 
 
 def test_machines_stand_for_themselves(planned: Plan) -> None:
-    """Each number of machines is a cluster of its own, in which its certificate holds."""
-    info = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=15)), 0.05)
-    assert [p.budget for p in info.points] == [1, 2, 3] and not info.monotone
+    """Each number of machines is a cluster of its own, in which its certificate holds; all share
+    one global batch, so one machine's ranks have twice the samples of two."""
+    info, _ = frontier(planned, "machines", [1, 2, 3], Budget(Settings(time_limit=15)), 0.05)
+    assert [p.budget for p in info.points] == [1, 2, 3] and not info.memory
     assert all(p.verified for p in info.points)
-    three = plan(planned.model, with_machines(planned.cluster, 3), time_limit=3)
+    batch = planned.model.workload.batch_per_rank
+    assert [p.batch for p in info.points] == [2 * batch, batch, -(-2 * batch // 3)]
+    rates = [p.samples_a_second("ps") for p in info.points]
+    assert rates[1] == pytest.approx(4 * batch / planned.outcome.objective * 1e12)  # type: ignore[operator]
+    assert f"a step has {4 * batch:,} to " in held_text(info)
+    fewer = {"machines": 3, "workload.batch_per_rank": info.points[2].batch}
+    three = plan(*changed(planned.model, planned.cluster, fewer), time_limit=3)
     last = info.points[-1]
     assert last.certified is not None and three.outcome.objective is not None
     assert last.certified <= three.outcome.objective
@@ -163,9 +191,9 @@ def test_machines_stand_for_themselves(planned: Plan) -> None:
 
 def test_the_plans_own_point_keeps_the_plan(planned: Plan) -> None:
     """Even where no time is left to improve it, and without a solve where it is settled."""
-    (point,) = frontier(planned, "machines", [2], quick(0.0), enough=-1.0).points
+    (point,) = frontier(planned, "machines", [2], quick(0.0), enough=-1.0)[0].points
     assert point.objective == planned.outcome.objective and point.verified
-    (point,) = frontier(planned, "machines", [2], quick(), enough=1.0).points
+    (point,) = frontier(planned, "machines", [2], quick(), enough=1.0)[0].points
     assert point.objective == planned.outcome.objective and point.seconds is None
 
 
@@ -173,7 +201,7 @@ def test_without_a_plan_it_says_what_would_do() -> None:
     """An infeasible plan has a frontier, too, from its own memory upwards."""
     none = plan(model(*TABLES), cluster(1, 2, hbm="8GiB", ddr="2GiB"), time_limit=10)
     assert none.status == "infeasible"
-    info = frontier(none, "hbm", 4, Budget(Settings(time_limit=20)))
+    info, _ = frontier(none, "hbm", 4, Budget(Settings(time_limit=20)))
     assert [p.budget // 2**30 for p in info.points] == [8, 16, 24, 32]
     assert info.points[0].status == "infeasible" and info.points[0].verified
 
@@ -188,12 +216,27 @@ def test_what_cannot_be_asked_is_said(planned: Plan) -> None:
     alone = replace(planned, cluster=type(planned.cluster).from_dict(links, "alone"))
     with pytest.raises(BadInput, match="no link between machines"):
         frontier(alone, "machines", 3, quick())
+    with pytest.raises(BadInput, match="did you mean batch_per_rank"):
+        frontier(planned, "workload.batch_per_rnak", ["×2"], quick())
+
+
+def test_any_field_has_a_curve(planned: Plan) -> None:
+    """Beside the plan's own value, and only it changes: the batch of a rank, and the rows of a
+    table."""
+    info, _ = frontier(planned, "workload.batch_per_rank", ["×2"], quick(30), 0.05)
+    own, double = info.points
+    assert (own.budget, double.budget) == ("now", "×2") and double.batch == 2 * own.batch
+    assert None not in (own.objective, double.objective) and own.objective < double.objective
+    drawing = frontier_svg(info)
+    assert drawing is not None and ">×2<" in drawing.render()
+    more, _ = frontier(planned, "tables.*.rows", ["+1000%"], quick(30), 0.05)
+    assert more.points[1].status == "infeasible" and "frontier over" not in held_text(more)
 
 
 def point(budget: int, objective: int | None, certified: int | None) -> Point:
     """A point of a drawing."""
     status = "infeasible" if objective is None else "feasible"
-    return Point(budget, budget, status, status, objective, certified, 0.5, None, True)
+    return Point(budget, budget, status, status, objective, certified, 0.5, None, True, 4, 8)
 
 
 INFO = FrontierInfo(
@@ -231,7 +274,7 @@ def test_csv_has_a_line_a_point() -> None:
 
 def test_answers_are_read_back_and_drawn_on_the_page(planned: Plan, tmp_path: Path) -> None:
     """A file of answers gives the same frontier, and the page has a section for it."""
-    info = frontier(planned, "hbm", 3, Budget(Settings(time_limit=4)))
+    info, _ = frontier(planned, "hbm", 3, Budget(Settings(time_limit=4)))
     answers = Answers(frontier=(info,))
     path = write_json(tmp_path / "answers.json", answers_to_dict(planned, answers))
     assert read_answers([path], planned).frontier == (info,)

@@ -19,11 +19,11 @@ from formulations.capacity.curve import Answer, Curve
 from formulations.result.certificate import Certificate
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
-from milp_planner.features.explain.memory import memory_curve, staircase, tiers_of, with_more
-from milp_planner.features.explain.smallest import least_memory
+from milp_planner.features.explain.axes import Memory, memories_of, with_more
+from milp_planner.features.explain.frontier import frontier, least_of
 from milp_planner.features.moves.limits import limited, trade_off
 from tests.formulations.brute_force import brute_force
-from tests.milp_planner.features.explain.quick import in_production, small, truth
+from tests.milp_planner.features.explain.quick import as_plan, in_production, small, truth
 
 
 class Poor(Budget):
@@ -34,6 +34,14 @@ class Poor(Budget):
         self._chance = random.Random(seed)
 
     def no_longer_than(self, seconds: float) -> Budget:
+        """Itself."""
+        return self
+
+    def certifying(self, gap: float = 0.0) -> Budget:
+        """Itself."""
+        return self
+
+    def deciding(self, target: int | None) -> Budget:
         """Itself."""
         return self
 
@@ -85,8 +93,8 @@ def check_curve(make: Callable[[int], Instance], answers: Mapping[int, Answer]) 
 @given(small(), st.lists(st.integers(-20, 20), min_size=1, max_size=6), st.data())
 def test_more_memory(instance: Instance, extras: list[int], data: st.DataObject) -> None:
     """A sweep, then single points beside it, of any tier."""
-    tier = data.draw(st.sampled_from(sorted(tiers_of(instance))))
-    curve = memory_curve(instance, tier, Poor(data.draw(st.integers(0, 99))))
+    axis = Memory(data.draw(st.sampled_from(sorted(memories_of(instance)))), as_plan(instance))
+    curve = Curve(axis.instance, axis.need, Poor(data.draw(st.integers(0, 99))))
     curve.sweep(sorted({*extras}))
     for extra in data.draw(st.lists(st.integers(-20, 20), max_size=3)):
         curve.solve(extra)
@@ -109,19 +117,24 @@ def test_more_moves(instance: Instance, limits: list[int], data: st.DataObject) 
 
 @settings(max_examples=30, deadline=None)
 @given(small(), st.integers(0, 99), st.data())
-def test_staircase_and_least_memory(instance: Instance, seed: int, data: st.DataObject) -> None:
+def test_frontier_and_least_memory(instance: Instance, seed: int, data: st.DataObject) -> None:
     """What is told of them is true, however poor the solves are."""
-    tier = data.draw(st.sampled_from(sorted(tiers_of(instance))))
-    now = Poor(seed).solve(instance)
-    info, _ = staircase(instance, now, tier, (-5, -2, 3, 9), Poor(seed + 1))
-    for step in info.steps:
-        best = truth(with_more(instance, tier, step.extra)).objective
-        assert step.status != "infeasible" or best is None
-        assert step.objective is None or (best is not None and best <= step.objective)
-        assert step.bound is None or best is None or step.bound <= best
-    values = [inf if s.objective is None else s.objective for s in info.steps]
+    first = instance.resources[data.draw(st.integers(0, len(instance.resources) - 1))]
+    resources = (replace(r, name="p") if r is first else r for r in instance.resources)
+    instance = replace(instance, resources=tuple(resources))  # a name of no file
+    now = as_plan(instance, Poor(seed).solve(instance))
+    here = int(first.capacity.min())
+    info, _ = frontier(now, "p", [max(0, here + e) for e in (-5, -2, 3, 9)], Poor(seed + 1))
+    for point in info.points:
+        assert isinstance(point.budget, int)
+        best = truth(with_more(instance, "p", point.budget - here)).objective
+        assert point.status != "infeasible" or best is None
+        assert point.objective is None or (best is not None and best <= point.objective)
+        assert point.certified is None or best is None or point.certified <= best
+    values = [inf if p.objective is None else p.objective for p in info.points]
     assert values == sorted(values, reverse=True)
-    least = least_memory(instance, tier, Poor(seed + 2))
+    least = least_of(now, "p", Poor(seed + 2), grain=1).least
+    assert least is not None
     assert least.least is None or least.too_small is None or least.too_small < least.least
 
 

@@ -92,6 +92,30 @@ def test_one_step_is_no_plural() -> None:
     assert said.endswith("paid back after at least 1 step")
 
 
+def test_a_rank_receives_what_it_does_not_hold_yet() -> None:
+    """From a quarter of a table to all of it: three quarters, not nothing because it holds some."""
+    builder = InstanceBuilder([[0, 1, 2, 3]], ["p"], [], "busiest_rank")
+    builder.add_table("a")
+    builder.add_option("cut", [Block(Where.EVERY_RANK, [Shard({}, [9], move_bytes=25)])])
+    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=100)])])
+    ends = (
+        Placement(np.asarray([option]), [[np.asarray(ranks)]])
+        for option, ranks in ((0, [0, 1, 2, 3]), (1, [2]))
+    )
+    link = Interconnect.model_validate({"intra_machine": "1B/s"})
+    info, _ = moves_of(builder.build(), *ends, link)
+    assert (info.receives, info.move_seconds) == (75, 75.0)
+
+
+def test_what_cannot_move_alone_is_not_in_the_time() -> None:
+    """The line says that it takes a restart on top."""
+    info = placed((0, 0), (0, 1))
+    assert info.way is not None
+    stuck = replace(info, way=replace(info.way, stuck=("t1",)))
+    assert "take a restart on top" in " ".join(notes(stuck))
+    assert "restart" not in " ".join(notes(info))
+
+
 def test_a_rank_receives_nothing_of_what_it_holds() -> None:
     """With another option on the same rank, the bytes change memory but cross no link."""
     builder = InstanceBuilder([[0]], ["p"], [], "busiest_rank")
@@ -102,7 +126,7 @@ def test_a_rank_receives_nothing_of_what_it_holds() -> None:
     info, _ = moves_of(builder.build(), *ends)
     assert (info.move_seconds, info.pays_after_steps) == (0.0, 0)
     assert [(t.before, t.after) for t in info.tables] == [("slow", "fast")]
-    assert list(notes(info)) == ["no rank receives a table that it does not already hold part of"]
+    assert list(notes(info)) == ["no rank receives bytes that it does not already hold"]
 
 
 def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:

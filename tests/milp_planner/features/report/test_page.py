@@ -11,7 +11,8 @@ import pytest
 from formulations.settings import TracePoint
 from milp_planner.drawing.units import show_cost
 from milp_planner.features.explain.answers import Answers
-from milp_planner.features.explain.page import draw_staircase, draw_trace
+from milp_planner.features.explain.frontier_draw import frontier_svg
+from milp_planner.features.explain.page import draw_trace
 from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
@@ -73,7 +74,7 @@ def test_it_shows_the_figures_of_the_info(info: ReportInfo) -> None:
     assert show_cost(info.verdict.objective, "ps") in text
     for table in ("users", "items", "clicks", "views"):
         assert f"<td>{table}</td>" in text
-    for section in ("memory", "time", "modes", "staircase", "smallest", "replan",
+    for section in ("memory", "time", "modes", "frontier", "smallest", "replan",
                     "sensitivity", "why", "tables"):  # fmt: skip
         assert f'<h2 id="{section}">' in text, section
 
@@ -189,11 +190,11 @@ def test_a_first_plan_far_above_does_not_flatten_the_search() -> None:
 
 def test_values_that_are_almost_equal_have_ticks_that_differ(info: ReportInfo) -> None:
     """Two plans a millionth apart: all labels of the axis differ."""
-    assert info.answers.staircase is not None
-    stairs = info.answers.staircase[0]
-    close = [replace(stairs.steps[i], objective=33_892_000_000 + 33_000 * i, bound=None,
-                     relaxed=None) for i in (0, 1)]  # fmt: skip
-    drawing = draw_staircase(replace(stairs, steps=tuple(close)))
+    assert info.answers.frontier is not None
+    curve = info.answers.frontier[0]
+    close = [replace(curve.points[-i], objective=33_892_000_000 + 33_000 * i, certified=None)
+             for i in (1, 2)]  # fmt: skip
+    drawing = frontier_svg(replace(curve, points=tuple(close)))
     assert drawing is not None
     labels = re.findall(r">([\d.]+ ms)<", drawing.render())
     assert len(labels) >= 3
