@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from milp_planner.features.compare.call import compare
     from milp_planner.features.explain.answers import Asked
     from milp_planner.features.explain.call import explain
-    from milp_planner.features.moves.again import Moves
     from milp_planner.features.plan.call import check, plan
     from milp_planner.features.report.page import report
     from milp_planner.features.simulate.plan import simulate_plan as simulate
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from milp_planner.integrations.replay.plan_for import plan_for
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
+    from milp_planner.request import Moves
 
 
 __all__ = [
@@ -57,7 +57,7 @@ _HOME = {
     "Model": ("milp_planner.inputs", "Model"),
     "Cluster": ("milp_planner.inputs", "Cluster"),
     "Asked": ("milp_planner.features.explain.answers", "Asked"),
-    "Moves": ("milp_planner.features.moves.again", "Moves"),
+    "Moves": ("milp_planner.request", "Moves"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
     "check": ("milp_planner.features.plan.call", "check"),

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -146,15 +145,11 @@ class Plan:
             Those of :func:`milp_planner.plan`, such as ``lost``, ``max_moved`` or ``time_limit``.
             The default objective is this plan's.
         """
-        plan = import_module("milp_planner").plan  # a layer above plans
+        from milp_planner import plan  # the public call, on a floor above
+
         settings.setdefault("objective", self.instance.objective.value)
-        again: Plan = plan(
-            self.model if model is None else model,
-            self.cluster if cluster is None else cluster,
-            before=self,
-            **settings,
-        )
-        return again
+        model = self.model if model is None else model
+        return plan(model, self.cluster if cluster is None else cluster, before=self, **settings)
 
     def to_frame(self) -> Any:
         """One row per table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""

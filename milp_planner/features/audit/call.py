@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from formulations import Instance, Outcome, Placement, Settings, registry, solve
+from formulations import Instance, Outcome, Placement, Settings, solve
 from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import Status, found, gap_between, standing
@@ -18,6 +18,7 @@ from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
+from milp_planner.request import Aims
 from milp_planner.today.matching import compile_today
 from milp_planner.today.rows import TodaySource
 
@@ -106,17 +107,14 @@ class Audit(Shown):
         return gap_between(self.objective, self.best.objective)
 
 
-def audit(  # noqa: PLR0913 - the keywords of a public call
+def audit(
     plan: TodaySource,
     model: ModelSource,
     cluster: ClusterSource,
     *,
-    formulation: str = "auto",
-    objective: str = "step_time",
     settings: Settings | None = None,
-    time_limit: float | None = None,
-    goals: str | None = None,
     on_start: Callable[..., None] | None = None,
+    **asked: Any,
 ) -> Audit:
     """Judge the plan you run today: whether it fits, and how far it is from the bound.
 
@@ -129,23 +127,24 @@ def audit(  # noqa: PLR0913 - the keywords of a public call
     model, cluster
         Objects, or paths of their YAML files. Cache ratios and column widths of the plan that are
         not on the model's grids are added to them.
-    formulation, objective, settings, time_limit, goals
+    settings, on_start
         As in :func:`milp_planner.plan`.
-    on_start : callable, optional
-        Called with the formulation's name when solving begins.
+    **asked
+        Fields of :class:`milp_planner.request.Aims`: ``objective``, ``goals``, ``formulation`` and
+        limits.
 
     Raises
     ------
     BadInput, InstanceError
         For malformed inputs, or a plan that does not belong to the model and cluster.
     """
-    registry.get(formulation)
-    limits = limited(settings, time_limit, goals, objective)
-    compiled, today = compile_today(plan, model, cluster, objective)
+    request = Aims.of(asked)
+    limits = limited(request, settings)
+    compiled, today = compile_today(plan, model, cluster, request.objective)
     if on_start is not None:
-        on_start(formulation)
+        on_start(request.formulation)
     instance = compiled.instance
-    best = solve(instance, formulation, replace(limits, hint=today))
+    best = solve(instance, request.formulation, replace(limits, hint=today))
     return Audit(compiled, today, check(instance, today), _as_run(instance, today), best)
 
 

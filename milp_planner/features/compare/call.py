@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.errors import InstanceError, UnsupportedInstance
@@ -30,6 +30,7 @@ from milp_planner.plans.compile import (
     compile_instance,
     under_all,
 )
+from milp_planner.request import Limits
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,16 +88,15 @@ class Comparison(Shown):
         return gap_between(entry.objectives.get(entry.asked), best.bound)
 
 
-def compare(  # noqa: PLR0913 - the keywords of a public call
+def compare(
     model: ModelSource,
     cluster: ClusterSource,
     *,
     formulations: Sequence[str] = DEFAULT,
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
-    time_limit: float | None = None,
-    gap: float | None = None,
     on_start: Callable[[str, str], None] | None = None,
+    **asked: Any,
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
 
@@ -106,8 +106,8 @@ def compare(  # noqa: PLR0913 - the keywords of a public call
         Objects, or paths of their YAML files.
     formulations, objectives
         Names; default: all formulations, and ``OBJECTIVES``.
-    settings, time_limit, gap
-        Limits of each solve, as in :func:`milp_planner.plan`.
+    settings, **asked
+        Limits of each solve: fields of :class:`milp_planner.request.Limits`.
     on_start
         Called with formulation and objective before each solve.
 
@@ -125,7 +125,7 @@ def compare(  # noqa: PLR0913 - the keywords of a public call
     BadInput, InstanceError
         For malformed inputs or unknown names.
     """
-    settings = limited(settings, time_limit, gap=gap)
+    settings = limited(Limits.of(asked), settings)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
     compiled = compile_for(model, cluster, objectives[0])
     instances = {o: compile_instance(compiled.options, o) for o in objectives}

@@ -16,19 +16,19 @@ from formulations.instance import strict_json
 from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import ANSWERS, GONE, QUESTIONS, Answers, Asked, answer
-from milp_planner.features.plan.limits import check_seconds, limited
+from milp_planner.features.plan.limits import limited
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_document
+from milp_planner.request import Limits
 
 
 def explain(
     plan: Plan,
     *questions: str,
     asked: Asked | None = None,
-    formulation: str = "auto",
-    time_limit: float = 60.0,
     settings: Settings | None = None,
+    **limits: Any,
 ) -> Answers:
     """Why each option was chosen, what memory is worth, what to move, and more.
 
@@ -40,11 +40,10 @@ def explain(
         given.
     asked : Asked, optional
         Parameters of the questions, such as the tables of *why* or the limits of *replan*.
-    formulation : str
-    time_limit : float
-        Seconds for all questions together.
     settings : Settings, optional
-        Further solver settings.
+        Limits where no keyword states another.
+    **limits
+        Fields of :class:`milp_planner.request.Limits`, for all questions together.
 
     Raises
     ------
@@ -56,9 +55,9 @@ def explain(
             raise BadInput(GONE[question])
         if question not in QUESTIONS:
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
-    check_seconds("time_limit", time_limit)
-    limits = replace(limited(settings, None), time_limit=time_limit)
-    return answer(plan, questions or ("why",), asked or Asked(), Budget(limits, formulation))
+    request = Limits.of(limits)
+    budget = Budget(limited(request, settings), request.formulation)
+    return answer(plan, questions or ("why",), asked or Asked(), budget)
 
 
 def answers_to_dict(plan: Plan, answers: Answers) -> dict[str, Any]:

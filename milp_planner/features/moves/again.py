@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from formulations import Settings
@@ -17,44 +17,11 @@ from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, com
 from milp_planner.plans.live import RUNTIMES, restricted
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan
+from milp_planner.request import Moves
 from milp_planner.today.carried import Carried, carried
 
 #: A plan, or the path of a plan.json.
 BeforeSource = Plan | str | Path
-
-
-GIVEN_UP = 0.005
-"""Share of the objective that a re-plan may give up for bytes that stay, unless told otherwise."""
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Limits on what may move from the earlier plan, and what fewer moves are worth."""
-
-    tables: int | None = None
-    bytes: int | None = None
-    share: float | None = None
-    """Of the bytes that the earlier plan holds; None, for all three: no limit."""
-    within: float = GIVEN_UP
-    """Share of the objective that may be given up for bytes that stay."""
-
-    def __post_init__(self) -> None:
-        counts = [value for value in (self.tables, self.bytes) if value is not None]
-        if min(counts, default=0) < 0 or not 0 <= (self.share or 0.0) <= 1:
-            raise BadInput(
-                f"max_moved: found {self}; allowed: a number of tables or bytes from 0, or a share "
-                "of the bytes from 0 to 1"
-            )
-        if not 0 <= self.within < 1:
-            raise BadInput(
-                f"moves within: found {self.within}; allowed: a share of the objective from 0, "
-                "below 1"
-            )
-
-
-def as_moves(limit: Moves | int | None) -> Moves:
-    """A limit on what moves; a whole number counts tables."""
-    return limit if isinstance(limit, Moves) else Moves(tables=limit)
 
 
 def compile_from(

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from formulations import Outcome, Settings, Status, registry, solve
+from formulations import Outcome, Settings, Status, solve
 from formulations.runtime.collector import uncollected
 from formulations.runtime.interrupt import interruptible
 from formulations.runtime.timing import CallTime
 from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
-from milp_planner.features.moves.again import BeforeSource, Moves, as_moves, compile_from
+from milp_planner.features.moves.again import compile_from
 from milp_planner.features.moves.few import (
     left_for_objective,
     solve_moving,
     with_few_moves,
 )
-from milp_planner.features.plan.cache import PlanCache, answered, question_of, to_cache
+from milp_planner.features.plan.cache import answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
 from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
+from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -39,11 +39,10 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.plans.divisions import is_open, options_of
 from milp_planner.plans.ledger import assumed_of
-from milp_planner.plans.moving import parse_price
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.profile import load_profile
+from milp_planner.request import Callbacks, Limits, PlanRequest
 from milp_planner.today.matching import compile_grown
-from milp_planner.today.rows import TodaySource
 
 #: Default goals of re-planning: after the objective, fewest moves come first.
 STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
@@ -51,28 +50,16 @@ STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != 
 CHANGES_SHARE = 0.25
 
 
-def plan(  # noqa: PLR0913 - the keywords of a public call
+def plan(
     model: ModelSource,
     cluster: ClusterSource,
     *,
-    formulation: str = "auto",
-    objective: str = "step_time",
     settings: Settings | None = None,
-    time_limit: float | None = None,
-    today: TodaySource | None = None,
-    before: BeforeSource | None = None,
-    lost: Collection[int] = (),
-    max_moved: Moves | int | None = None,
-    move_cost: Fraction | str | None = None,
-    executable: str | None = None,
-    goals: str | None = None,
-    gap: float | None = None,
     on_plan: OnPlan | None = None,
     progress: bool | None = None,
-    cache: PlanCache | str | Path | None = None,
     on_improvement: Callable[[TracePoint], None] | None = None,
     on_start: Callable[..., None] | None = None,
-    diagnose: bool = True,
+    **asked: Any,
 ) -> Plan:
     """Place every table of a model on a cluster.
 
@@ -80,46 +67,8 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     ----------
     model, cluster
         Objects, or paths of their YAML files.
-    formulation : str
-        How to solve; ``auto`` proves what can be proved.
-    objective : str
-        ``step_time`` (the embedding part of a step with barriers between phases and no overlap),
-        ``pipelined_step`` (what it adds to the dense part, with overlap), ``busiest_rank`` or
-        ``total``.
     settings : Settings, optional
-        All limits and preferences.
-    time_limit : float, optional
-        Wall-clock seconds for the whole call; default: that of ``settings`` (60). Only compiling
-        the search, once on a machine, comes on top, and is announced (a warning of the logger
-        ``formulations.search.loops``). ``outcome.detail["stages"]`` has the seconds of each stage.
-    today : optional
-        The plan you run, in any form that :func:`milp_planner.audit` takes. The search starts from
-        it, its cache ratios and column widths are added to the model's, and of otherwise equal
-        plans the one that moves less is chosen. Tables missing from it are new and free to place.
-    before : Plan or path of a plan.json, optional
-        An earlier plan, for another state of the model and cluster, to re-plan from. Its placement
-        is carried over (:func:`milp_planner.today.carried.carried`), repaired with few bytes moved
-        where it no longer fits, and starts the search; the multipliers of its certificate start the
-        bounds.
-    lost : collection of int, optional
-        Ranks of ``before``'s cluster that no longer exist. By default machines and their ranks are
-        matched in order, and the last ones are those removed or added.
-    max_moved : int or Moves, optional
-        How many tables, or bytes, may move from ``before``, and how much of the objective may be
-        given up for bytes that stay (half a percent, unless ``goals`` or ``move_cost`` are given).
-    move_cost : Fraction or str, optional
-        Price of each byte moved from ``before``, in picoseconds or as ``"1ms/GB"``: the plan
-        minimises objective + price, and ``plan.moving`` holds what is certified about that sum. The
-        cache is not used.
-    executable : {"torchrec"}, optional
-        Allow only moves from ``before`` that this runtime executes while training runs
-        (:mod:`milp_planner.plans.live`).
-    goals : str, optional
-        Secondary goals in order, and how much of the objective may be given up for them:
-        ``"step_time:0.1%,moves,shards"``; see :func:`formulations.settings.parse_goals`.
-    gap : float, optional
-        Ends the search as soon as the plan is certified to be within this share of the optimum:
-        0.005 is half a percent. ``outcome.stopped_by`` is then ``gap``.
+        Limits and preferences where no keyword states another.
     on_plan : callable, optional
         ``on_plan(plan, bound)`` is called for every better plan and for every better bound on the
         best one (in picoseconds; None while there is none). Updates within a tenth of a second are
@@ -130,20 +79,18 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     progress : bool, optional
         Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
         Default: in notebooks only.
-    cache : PlanCache or path of a folder, optional
-        Stores certified plans. A plan stored for the same question (model, cluster, profile,
-        objective, ``today`` or ``before``, formulation, seed, goals, settings of the formulation,
-        versions) is returned at once if it is certified to ``gap`` (by default: certified optimal)
-        and all its claims are verified. Every plan certified to some gap is stored. The cache is
-        not used where ``two_d`` leaves the division into sharding groups open, as an outcome
-        belongs to one division.
     on_improvement : callable, optional
         Called with a :class:`formulations.settings.TracePoint` for every better plan or bound, from
         any thread.
     on_start : callable, optional
         Called with the formulation's name when pricing is done and solving begins.
-    diagnose : bool
-        Whether a proof that nothing fits is followed by what is short and what would help.
+    **asked
+        Fields of :class:`milp_planner.request.PlanRequest`, None standing for its default:
+        ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
+        ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``; ``today``, or
+        ``before`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``, ``executable``;
+        ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there, and in
+        ``milp-planner plan --help``.
 
     Returns
     -------
@@ -157,37 +104,73 @@ def plan(  # noqa: PLR0913 - the keywords of a public call
     Raises
     ------
     BadInput, InstanceError
-        For malformed inputs, unknown names, or a table without any legal option.
+        For malformed inputs, unknown names or keywords, or a table without any legal option.
     """
-    registry.get(formulation)
-    cache = to_cache(cache)
-    settings = limited(settings, time_limit, goals, objective, gap)
-    newest = Newest(on_improvement or settings.on_progress)
+    request = PlanRequest.of({"model": model, "cluster": cluster, **asked})
+    return planned(request, Callbacks(on_plan, progress, on_improvement, on_start), settings)
+
+
+def planned(request: PlanRequest, caller: Callbacks, base: Settings | None = None) -> Plan:
+    """The answer to a request; ``base`` holds limits and preferences that it does not state."""
+    settings = limited(request, base, caller)
+    if request.trainer is not None:
+        return _for_trainer(request, caller, settings)
+    newest = Newest(caller.on_improvement or settings.on_progress)
     call = settings.call or CallTime(settings.time_limit)
     settings = replace(settings, on_progress=newest, call=call)
-    place, solver = to_cluster(cluster), _planned if diagnose else _solved
+    solver = _planned if request.diagnose else _solved
+    model, place = to_model(request.model), request.changed(to_cluster(request.cluster))
     if is_open(place):
-        _refuse_with_divisions(today=today, before=before, on_plan=on_plan)
-        report = partial(_report_division, newest, on_start, formulation)
-        parts = to_model(model), place, formulation, objective, settings, report, solver
-        return _watched(partial(divided, *parts), settings, newest, progress)
-    start = _Start(today, before, lost, max_moved, move_cost, executable)
+        _refuse_with_divisions(request, caller)
+        report = partial(_report_division, newest, caller.on_start, request.formulation)
+        parts = model, place, request.formulation, request.objective, settings, report, solver
+        return _watched(partial(divided, *parts), settings, newest, caller.progress)
     with call.stage("pricing"):
-        compiled, settings = start.compiled(model, cluster, objective, settings)
-    if on_start is not None:
-        on_start(formulation)
-    watch = None if on_plan is None else Watch(compiled, formulation, on_plan, newest)
-    solve_it = partial(solver, compiled, formulation, settings)
-    few = 0.0 if before is None or settings.goals != STAY else as_moves(max_moved).within
-    if few and move_cost is None:
-        solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
-    job = partial(_kept, compiled, formulation, settings, cache, solve_it)
-    if move_cost is not None:
-        if watch is not None:
+        compiled, settings = _compiled(request, model, place, settings)
+    if caller.on_start is not None:
+        caller.on_start(request.formulation)
+    watch = None
+    if caller.on_plan is not None:
+        if request.move_cost is not None:
             raise BadInput("on_plan: not available with a price on moves (move_cost)")
-        price = parse_price(move_cost) if isinstance(move_cost, str) else move_cost
-        job = partial(_paid, compiled, price, formulation, settings)
-    return replace(_watched(job, settings, newest, progress, watch), executable=executable)
+        watch = Watch(compiled, request.formulation, caller.on_plan, newest)
+    job = partial(_answered, request, compiled, settings, solver)
+    found = _watched(job, settings, newest, caller.progress, watch)
+    return replace(found, executable=request.executable)
+
+
+def _for_trainer(request: PlanRequest, caller: Callbacks, settings: Settings) -> Plan:
+    """The best plan that the trainer can be made to run."""
+    from milp_planner import plan_for  # replays trainers, on a floor above
+
+    stated = {n: v for n, v in request.given.items() if n not in (*Limits.model_fields, "goals")}
+    for name in ("trainer", "model", "cluster"):
+        del stated[name]
+    talk = {name: getattr(caller, name) for name in ("on_plan", "progress", "on_start")}
+    return plan_for(
+        str(request.trainer), request.model, request.cluster, settings=settings,
+        formulation=request.formulation, on_improvement=caller.on_improvement, **talk, **stated,
+    )  # fmt: skip
+
+
+def _answered(
+    request: PlanRequest,
+    compiled: Compiled,
+    settings: Settings,
+    solver: Callable[[Compiled, str, Settings], Outcome],
+) -> Plan:
+    """The plan of a compiled request: priced moves, few moves, or neither; cached or new."""
+    formulation = request.formulation
+    if request.move_cost is not None:
+        return _paid(compiled, request.move_cost, formulation, settings)
+    solve_it = partial(solver, compiled, formulation, settings)
+    few = request.moves.within if request.before is not None and settings.goals == STAY else 0.0
+    if few:
+        solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
+    question = question_of(compiled, formulation, settings)
+    outcome = answered(to_cache(request.cache), question, solve_it)
+    with uncollected():
+        return decode(compiled.options, compiled.instance, outcome)
 
 
 def _timed(outcome: Outcome, settings: Settings) -> Outcome:
@@ -196,52 +179,23 @@ def _timed(outcome: Outcome, settings: Settings) -> Outcome:
     return outcome.with_(seconds=call.seconds(), detail={**outcome.detail, "stages": call.told()})
 
 
-@dataclass(frozen=True)
-class _Start:
-    """The arguments of :func:`plan` about the plan that the search starts from."""
-
-    today: TodaySource | None
-    before: BeforeSource | None
-    lost: Collection[int]
-    max_moved: Moves | int | None
-    move_cost: Fraction | str | None
-    executable: str | None = None
-
-    def compiled(
-        self, model: ModelSource, cluster: ClusterSource, objective: str, settings: Settings
-    ) -> tuple[Compiled, Settings]:
-        """The compiled inputs, and the settings with what the start plan adds to them."""
-        if self.before is not None:
-            return self._from_before(self.before, model, cluster, objective, settings)
-        if self.lost or any(
-            given is not None for given in (self.max_moved, self.move_cost, self.executable)
-        ):
-            raise BadInput(
-                "lost, max_moved, move_cost and executable go with before, the plan to start from"
-            )
-        if self.today is None:
-            return compile_for(model, cluster, objective), settings
-        compiled, known = compile_grown(self.today, model, cluster, objective)
-        return compiled, replace(settings, hint=known)
-
-    def _from_before(
-        self,
-        before: BeforeSource,
-        model: ModelSource,
-        cluster: ClusterSource,
-        objective: str,
-        settings: Settings,
-    ) -> tuple[Compiled, Settings]:
-        if self.today is not None:
-            raise BadInput("today and before both name a plan to start from; give only one")
-        moves = as_moves(self.max_moved)
+def _compiled(
+    request: PlanRequest, model: Model, cluster: Cluster, settings: Settings
+) -> tuple[Compiled, Settings]:
+    """The compiled inputs, and the settings with what the plan to start from adds to them."""
+    objective = request.objective
+    if request.before is not None:
         carried, known = compile_from(
-            before, model, cluster, objective, self.lost, moves, self.executable
-        )
-        settings = replace(settings, hint=known.hint, prices=known.prices)
-        if settings.goals == DEFAULT_GOALS:
-            settings = replace(settings, goals=STAY)
+            request.before, model, cluster, objective, request.lost, request.moves,
+            request.executable,
+        )  # fmt: skip
+        goals = STAY if settings.goals == DEFAULT_GOALS else settings.goals
+        settings = replace(settings, hint=known.hint, prices=known.prices, goals=goals)
         return carried.compiled, settings
+    if request.today is None:
+        return compile_for(model, cluster, objective), settings
+    compiled, hint = compile_grown(request.today, model, cluster, objective)
+    return compiled, replace(settings, hint=hint)
 
 
 def _watched(
@@ -262,9 +216,12 @@ def _watched(
     return replace(found, outcome=found.outcome.with_(note="; ".join(notes)))
 
 
-def _refuse_with_divisions(**given: object) -> None:
-    """Refuse arguments that need a single Instance when several divisions are tried."""
-    for name, value in given.items():
+def _refuse_with_divisions(request: PlanRequest, caller: Callbacks) -> None:
+    """Refuse what needs a single Instance when several divisions are tried."""
+    needs_one = {
+        "today": request.today, "before": request.before, "on_plan": caller.on_plan,
+    }  # fmt: skip
+    for name, value in needs_one.items():
         if value is not None:
             raise BadInput(
                 f"{name} needs one fixed sharding group; allowed: a two_d that names size, layout "
@@ -291,20 +248,6 @@ def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None
         return None if watch is None else watch()
 
     return look
-
-
-def _kept(
-    compiled: Compiled,
-    formulation: str,
-    settings: Settings,
-    cache: PlanCache | None,
-    solve_it: Callable[[], Outcome],
-) -> Plan:
-    """The plan from the cache, or else a new one that is then stored."""
-    question = question_of(compiled, formulation, settings)
-    outcome = answered(cache, question, solve_it)
-    with uncollected():
-        return decode(compiled.options, compiled.instance, outcome)
 
 
 def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.limits import check_seconds
 from milp_planner.features.simulate.places import hottest, loads_of, rows_held
 from milp_planner.features.simulate.table import (
     TableRun,
@@ -24,6 +23,7 @@ from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.popularity import distinct_rows
 from milp_planner.pricing.units import FloatArray, IntArray
+from milp_planner.request import Limits
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def simulate_plan(
         If the plan has no placement; if a trace names no table of the
         plan or cannot be replayed (see :func:`milp_planner.features.simulate.table.check_trace`).
     """
-    check_seconds("time_limit", time_limit)
+    Limits.of({"time_limit": time_limit})
     if not plan.tables:
         raise BadInput("the plan places no table (none was found); there is nothing to simulate")
     traces = traces or {}

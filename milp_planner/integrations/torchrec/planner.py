@@ -54,6 +54,7 @@ from milp_planner.integrations.torchrec.rating import (
 from milp_planner.integrations.torchrec.received import received
 from milp_planner.integrations.torchrec.replicas import Replicas
 from milp_planner.integrations.torchrec.stash import AS_IS, Stash, solve_balanced
+from milp_planner.request import Limits
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +175,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             speed_up(self._enumerator)
         self._plan_loader = plan_loader
         self._formulation = formulation
-        self._settings = limited(settings, float(timeout_seconds) if timeout_seconds else None)
+        self._settings = limited(
+            Limits.of({"time_limit": float(timeout_seconds) if timeout_seconds else None}), settings
+        )
         self._ddr: DdrScope = one_of(ddr, get_args(DdrScope), "ddr")
         self._lift = lift
         self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")

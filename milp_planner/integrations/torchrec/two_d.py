@@ -26,6 +26,7 @@ from milp_planner.integrations.torchrec.received import received
 from milp_planner.integrations.torchrec.replicas import Replicas
 from milp_planner.plans.divisions import groups_of, words_of
 from milp_planner.pricing.exchange import links_of
+from milp_planner.request import Limits
 
 PER_SECOND = 1000
 """Milliseconds per second; TorchRec's bandwidths are per millisecond."""
@@ -96,7 +97,7 @@ class TwoDShardingPlanner:
                 "two_d: found fully_sharded or never; allowed with TorchRec's estimates: strategy "
                 "default and an interval (milp_planner.plan knows both)"
             )
-        self._topology, self._settings = topology, limited(settings, None)
+        self._topology, self._settings = topology, limited(Limits(), settings)
         self._formulation, self._more = formulation, planner
         asked = asked.model_copy(update={"strategy": "default"})
         self._job = _job(topology(world_size, local_world_size), asked)

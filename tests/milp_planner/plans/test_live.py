@@ -224,7 +224,7 @@ def test_other_ranks_need_a_restart() -> None:
 
 def test_unknown_runtimes_and_no_plan_to_start_from() -> None:
     """One sentence each."""
-    with pytest.raises(BadInput, match="go with before"):
+    with pytest.raises(BadInput, match="goes with before"):
         plan(model((1, 1)), cluster(1), executable="torchrec")
     with pytest.raises(BadInput, match="executable: found 'torch'"):
         plan(model((1, 1)), cluster(1), before=first(), executable="torch")
