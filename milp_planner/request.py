@@ -100,8 +100,8 @@ def _positive(value: Any, info: ValidationInfo) -> Any:
     return float(found)
 
 
-def _whole(least: int, most: int) -> Any:
-    """The type of whole numbers within limits."""
+def _whole(least: int, most: int) -> BeforeValidator:
+    """A whole number within limits."""
 
     def parse(value: Any, info: ValidationInfo) -> Any:
         found = _number(value, info)
@@ -109,7 +109,7 @@ def _whole(least: int, most: int) -> Any:
             raise ValueError(f"found {show(value)}; allowed: a whole number, {least} to {most}")
         return found
 
-    return Annotated[int, BeforeValidator(parse), Field(ge=least, le=most)]
+    return BeforeValidator(parse)
 
 
 SURELY_A_SHARE = 0.01
@@ -209,10 +209,8 @@ Share = Annotated[
 """A share: 0.5% or 0.005."""
 Seconds = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
 Work = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
-if TYPE_CHECKING:
-    Seed = Workers = int
-else:
-    Seed, Workers = _whole(0, 2**31 - 1), _whole(1, 1024)
+Seed = Annotated[int, _whole(0, 2**31 - 1), Field(ge=0, le=2**31 - 1)]
+Workers = Annotated[int, _whole(1, 1024), Field(ge=1, le=1024)]
 Objective = Literal["step_time", "pipelined_step", "busiest_rank", "total"]
 Pairs = Annotated[dict[str, Any], BeforeValidator(_pairs)]
 

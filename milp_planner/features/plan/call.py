@@ -89,8 +89,8 @@ def plan(
         ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
         ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``; ``today``, or
         ``before`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``, ``executable``;
-        ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there, and in
-        ``milp-planner plan --help``.
+        ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there,
+        and in ``milp-planner plan --help``.
 
     Returns
     -------
