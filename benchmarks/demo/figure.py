@@ -1,12 +1,14 @@
-"""Draw the README's picture from a stored result: time per rank and phase, DP beside exact.
+"""Draw the README's picture: time per rank and phase as DLRMv4's trainer runs it, alone and ours.
 
-``python benchmarks/demo/figure.py [RESULT] [-o docs/figures/readme.svg]``
+``python benchmarks/demo/figure.py [--time-limit 60] [-o docs/figures/readme.svg]`` plans for the
+trainer and replays its own planner with nothing set; it ends without a picture unless the export of
+the plan says that what runs is the plan.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,64 +18,69 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from milp_planner.drawing.units import show_time
+from milp_planner.features.plan.ranks import ranks_of
+from milp_planner.integrations.replay.dlrmv4 import runs_now
+from milp_planner.integrations.replay.judge import judge, placed
+from milp_planner.integrations.replay.plan_for import plan_for
+from milp_planner.plans.placement import Plan
+from scenarios import catalog
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-CLUSTER = "8xb200-tight"
-LABELS = {"dp": "DP heuristic", "greedy": "greedy", "auto": "milp-planner"}
+ROOT = Path(__file__).resolve().parents[2]
+MODEL, CLUSTER, TRAINER = "dlrmv4-yambda5b", "8xmi350x", "dlrmv4"
 COLOURS = ("#2f6690", "#81c3d7", "#d1495b", "#edae49", "#66a182")
 MS = 1e9
 
 
 def main() -> None:
-    """Read the newest (or the named) result and draw it."""
+    """Plan, replay and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("result", nargs="?", type=Path)
+    parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "figures" / "readme.svg")
     arguments = parser.parse_args()
-    path = arguments.result or max((HERE / "results").glob("*.json"))
-    document = json.loads(path.read_text())
-    entries = [e for e in document["entries"] if e["cluster"] == CLUSTER and e["ranks"]]
-    draw(entries, document, arguments.o)
-    print(arguments.o)
+    model, cluster = catalog.find_model(MODEL), catalog.find_cluster(CLUSTER)
+    ours = plan_for(TRAINER, model, cluster, time_limit=arguments.time_limit)
+    judgement, _ = judge(ours, TRAINER)
+    if not judgement.exact:
+        raise SystemExit(" ".join(judgement.sentences()))
+    alone = placed(ours, runs_now("", model, cluster))
+    draw({"the trainer's planner alone": alone, "milp-planner --for dlrmv4": ours}, arguments.o)
+    print(*judgement.sentences(), arguments.o, sep="\n")
 
 
-def draw(entries: list[dict[str, Any]], document: dict[str, Any], target: Path) -> None:
-    """One panel a formulation: a bar of phases for each rank, the bound as a line."""
+def draw(plans: dict[str, Plan], target: Path) -> None:
+    """One panel a plan: a bar of phases for each rank, the last one's bound as a line."""
     plt.rcParams.update({"svg.hashsalt": "milp-planner", "font.size": 9, "svg.fonttype": "none"})
     figure, axes = plt.subplots(
-        1, len(entries), figsize=(8.2, 2.9), sharey=True, layout="constrained", squeeze=False
+        1, len(plans), figsize=(8.2, 2.9), sharey=True, layout="constrained", squeeze=False
     )
-    fastest = min(e["verdict"]["objective"] for e in entries)
-    top = max(e["verdict"]["objective"] for e in entries if e["verdict"]["objective"] < 5 * fastest)
-    for axis, entry in zip(axes[0], entries, strict=True):
-        _panel(axis, entry)
-        axis.set_ylim(0, 1.15 * top / MS)
+    bound = [*plans.values()][-1].outcome.certified_bound
+    for axis, (name, plan) in zip(axes[0], plans.items(), strict=True):
+        _panel(axis, name, plan, bound)
     axes[0][0].set_ylabel("ms a step (embeddings)")
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize=8)
-    figure.suptitle(f"{document['model']} on {CLUSTER}, {document['date']}", fontsize=10)
+    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False, fontsize=8)
+    date = datetime.date.today().isoformat()
+    figure.suptitle(f"{MODEL} on {CLUSTER}, as its trainer runs it, {date}", fontsize=10)
     figure.savefig(target, metadata={"Date": None})
     plt.close(figure)
 
 
-def _panel(axis: Any, entry: dict[str, Any]) -> None:
-    ranks, verdict = entry["ranks"], entry["verdict"]
-    rows = ranks["rows"]
-    bottom = [0.0] * len(rows)
-    for index, phase in enumerate(ranks["phases"]):
-        height = [row["phases"][index] / MS for row in rows]
+def _panel(axis: Any, name: str, plan: Plan, bound: int | None) -> None:
+    placement, verdict = plan.outcome.placement, plan.verdict
+    assert placement is not None and verdict is not None
+    found = ranks_of(plan.instance, placement)
+    bottom = [0.0] * len(found.rows)
+    for index, phase in enumerate(found.phases):
+        height = [row.phases[index] / MS for row in found.rows]
         if any(height):
-            axis.bar(range(len(rows)), height, bottom=bottom, color=COLOURS[index], label=phase)
+            axis.bar(range(len(height)), height, bottom=bottom, color=COLOURS[index], label=phase)
         bottom = [b + h for b, h in zip(bottom, height, strict=True)]
-    axis.axhline(verdict["objective"] / MS, color="black", lw=1, label="step time")
-    if verdict["bound"] is not None:
-        axis.axhline(verdict["bound"] / MS, color="black", lw=1, ls=":", label="proved bound")
-    title = f"{LABELS[entry['formulation']]}: {show_time(verdict['objective'])}"
-    axis.set_title(title, fontsize=9)
-    axis.set_xticks(
-        range(len(rows)), [f"rank {i}" if len(rows) < 3 else str(i) for i in range(len(rows))]
-    )
+    cost = verdict.objectives["step_time"]
+    axis.axhline(cost / MS, color="black", lw=1, label="step time")
+    if bound is not None:
+        axis.axhline(bound / MS, color="black", lw=1, ls=":", label="no plan is below (certified)")
+    axis.set_title(f"{name}: {show_time(cost)}", fontsize=9)
+    axis.set_xticks(range(len(found.rows)))
     axis.set_xlabel("rank")
     axis.spines[["top", "right"]].set_visible(False)
 

@@ -27,17 +27,26 @@ CACHING, HYBRID, SLOPE = 0.28, 0.11, 0.01
 """x_eff below ratio 1 is one of the first two, plus 0.01 times the ratio."""
 
 
-def fitted(ratio: FloatArray, caching: BoolArray) -> FloatArray:
-    """x_eff without statistics: 0.28 + 0.01 x (CACHING) or 0.11 + 0.01 x, and 1 at ratio 1."""
+MULTIPLE = 10.0
+"""In the first commit, of the ratio: the share of CACHING's hits."""
+
+
+def fitted(ratio: FloatArray, caching: BoolArray, model: CostModel = "torcheasyrec") -> FloatArray:
+    """x_eff without statistics: 0.28 + 0.01 x (CACHING) or 0.11 + 0.01 x, and 1 at ratio 1.
+
+    In the pull request's first commit (``torcheasyrec_first``): 10 x up to 1, or x.
+    """
+    if model == "torcheasyrec_first":
+        return np.where(caching, np.minimum(MULTIPLE * ratio, 1.0), ratio)
     return np.where(ratio >= 1.0, 1.0, np.where(caching, CACHING, HYBRID) + SLOPE * ratio)
 
 
 def measured(ratio: FloatArray, miss: FloatArray, model: CostModel) -> FloatArray:
     """x_eff given statistics: 1 − miss rate, even at ratio 1, in both modes; clamped to [0, 1].
 
-    The first version (``torcheasyrec_first``) never goes below HYBRID's 0.11 + 0.01 x.
+    In the first commit never below HYBRID's, which is x there.
     """
-    least = HYBRID + SLOPE * ratio if model == "torcheasyrec_first" else np.zeros_like(ratio)
+    least = ratio if model == "torcheasyrec_first" else np.zeros_like(ratio)
     return np.clip(np.maximum(1.0 - miss, least), 0.0, 1.0)
 
 
@@ -46,7 +55,7 @@ def efficiency(
 ) -> FloatArray:
     """x_eff of every option; arrays [options]. HOST_ONLY, which it lacks, is HYBRID at ratio 0."""
     ratio: FloatArray = options.over / options.under.astype(np.float64)
-    x_eff = fitted(ratio, options.is_mode("CACHING"))
+    x_eff = fitted(ratio, options.is_mode("CACHING"), model)
     counted = known & ~options.is_mode("HOST_ONLY")
     return np.where(counted, measured(ratio, 1.0 - hit, model), x_eff)
 

@@ -74,17 +74,23 @@ def test_a_tiers_time_is_its_path_and_its_misses() -> None:
 
 
 def test_torcheasyrecs_rules_are_literal() -> None:
-    """0.28 + 0.01 x and 0.11 + 0.01 x over ten; statistics replace both, even at ratio 1."""
-    plain = found(job("h100", DYN, cost_model="torcheasyrec"))
-    for name, x_eff in (("CACHING/0.3", 0.283), ("HYBRID/0.3", 0.113), ("HBM_ONLY", 1.0)):
-        expected = (x_eff * 3350 + (1 - x_eff) * 64) / 10 * 1e9
-        assert plain[f"row_wise/{name}/roundrobin"] == pytest.approx(expected)
-    table = missing((0.3, 0.95), (1.0, 0.1))
-    for rules, low in (("torcheasyrec", 0.05), ("torcheasyrec_first", 0.113)):
-        known = found(job("h100", table, cost_model=rules))
-        for name, x_eff in (("CACHING/0.3", low), ("HYBRID/0.3", low), ("HBM_ONLY", 0.9)):
-            expected = (x_eff * 3350 + (1 - x_eff) * 64) / 10 * 1e9
-            assert known[f"row_wise/{name}/roundrobin"] == pytest.approx(expected)
+    """0.28 + 0.01 x and 0.11 + 0.01 x over ten, in the first commit 10 x and x; statistics replace
+    both, even at ratio 1, in the first commit down to x."""
+
+    def values(x_eff: dict[str, float], table: dict[str, object], rules: str) -> None:
+        priced = found(job("h100", table, cost_model=rules))
+        for name, each in x_eff.items():
+            expected = (each * 3350 + (1 - each) * 64) / 10 * 1e9
+            assert priced[f"row_wise/{name}/roundrobin"] == pytest.approx(expected), (rules, name)
+
+    merged, first = "torcheasyrec", "torcheasyrec_first"
+    values({"CACHING/0.3": 0.283, "HYBRID/0.3": 0.113, "HBM_ONLY": 1.0}, DYN, merged)
+    values({"CACHING/0.3": 1.0, "HYBRID/0.3": 0.3, "HBM_ONLY": 1.0}, DYN, first)
+    table = missing((0.3, 0.95), (0.5, 0.7), (1.0, 0.1))
+    known = {"CACHING/0.3": 0.05, "HYBRID/0.3": 0.05, "CACHING/0.5": 0.3, "HBM_ONLY": 0.9}
+    values(known, table, merged)
+    values({"CACHING/0.3": 0.3, "HYBRID/0.3": 0.3, "CACHING/0.5": 0.5, "HBM_ONLY": 1.0}, table,
+           first)  # fmt: skip
 
 
 def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
