@@ -16,7 +16,6 @@ from milp_planner.version import __version__
 TYPE_CHECKING = False  # typing takes milliseconds, in which the program cannot yet hear Ctrl-C
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
-    from milp_planner.features.compare.call import compare
     from milp_planner.features.explain.answers import Asked
     from milp_planner.features.explain.call import explain
     from milp_planner.features.plan.call import check, plan
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
     from milp_planner.request import Moves
+    from scenarios.compare.call import compare
 
 
 __all__ = [
@@ -61,7 +61,7 @@ _HOME = {
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
     "check": ("milp_planner.features.plan.call", "check"),
-    "compare": ("milp_planner.features.compare.call", "compare"),
+    "compare": ("scenarios.compare.call", "compare"),
     "explain": ("milp_planner.features.explain.call", "explain"),
     "export": ("milp_planner.integrations.exports", "write"),
     "judge": ("milp_planner.integrations.replay.judge", "judge"),

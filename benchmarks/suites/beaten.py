@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from formulations import registry  # noqa: E402
-from milp_planner.features.batch.curves import Row, contradictions, rows_of  # noqa: E402
+from scenarios.batch.curves import Row, contradictions, rows_of  # noqa: E402
 from scenarios.batch.runner import run_batch  # noqa: E402
 from scenarios.batch.suite import find_suite, suites  # noqa: E402
 

@@ -147,7 +147,7 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
     from milp_planner.cli.report import info_of
-    from milp_planner.features.batch.info import draw_batch, draw_rows
+    from scenarios.batch.info import draw_batch, draw_rows
 
     out = console.out()
     out.print(draw_batch(info_of(batch)))

@@ -47,8 +47,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     most 1,024 on an axis: --set dp.variant=first (prefix a setting with its formulation). The bins
     are listed below the table. `milp-planner report` draws the file that -o writes.
     """
-    from milp_planner.features.compare.call import DEFAULT, OBJECTIVES, compare, comparison_of
-    from milp_planner.features.compare.facts import draw_comparison
+    from scenarios.compare.call import DEFAULT, OBJECTIVES, compare, comparison_of
+    from scenarios.compare.facts import draw_comparison
 
     names = DEFAULT if formulations == "all" else readers.parse_formulations(formulations)
     limits = readers.make_settings(

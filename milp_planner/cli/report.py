@@ -14,7 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
-    from milp_planner.features.batch.info import BatchInfo
+    from scenarios.batch.info import BatchInfo
     from scenarios.batch.runner import Batch
 
 
@@ -147,12 +147,12 @@ def report_plans(first: Path, second: Path, target: Path | None, json: bool) -> 
 
 def report_batches(first: Path, second: Path, target: Path | None, json: bool) -> None:
     """The page, drawing or JSON of what differs between two batches."""
-    from milp_planner.features.report.batch_diff import (
+    from scenarios.batch import read_batch
+    from scenarios.batch.diff import (
         diff_of_batches,
         draw_batch_diff,
         render_batch_diff,
     )
-    from scenarios.batch import read_batch
 
     batches = info_of(read_batch(first)), info_of(read_batch(second))
     found = diff_of_batches(batches, (str(first), str(second)))
@@ -163,7 +163,7 @@ def report_batches(first: Path, second: Path, target: Path | None, json: bool) -
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
     """The function that reports a batch or a comparison; None for a plan or an unknown file."""
-    from milp_planner.features.compare.facts import is_comparison
+    from scenarios.compare.facts import is_comparison
 
     if not (source.is_dir() or is_comparison(source)):
         return None
@@ -174,23 +174,23 @@ def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], N
 
 def report_batch(folder: Path, target: Path | None, json: bool) -> None:
     """The page or JSON of a batch's folder."""
-    from milp_planner.features.batch.page import render_batch
     from scenarios.batch import read_batch
+    from scenarios.batch.page import render_batch
 
     _give(info_of(read_batch(folder)), render_batch, target, json)
 
 
 def report_comparison(path: Path, target: Path | None, json: bool) -> None:
     """The page or JSON of a file that ``compare -o`` wrote."""
-    from milp_planner.features.compare.facts import read_comparison
-    from milp_planner.features.compare.page import render_comparison
+    from scenarios.compare.facts import read_comparison
+    from scenarios.compare.page import render_comparison
 
     _give(read_comparison(path), render_comparison, target, json)
 
 
 def info_of(batch: Batch) -> BatchInfo:
     """The figures of a batch."""
-    from milp_planner.features.batch.info import batch_of
+    from scenarios.batch.info import batch_of
 
     suite = batch.suite
     return batch_of(

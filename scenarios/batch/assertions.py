@@ -8,7 +8,7 @@ from typing import Any
 
 from milp_planner.drawing.units import show_axis
 from milp_planner.errors import BadInput
-from milp_planner.features.batch.info import AssertionInfo
+from scenarios.batch.info import AssertionInfo
 from scenarios.batch.scenario import Scenario
 from scenarios.batch.suite import AXES, Assertion, Where
 

@@ -28,7 +28,7 @@ from formulations.result.outcome_file import (
 )
 from formulations.result.placement import Placement
 from formulations.settings import Data
-from milp_planner.features.batch.neighbours import shape_of
+from scenarios.batch.neighbours import shape_of
 
 _OF = ("capacity", "largest_use")
 """Rows of resources."""

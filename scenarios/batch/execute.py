@@ -15,7 +15,6 @@ from formulations.result.check import check
 from formulations.result.outcome import near_enough, standing
 from milp_planner import plan
 from milp_planner.drawing.units import memory_name
-from milp_planner.features.batch.neighbours import shape_of
 from milp_planner.features.plan.cache import to_cache, versions
 from milp_planner.features.plan.divisions import divisions_of, sync_of
 from milp_planner.plans.compile import compile_for
@@ -25,6 +24,7 @@ from milp_planner.plans.placement import Plan, decode, placed_tables
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 from scenarios.batch.evidence import Shared, before, combined, start, written
+from scenarios.batch.neighbours import shape_of
 from scenarios.batch.scenario import Scenario
 
 FAILED, NOT_COVERED = "failed", "not_covered"

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from milp_planner.features.batch.curves import rows_of
+from scenarios.batch.curves import rows_of
 from scenarios.batch.record import check_record
 from scenarios.batch.store import Record, latest
 from scenarios.batch.suite import AXES

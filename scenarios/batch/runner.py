@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from formulations.settings import available_cores
-from milp_planner.features.batch.info import AssertionInfo
 from milp_planner.features.plan.cache import PlanCache
 from milp_planner.files import write_json
 from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
+from scenarios.batch.info import AssertionInfo
 from scenarios.batch.local import Task, run_local
 from scenarios.batch.record import check_record
 from scenarios.batch.scenario import expand

@@ -9,14 +9,15 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from formulations import registry
+from formulations.errors import InstanceError
 from formulations.settings import Settings
 from milp_planner.errors import BadInput
-from milp_planner.features.compare.call import settings_for
 from milp_planner.features.plan.cache import versions
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.profile import load_profile
@@ -176,6 +177,18 @@ def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], 
     values: list[Any] = list(own.values())
     for chosen in itertools.product(*values):
         yield tuple(zip(own, chosen, strict=True))
+
+
+def settings_for(name: str, settings: Settings) -> Settings:
+    """The settings of one formulation; options such as ``dp.variant`` are limited to its own."""
+    own: dict[str, object] = {}
+    for key, value in settings.options.items():
+        owner, dot, option = key.partition(".")
+        if not dot:
+            raise InstanceError(f"option {key!r}: when several formulations run, write NAME.{key}")
+        if registry.get(owner).name == name:
+            own[option] = value
+    return replace(settings, options=own)
 
 
 def _located(name: str, folder: str) -> str:

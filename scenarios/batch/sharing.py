@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from formulations import registry
-from milp_planner.features.batch.neighbours import leaves_as_much, without_memory
 from milp_planner.features.plan.cache import MOST_BYTES, Entries
 from scenarios.batch.evidence import Shared
 from scenarios.batch.local import Task
+from scenarios.batch.neighbours import leaves_as_much, without_memory
 from scenarios.batch.scenario import Scenario
 from scenarios.batch.store import Record
 

@@ -6,8 +6,8 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from milp_planner.features.batch.curves import rows_of
-from tests.milp_planner.features.batch.records import record
+from scenarios.batch.curves import rows_of
+from tests.scenarios.batch.records import record
 
 ROOT = Path(__file__).resolve().parents[2]
 

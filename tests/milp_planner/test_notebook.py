@@ -11,7 +11,7 @@ import pytest
 from formulations import Settings
 from milp_planner import Cluster, Model, Plan, audit, explain, plan
 from milp_planner.errors import BadInput
-from milp_planner.features.compare.call import compare
+from scenarios.compare.call import compare
 from tests.milp_planner.features.moves.test_today import CLUSTER, MODEL, today
 
 MANY = {**MODEL, "tables": [{"name": f"<b>{i}", "rows": 1000, "dim": 16} for i in range(300)]}

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from formulations import Instance, Outcome, Settings, StoppedBy, solve
 from formulations.result.outcome import BoundSource, found, infeasible, nothing
 from milp_planner import read_plan, verify
-from milp_planner.features.batch.curves import rows_of
-from milp_planner.features.batch.neighbours import leaves_as_much
 from milp_planner.features.plan import call as planning
 from scenarios.batch import runner
+from scenarios.batch.curves import rows_of
 from scenarios.batch.execute import execute
 from scenarios.batch.local import Task
+from scenarios.batch.neighbours import leaves_as_much
 from scenarios.batch.runner import run_batch
 from scenarios.batch.scenario import expand
 from scenarios.batch.sharing import Findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import LowerBound, best_bound
+from scenarios.batch.curves import LowerBound, best_bound
 
 bounds = st.lists(st.builds(LowerBound, st.integers(0, 9), st.sampled_from("ab"), st.booleans()))
 

@@ -12,10 +12,10 @@ from rich.text import Text
 from milp_planner.drawing.grid import Cell, Cells, Grid
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, listed, show_seconds
-from milp_planner.features.batch.curves import Row
-from milp_planner.features.batch.info import BatchInfo
 from milp_planner.features.report.plan_diff import change_of
 from milp_planner.files import Facts
+from scenarios.batch.curves import Row
+from scenarios.batch.info import BatchInfo
 
 BRIEF_COLUMNS = 6
 """Columns of the table of scenarios that fit a terminal."""

@@ -15,9 +15,9 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import News
 from milp_planner import compare
-from milp_planner.features.compare import call, shared
-from milp_planner.features.compare.call import compare_instances
-from milp_planner.features.compare.shared import ENDED, Shared, ended
+from scenarios.compare import call, shared
+from scenarios.compare.call import compare_instances
+from scenarios.compare.shared import ENDED, Shared, ended
 from tests.milp_planner.features.small import MODEL, cluster
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from milp_planner.features.batch.neighbours import leaves_as_much, shape_of, without_memory
 from milp_planner.plans.compile import compile_for
 from scenarios import catalog
+from scenarios.batch.neighbours import leaves_as_much, shape_of, without_memory
 from scenarios.batch.vary import vary_cluster, vary_model
 
 

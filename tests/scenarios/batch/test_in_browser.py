@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from milp_planner.features.batch.info import batch_of
-from milp_planner.features.batch.page import render_batch
-from milp_planner.features.compare.page import render_comparison
+from scenarios.batch.info import batch_of
+from scenarios.batch.page import render_batch
+from scenarios.compare.page import render_comparison
 from tests.milp_planner.features import browser
-from tests.milp_planner.features.batch.records import failed, many
-from tests.milp_planner.features.batch.test_info import BROKEN
-from tests.milp_planner.features.compare.test_facts import info
+from tests.scenarios.batch.records import failed, many
+from tests.scenarios.batch.test_info import BROKEN
+from tests.scenarios.compare.test_facts import info
 
 pytestmark = pytest.mark.skipif(
     not browser.available(), reason="no chromium and chromedriver on this machine"

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from milp_planner.features.batch.curves import rows_of
-from milp_planner.features.batch.info import batch_of
-from milp_planner.features.batch.page import render_batch
-from milp_planner.features.batch.sweeps import MOST_CHARTS, RATE, sweeps_of
-from tests.milp_planner.features.batch.records import failed, record
+from scenarios.batch.curves import rows_of
+from scenarios.batch.info import batch_of
+from scenarios.batch.page import render_batch
+from scenarios.batch.sweeps import MOST_CHARTS, RATE, sweeps_of
+from tests.scenarios.batch.records import failed, record
 
 
 def test_time_against_what_is_swept() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from milp_planner.features.batch.info import AssertionInfo, BatchInfo, batch_of, draw_batch
-from tests.milp_planner.features.batch.records import failed, many, proved, record
+from scenarios.batch.info import AssertionInfo, BatchInfo, batch_of, draw_batch
 from tests.milp_planner.features.plan.test_ranks import drawn
+from tests.scenarios.batch.records import failed, many, proved, record
 
 BROKEN = AssertionInfo("all fit", False, 7, tuple(f"m on c, seed {i}: no plan" for i in range(7)))
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.units import show_axis, show_seconds
-from milp_planner.features.batch.curves import (
+from scenarios.batch.curves import (
     Profile,
     Record,
     Row,
@@ -21,7 +21,7 @@ from milp_planner.features.batch.curves import (
     profiles_of,
     rows_of,
 )
-from milp_planner.features.batch.sweeps import Swept, sweeps_of
+from scenarios.batch.sweeps import Swept, sweeps_of
 
 STATUSES = ("optimal", "feasible", "infeasible", "unknown", "not_covered", "failed")
 

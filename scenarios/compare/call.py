@@ -7,21 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from formulations import Instance, Outcome, Placement, Settings, registry, solve
-from formulations.errors import InstanceError, UnsupportedInstance
+from formulations.errors import UnsupportedInstance
 from formulations.methods.auto import chosen
 from formulations.result.check import check
 from formulations.result.outcome import gap_between, standing
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
 from milp_planner.drawing.page import Shown
-from milp_planner.features.batch.curves import LowerBound, best_bound
-from milp_planner.features.compare.facts import (
-    BoundInfo,
-    ComparisonInfo,
-    ComparisonRow,
-    draw_comparison,
-)
-from milp_planner.features.compare.shared import Shared, ended
 from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -31,6 +23,15 @@ from milp_planner.plans.compile import (
     under_all,
 )
 from milp_planner.request import Limits
+from scenarios.batch.curves import LowerBound, best_bound
+from scenarios.batch.scenario import settings_for
+from scenarios.compare.facts import (
+    BoundInfo,
+    ComparisonInfo,
+    ComparisonRow,
+    draw_comparison,
+)
+from scenarios.compare.shared import Shared, ended
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -111,7 +112,7 @@ def compare(
     on_start
         Called with formulation and objective before each solve.
 
-    Work is shared between solves where that is fair (:mod:`milp_planner.features.compare.shared`).
+    Work is shared between solves where that is fair (:mod:`scenarios.compare.shared`).
     If ``auto`` chooses another formulation in the list, one solve gives both rows. Secondary goals
     are not pursued.
 
@@ -199,18 +200,6 @@ def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, S
     for name, each in own.items():
         registry.get(name).check(each.options)
     return own
-
-
-def settings_for(name: str, settings: Settings) -> Settings:
-    """The settings of one formulation; options such as ``dp.variant`` are limited to its own."""
-    own: dict[str, object] = {}
-    for key, value in settings.options.items():
-        owner, dot, option = key.partition(".")
-        if not dot:
-            raise InstanceError(f"option {key!r}: when several formulations run, write NAME.{key}")
-        if registry.get(owner).name == name:
-            own[option] = value
-    return replace(settings, options=own)
 
 
 def _entries(instance: Instance, name: str, settings: Settings, shared: Shared) -> list[Entry]:

@@ -24,9 +24,9 @@ from milp_planner.drawing.units import (
     show_percent,
     show_rate,
 )
-from milp_planner.features.batch.curves import Profile, Row
-from milp_planner.features.batch.info import BatchInfo, summary_grid
-from milp_planner.features.batch.sweeps import sweeps_section
+from scenarios.batch.curves import Profile, Row
+from scenarios.batch.info import BatchInfo, summary_grid
+from scenarios.batch.sweeps import sweeps_section
 
 #: A heading (with a leading ``#`` for numbers) and the cells below it.
 _Column = tuple[str, list[Cell]]

@@ -9,15 +9,15 @@ import pytest
 from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
-from milp_planner.features.batch.curves import LowerBound
-from milp_planner.features.compare.call import (
+from scenarios.batch.curves import LowerBound
+from scenarios.compare.call import (
     Comparison,
     Entry,
     _best_bound,
     comparison_of,
     settings_for,
 )
-from milp_planner.features.compare.facts import draw_comparison
+from scenarios.compare.facts import draw_comparison
 from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
@@ -117,7 +117,7 @@ def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
 
 def test_an_uncovered_instance_is_a_row_with_its_reason() -> None:
     """A formulation that does not cover the instance says so and does not stop the others."""
-    from milp_planner.features.compare.call import compare_instances
+    from scenarios.compare.call import compare_instances
 
     found = compare_instances({"total": example("total")}, ["dp", "cpsat"], Settings(time_limit=10))
     dp = found.entries[0]

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from milp_planner.features.batch.info import BatchInfo, batch_of
-from milp_planner.features.report.batch_diff import (
+from scenarios.batch.diff import (
     MOST_SCENARIOS,
     diff_of_batches,
     draw_batch_diff,
     render_batch_diff,
     summary,
 )
-from tests.milp_planner.features.batch.records import failed, many, proved, record
+from scenarios.batch.info import BatchInfo, batch_of
 from tests.milp_planner.features.plan.test_ranks import drawn
+from tests.scenarios.batch.records import failed, many, proved, record
 
 
 def batch(*records: dict[str, Any]) -> BatchInfo:

@@ -20,7 +20,7 @@ from milp_planner.drawing.charts import (
 )
 from milp_planner.drawing.page import Part, Section
 from milp_planner.drawing.units import show_axis, show_cost, show_rate
-from milp_planner.features.batch.curves import Curve, Row
+from scenarios.batch.curves import Curve, Row
 
 RATE = "samples a second"
 

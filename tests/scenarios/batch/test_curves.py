@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.features.batch.curves import profiles_of, rows_of
-from tests.milp_planner.features.batch.records import failed, proved, record
+from scenarios.batch.curves import profiles_of, rows_of
+from tests.scenarios.batch.records import failed, proved, record
 
 _VALUES = st.one_of(st.none(), st.integers(1, 8))
 

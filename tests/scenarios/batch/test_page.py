@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from milp_planner.features.batch.info import batch_of
-from milp_planner.features.batch.page import render_batch, shared_ending
-from tests.milp_planner.features.batch.records import failed, many, proved, record
-from tests.milp_planner.features.batch.test_info import BROKEN
+from scenarios.batch.info import batch_of
+from scenarios.batch.page import render_batch, shared_ending
+from tests.scenarios.batch.records import failed, many, proved, record
+from tests.scenarios.batch.test_info import BROKEN
 
 
 def test_every_part_is_there_and_names_are_escaped() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_cost
-from milp_planner.features.compare.facts import ComparisonInfo, comparison_grid
 from milp_planner.features.plan.verdict import MEANING
+from scenarios.compare.facts import ComparisonInfo, comparison_grid
 
 EARLIEST = 0.01
 """Seconds at the left edge; earlier points are drawn there."""

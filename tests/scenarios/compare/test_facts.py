@@ -10,7 +10,7 @@ import pytest
 
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput
-from milp_planner.features.compare.facts import (
+from scenarios.compare.facts import (
     BoundInfo,
     ComparisonInfo,
     ComparisonRow,
@@ -18,7 +18,7 @@ from milp_planner.features.compare.facts import (
     is_comparison,
     read_comparison,
 )
-from milp_planner.features.compare.page import render_comparison
+from scenarios.compare.page import render_comparison
 from tests.milp_planner.features.plan.test_ranks import drawn
 
 MS = 10**9

@@ -18,7 +18,7 @@ from formulations.result.outcome import StoppedBy
 from formulations.result.placement import Placement
 from formulations.search.context import Either
 from formulations.settings import News, TracePoint
-from milp_planner.features.batch.curves import BELOW, LowerBound
+from scenarios.batch.curves import BELOW, LowerBound
 
 ENDED = "its plan met a bound that another row proved, so it was ended"
 #: How long such a solve goes on: a share of its time limit, capped in seconds.

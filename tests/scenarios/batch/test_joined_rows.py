@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner.features.batch.curves import contradictions, rows_of
-from tests.milp_planner.features.batch.records import failed, proved, record
+from scenarios.batch.curves import contradictions, rows_of
+from tests.scenarios.batch.records import failed, proved, record
 
 
 def test_a_row_is_held_against_the_best_of_its_inputs() -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
-from milp_planner.features.batch.neighbours import leaves_as_much, without_memory
+from scenarios.batch.neighbours import leaves_as_much, without_memory
 
 Record = Mapping[str, Any]
 #: By objective, the others that never exceed it: step_time, the sum over phases of the busiest

@@ -1,1 +1,0 @@
-"""A batch as values for terminal, JSON and HTML: summary, curves, every scenario."""
