@@ -145,10 +145,12 @@ def kind_of(content: bytes) -> str:
 
     The stated format of a JSON document without version (``plan``), else ``page``, ``picture``,
     ``model``, ``cluster``, ``suite``, ``profile``, ``outcome``, ``CSV``, ``JSON``, ``export`` (a
-    text that names milp-planner at its beginning) or ``text``.
+    text that names milp-planner at its beginning), ``binary`` or ``text``.
     """
     if content.startswith((b"\x89PNG", b"%PDF", b"<?xml", b"<svg")):
         return "picture"
+    if b"\0" in content[:_BEGINNING]:
+        return "binary"
     text = content[:_BEGINNING].decode("utf-8", "replace").strip("\ufeff \r\n\t")
     if text[:1] == "<":
         return "page"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import multiprocessing
 import os
 import resource
@@ -22,7 +23,7 @@ from formulations.settings import parse_goals
 from milp_planner import Plan, plan, verify
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.features.plan import cache as cache_module
-from milp_planner.features.plan.cache import PlanCache, question_of
+from milp_planner.features.plan.cache import Entries, PlanCache, question_of
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.plan_file import plan_to_dict
@@ -318,3 +319,12 @@ def test_only_small_regular_files_are_read(
     started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert cache.get(question_of(compiled, "auto", asked)) is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - started < 2**18  # KiB
+
+
+def test_an_entry_is_replaced(tmp_path: Path) -> None:
+    """Whatever its bytes look like."""
+    entries = Entries(tmp_path, ".entry", 2**20)
+    for number in range(50):
+        data = gzip.compress(str(number).encode(), mtime=0)
+        entries.write("name", data)
+        assert entries.read("name") == data
