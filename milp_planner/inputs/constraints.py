@@ -54,7 +54,9 @@ RatioGrid = Annotated[
     tuple[Ratio, ...], BeforeValidator(_grid), Field(min_length=1), AfterValidator(_rising)
 ]
 COLUMN_STEP = 4
-"""Column shards are a multiple of this wide: FBGEMM reads vectors of four."""
+"""TorchRec's tables and their column shards are a multiple of this wide: FBGEMM reads vectors of
+four. Its ``construct_split_state`` (``split_table_batched_embeddings_ops_training.py``, 1.8.0)
+refuses other widths, and so do its CUDA lookups, dense ones too."""
 
 TENTHS = tuple(Fraction(i, 10) for i in range(1, 10))
 """The default cache-ratio grid, 1/10 … 9/10 (0 is HOST_ONLY and 1 is HBM_ONLY: modes)."""
@@ -107,7 +109,7 @@ class Constraints(Spec):
     column_widths: (
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
-    """Allowed widths of a column shard, in columns: multiples of 4, or dim; default: all legal."""
+    """Allowed widths of a column shard, in columns: multiples of 4; default: all legal."""
     stash: Literal["allow", "always", "never"] = "allow"
     """Whether its weights may, must or must not leave HBM between forward and backward, if the
     workload has a stash_window_ms."""

@@ -243,6 +243,12 @@ def _check_kind(table: Table) -> None:
         if table.key_value != KeyValue():
             raise problem_at("goes with kind: torchrec; this table is dynamicemb", "key_value")
         return
+    if table.dim % COLUMN_STEP:
+        raise problem_at(
+            f"found {table.dim}; allowed with kind: torchrec: multiples of {COLUMN_STEP}, as "
+            "FBGEMM's kernels read no others",
+            "dim",
+        )
     for name in DYNAMICEMB_FIELDS:
         if getattr(table, name) != Table.model_fields[name].default:
             raise problem_at(f"goes with kind: dynamicemb; this table is {table.kind}", name)
@@ -281,7 +287,7 @@ def _check_widths(table: Table) -> None:
             ("constraints", "column_widths", index),
         )
         for index, width in enumerate(limits.column_widths or ())
-        if width > table.dim or (width % COLUMN_STEP and width != table.dim)
+        if width > table.dim or width % COLUMN_STEP
     ]
     if pin and pin.column_width is not None and pin.column_width > table.dim:
         what = f"found {pin.column_width}; allowed: up to dim {table.dim}"

@@ -70,6 +70,7 @@ def test_column_width_may_be_the_whole_table() -> None:
         ({"rows": 0}, r"rows: found 0; allowed: at least 1"),
         ({"rows": "1e6"}, r"rows: found '1e6'; allowed: a whole number"),
         ({"dim": 0}, r"dim: found 0; allowed: at least 1"),
+        ({"dim": 130}, r"dim: found 130; allowed with kind: torchrec: multiples of 4"),
         (
             {"rows": 2**32 + 1, "index_type": "int32"},
             r"rows: found 4294967297; allowed with index_type int32: up to 2\*\*32",

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs import Table
+from milp_planner.inputs.constraints import COLUMN_STEP
 from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.job import table_columns
 from milp_planner.pricing.runtimes import key_value
@@ -199,3 +201,19 @@ def test_the_table_of_the_issue() -> None:
     at = entry(options, "table_wise/HBM_ONLY")
     row = dict(zip(SHARD_NAMES, options.entries.ledger[at].tolist(), strict=True))
     assert row["weights"] + row["state"] == 10**6 * 128 * (2 + 8)
+
+
+@pytest.mark.parametrize("dim", [4, 6, 128, 130])
+def test_fbgemm_runs_the_dims_that_a_table_may_have(dim: int) -> None:
+    """Multiples of four, and no others."""
+    training = pytest.importorskip("fbgemm_gpu.split_table_batched_embeddings_ops_training")
+    spec = (10, dim, training.EmbeddingLocation.HOST, training.ComputeDevice.CPU)
+    data = {"name": "t", "rows": 10, "dim": dim}
+    if dim % COLUMN_STEP == 0:
+        assert Table.from_dict(data).dim == dim
+        training.SplitTableBatchedEmbeddingBagsCodegen([spec])
+        return
+    with pytest.raises(BadInput, match="multiples of 4"):
+        Table.from_dict(data)
+    with pytest.raises(AssertionError, match="multiple of 4"):
+        training.SplitTableBatchedEmbeddingBagsCodegen([spec])
