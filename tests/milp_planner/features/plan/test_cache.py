@@ -6,6 +6,7 @@ import copy
 import gzip
 import multiprocessing
 import os
+import random
 import resource
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -325,6 +326,6 @@ def test_an_entry_is_replaced(tmp_path: Path) -> None:
     """Whatever its bytes look like."""
     entries = Entries(tmp_path, ".entry", 2**20)
     for number in range(50):
-        data = gzip.compress(str(number).encode(), mtime=0)
+        data = gzip.compress(random.Random(number).randbytes(999), mtime=0)
         entries.write("name", data)
         assert entries.read("name") == data
