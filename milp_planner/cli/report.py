@@ -14,6 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
+    from milp_planner.features.report.diff import Diff
     from scenarios.batch.info import BatchInfo
     from scenarios.batch.runner import Batch
 
@@ -75,7 +76,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     target = output or (None if json else Path("report.html"))
     check_writable(target, kind="page")
     if other is not None:
-        (report_batches if other.is_dir() else report_plans)(source, other, target, json)
+        report_two(source, other, target, json)
         return
     if kind is not None:
         kind(source, target, json)
@@ -130,35 +131,22 @@ def is_plan_file(path: Path) -> bool:
         return False
 
 
-def report_plans(first: Path, second: Path, target: Path | None, json: bool) -> None:
-    """The page, drawing or JSON of what differs between two plans."""
-    from milp_planner.features.report.plan_diff import (
-        diff_of_plans,
-        draw_plan_diff,
-        render_plan_diff,
-    )
+def report_two(first: Path, second: Path, target: Path | None, json: bool) -> None:
+    """The page, drawing or JSON of what differs between two plans, or two batches."""
+    from milp_planner.features.report.plan_diff import diff_of_plans
     from milp_planner.plans.plan_file import read_plan
-
-    found = diff_of_plans((read_plan(first), read_plan(second)), (str(first), str(second)))
-    if target is not None:
-        write_atomically(target, render_plan_diff(found))
-    console.tell(json, found.to_dict, lambda: [draw_plan_diff(found)], target)
-
-
-def report_batches(first: Path, second: Path, target: Path | None, json: bool) -> None:
-    """The page, drawing or JSON of what differs between two batches."""
     from scenarios.batch import read_batch
-    from scenarios.batch.diff import (
-        diff_of_batches,
-        draw_batch_diff,
-        render_batch_diff,
-    )
+    from scenarios.batch.diff import diff_of_batches
 
-    batches = info_of(read_batch(first)), info_of(read_batch(second))
-    found = diff_of_batches(batches, (str(first), str(second)))
+    names = str(first), str(second)
+    found: Diff
+    if first.is_dir():
+        found = diff_of_batches((info_of(read_batch(first)), info_of(read_batch(second))), names)
+    else:
+        found = diff_of_plans((read_plan(first), read_plan(second)), names)
     if target is not None:
-        write_atomically(target, render_batch_diff(found))
-    console.tell(json, found.to_dict, lambda: [draw_batch_diff(found)], target)
+        write_atomically(target, found.page())
+    console.tell(json, found.to_dict, lambda: [found.drawing()], target)
 
 
 def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from milp_planner.drawing.grid import Cell, Cells, Grid
-from milp_planner.drawing.page import Fact, Part, Section, fill
-from milp_planner.drawing.units import UNKNOWN, listed, show_seconds
-from milp_planner.features.report.plan_diff import change_of
-from milp_planner.files import Facts
+from milp_planner.drawing.page import Fact
+from milp_planner.drawing.units import UNKNOWN, show_seconds
+from milp_planner.features.report.diff import Block, Change, Diff, change_of, changes
 from scenarios.batch.curves import Row
 from scenarios.batch.info import BatchInfo
 
@@ -25,7 +22,7 @@ MOST_SCENARIOS = 40
 
 @dataclass(frozen=True)
 class Result:
-    """One scenario's result in one batch."""
+    """One scenario's result in one batch; seconds alone are no difference."""
 
     standing: str
     objective: int | None
@@ -33,176 +30,110 @@ class Result:
     certified_gap: float | None
     seconds: float | None
 
+    @classmethod
+    def of(cls, row: Row) -> Result:
+        """The result of a row."""
+        return cls(row.standing, row.objective, row.certified_bound, row.certified_gap, row.seconds)
 
-@dataclass(frozen=True)
-class ScenarioChange:
-    """A scenario that both batches have; its results may be equal."""
-
-    scenario: str
-    """Inputs, objective, series and seed."""
-    before: Result
-    after: Result
-
-    @property
-    def differs(self) -> bool:
-        """Whether plan or proof changed; seconds do not count."""
+    def same(self, other: Result) -> bool:
+        """Whether plan and proof are equal."""
         names = ("standing", "objective", "certified_bound")
-        return any(getattr(self.before, n) != getattr(self.after, n) for n in names)
-
-    @property
-    def ratio(self) -> float | None:
-        """Objective in the second batch over that in the first; None without both."""
-        if not self.before.objective or self.after.objective is None:
-            return None
-        return self.after.objective / self.before.objective
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
-@dataclass(frozen=True)
-class BatchDiff(Facts):
-    """Two batches side by side."""
+@dataclass(frozen=True, repr=False)
+class BatchDiff(Diff):
+    """Two batches side by side; the rows are scenarios."""
 
-    names: tuple[str, str]
-    """Folders."""
-    suites: tuple[str, str]
-    versions: tuple[str, str]
-    """Versions of milp-planner that made the results."""
-    scenarios: tuple[ScenarioChange, ...]
-    """All that both have, in the order of the first."""
-    removed: tuple[str, ...]
-    added: tuple[str, ...]
-    """Scenarios that only the first, or only the second, has."""
+    counts: dict[str, int]
+    """Scenarios whose objective is lower, equal or higher in b, or whose plan is only in a or b."""
+    mean_ratio: float | None
+    """Geometric mean of the ratios of objectives; None without any."""
+    kind = "batches"
 
-    @property
-    def changed(self) -> tuple[ScenarioChange, ...]:
-        """Those whose plan or proof differs."""
-        return tuple(each for each in self.scenarios if each.differs)
+    def strip(self) -> list[Fact]:
+        """How many scenarios there are, and how their objectives compare."""
+        found = {"in both": self.rows.both, **self.counts}
+        return [Fact(name, f"{count:,}") for name, count in found.items()]
 
-    def count(self, sign: int) -> int:
-        """Scenarios whose objective fell (-1), is equal (0) or rose (1)."""
-        pairs = [(s.before.objective, s.after.objective) for s in self.scenarios]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        return sum((b > a) - (b < a) == sign for a, b in known)
-
-    def found(self, gained: bool) -> int:
-        """Scenarios with a plan only in the second (gained), or only in the first, batch."""
-        pairs = [(s.before.objective is None, s.after.objective is None) for s in self.scenarios]
-        return pairs.count((True, False) if gained else (False, True))
-
-    @property
-    def mean_ratio(self) -> float | None:
-        """Geometric mean of the ratios of objectives; None without any."""
-        ratios = [ratio for each in self.scenarios if (ratio := each.ratio)]
-        return geometric_mean(ratios) if ratios else None
+    def blocks(self) -> Iterator[Block]:
+        """A summary, and the scenarios that differ, the largest change first."""
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        lines = [f"{self.rows.both:,} scenarios in both; plans of b: {counts}", *self.only()]
+        if self.mean_ratio is not None:
+            lines.append(f"geometric mean of b over a: {self.mean_ratio:.4f}")
+        if self.standings[0] != self.standings[1]:
+            lines.append("the versions differ: prices and bytes of the same inputs may, too")
+        yield Block("summary", "Summary", lines)
+        rows = sorted(self.rows.changed, key=lambda c: -abs((_ratio(c) or 1.0) - 1.0))
+        text = (
+            f"{len(rows):,} differ in plan or proof" if rows else "all plans and proofs are equal"
+        )
+        grid = _grid(rows) if rows else None
+        yield Block("scenarios", "Scenarios that differ", [text], grid, MOST_SCENARIOS,
+                    BRIEF_COLUMNS)  # fmt: skip
 
 
 def diff_of_batches(batches: tuple[BatchInfo, BatchInfo], names: tuple[str, str]) -> BatchDiff:
     """Match the scenarios of two batches, of the same suite or of others."""
-    first, second = ({_key(row): row for row in batch.rows} for batch in batches)
+    first, second = (
+        {f"{row.instance}, {row.series}, seed {row.seed}": Result.of(row) for row in batch.rows}
+        for batch in batches
+    )
+    pairs = [(each, second[key]) for key, each in first.items() if key in second]
+    counts = Counter(map(_word, pairs))
+    ratios = [_ratio(Change("", *pair)) for pair in pairs]
+    known = [ratio for ratio in ratios if ratio]
     return BatchDiff(
         names=names,
-        suites=(batches[0].name, batches[1].name),
-        versions=(", ".join(batches[0].versions), ", ".join(batches[1].versions)),
-        scenarios=tuple(
-            ScenarioChange(name, _result(row), _result(second[name]))
-            for name, row in first.items()
-            if name in second
-        ),
-        removed=tuple(name for name in first if name not in second),
-        added=tuple(name for name in second if name not in first),
+        titles=(f"suite {batches[0].name}", f"suite {batches[1].name}"),
+        standings=(_versions(batches[0]), _versions(batches[1])),
+        rows=changes(first, second, Result.same),
+        counts={word: counts[word] for word in _WORDS},
+        mean_ratio=geometric_mean(known) if known else None,
     )
 
 
-def _key(row: Row) -> str:
-    return f"{row.instance}, {row.series}, seed {row.seed}"
+_WORDS = ("lower", "equal", "higher", "found only in a", "found only in b")
 
 
-def _result(row: Row) -> Result:
-    return Result(row.standing, row.objective, row.certified_bound, row.certified_gap, row.seconds)
+def _word(pair: tuple[Result, Result]) -> str:
+    """How the second objective compares with the first; empty without plans."""
+    a, b = (each.objective for each in pair)
+    if a is None or b is None:
+        return "" if a is b else _WORDS[3 if b is None else 4]
+    return _WORDS[(b > a) - (b < a) + 1]
 
 
-def draw_batch_diff(info: BatchDiff) -> RenderableType:
-    """The terminal's drawing."""
-    sides = [
-        Text(f"{sign} {name}: suite {suite}, version {version or UNKNOWN}")
-        for sign, name, suite, version in zip(
-            "ab", info.names, info.suites, info.versions, strict=True
-        )
-    ]
-    parts: list[RenderableType] = [*sides, *(Text(line) for line in summary(info))]
-    changed = info.changed
-    if changed:
-        parts.append(scenario_grid(_largest_first(changed)).first(MOST_SCENARIOS, BRIEF_COLUMNS))
-    if len(changed) > MOST_SCENARIOS:
-        hidden = len(changed) - MOST_SCENARIOS
-        parts.append(Text(f"… and {hidden:,} more scenarios (the page and --json have all)"))
-    return Group(*parts)
+def _ratio(change: Change) -> float | None:
+    """Objective in the second batch over that in the first; None without both."""
+    a, b = change.before.objective, change.after.objective
+    return b / a if a and b is not None else None
 
 
-def summary(info: BatchDiff) -> list[str]:
-    """The whole comparison in sentences."""
-    both = len(info.scenarios)
-    found = [
-        f"{both:,} scenarios in both: objective lower in {info.count(-1):,}, equal in "
-        f"{info.count(0):,}, higher in {info.count(1):,}; a plan only in a: {info.found(False):,}, "
-        f"only in b: {info.found(True):,}"
-    ]
-    if info.mean_ratio is not None:
-        found.append(f"geometric mean of b over a: {info.mean_ratio:.4f}")
-    for what, names in (("only in a", info.removed), ("only in b", info.added)):
-        if names:
-            found.append(f"{what}: {len(names):,} scenarios: {listed(names, 3)}")
-    if info.versions[0] != info.versions[1]:
-        found.append("the versions differ: prices and bytes of the same inputs may, too")
-    return found
+def _versions(batch: BatchInfo) -> str:
+    return f"version {', '.join(batch.versions) or UNKNOWN}"
 
 
-def _largest_first(scenarios: Sequence[ScenarioChange]) -> list[ScenarioChange]:
-    return sorted(scenarios, key=lambda each: -abs((each.ratio or 1.0) - 1.0))
-
-
-def scenario_grid(scenarios: Sequence[ScenarioChange]) -> Grid:
+def _grid(rows: list[Change]) -> Grid:
     """Results side by side."""
-    rows: list[Cells] = []
-    for s in scenarios:
-        both = (s.before, s.after)
-        rows.append((
-            s.scenario,
+    cells: list[Cells] = []
+    for change in rows:
+        both = (change.before, change.after)
+        cells.append((
+            change.key,
             *(Cell.cost(each.objective, "ps") for each in both),
-            Cell(change_of(s.before.objective, s.after.objective), s.ratio),
+            Cell(change_of(*(each.objective for each in both)), _ratio(change)),
             *(each.standing for each in both),
             *(Cell.gap(each.certified_gap) for each in both),
             *(Cell(_seconds(each), each.seconds) for each in both),
         ))  # fmt: skip
     head = ("scenario", "#objective a", "#objective b", "#change", "status a", "status b",
             "#certified gap a", "#certified gap b", "#time a", "#time b")  # fmt: skip
-    caption, least = "Scenarios whose plan or proof differs", {
-        "scenario": 30, "status b": 12, "status a": 12,
-    }  # fmt: skip
-    return Grid.of("changes", "changes", caption, head, rows, least, ("scenario",))
+    caption = "Scenarios whose plan or proof differs"
+    least = {"scenario": 30, "status b": 12, "status a": 12}
+    return Grid.of("changes", "changes", caption, head, cells, least, ("scenario",))
 
 
 def _seconds(result: Result) -> str:
     return UNKNOWN if result.seconds is None else show_seconds(result.seconds)
-
-
-def render_batch_diff(info: BatchDiff) -> str:
-    """The page as text: self-contained, with styles and script inside."""
-    changed = info.changed
-    parts = (Part(table=scenario_grid(_largest_first(changed))),) if changed else ()
-    return fill(
-        title="Two batches",
-        subtitle=f"a: {info.names[0]} ({info.suites[0]}). b: {info.names[1]} ({info.suites[1]}).",
-        strip=[
-            Fact("in both", f"{len(info.scenarios):,}"),
-            Fact("lower in b", f"{info.count(-1):,}"),
-            Fact("equal", f"{info.count(0):,}"),
-            Fact("higher in b", f"{info.count(1):,}"),
-        ],
-        sections=[
-            Section("summary", "Summary", points=tuple(summary(info))),
-            Section("changes", "Scenarios that differ", parts=parts,
-                    points=() if changed else ("All plans and proofs are equal.",)),
-        ],
-        footer=f"Written by milp-planner. Results of versions {info.versions[0] or UNKNOWN} and "
-        f"{info.versions[1] or UNKNOWN}.",
-    )  # fmt: skip

@@ -6,134 +6,100 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from formulations.result.check import moved_bytes
-from milp_planner.drawing.grid import Cell, Cells, Grid, headed
-from milp_planner.drawing.page import Fact, Part, Section, fill
-from milp_planner.drawing.units import (
-    UNKNOWN,
-    listed,
-    show_bytes,
-    show_cost,
-    show_ranks,
-)
+from milp_planner.drawing.grid import Cell, Cells, Grid
+from milp_planner.drawing.page import Fact
+from milp_planner.drawing.units import UNKNOWN, show_bytes, show_cost, show_ranks
 from milp_planner.features.plan.held import held_info
 from milp_planner.features.plan.ranks import ranks_of
 from milp_planner.features.plan.tables import TableRow, tables_of
 from milp_planner.features.plan.verdict import VerdictInfo, verdict_of
-from milp_planner.files import Facts
+from milp_planner.features.report.diff import Block, Change, Diff, change_of, changes, joined
 from milp_planner.plans.placement import Plan
 
 MOST_INPUTS = 20
-"""Most differences of the inputs that are drawn; --json has all."""
+"""Most differences of the inputs that are drawn."""
 MOST_TABLES = 40
-"""Most tables on the terminal; the page has all."""
+"""Most tables that it shows."""
 
 
-@dataclass(frozen=True)
-class InputChange:
-    """A field of model, cluster or profile that differs; None where one of them lacks it."""
+@dataclass(frozen=True, repr=False)
+class PlanDiff(Diff):
+    """Two plans side by side; the rows are tables, which differ in option or ranks."""
 
-    field: str
-    """As in ``model.tables[users].rows``."""
-    before: Any
-    after: Any
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of both plans; None where a plan has none."""
-
-    name: str
-    unit: str
-    """``ps`` or ``bytes``."""
-    before: int | None
-    after: int | None
-
-    @property
-    def change(self) -> str:
-        """The relative change, in words."""
-        return change_of(self.before, self.after)
-
-    def show(self, value: int | None) -> str:
-        """A value with its unit."""
-        if value is None:
-            return UNKNOWN
-        return show_cost(value, "ps") if self.unit == "ps" else show_bytes(value)
-
-
-@dataclass(frozen=True)
-class TableChange:
-    """A table that both plans place, differently."""
-
-    name: str
-    before: str
-    after: str
-    """Options."""
-    ranks_before: tuple[int, ...]
-    ranks_after: tuple[int, ...]
-    cost_before: int
-    cost_after: int
-    """Largest sum of its shards' times on one rank, picoseconds."""
-    bytes: int
-    """Bytes of its shards in the second plan, all of which move."""
-
-
-@dataclass(frozen=True)
-class PlanDiff(Facts):
-    """Two plans side by side."""
-
-    names: tuple[str, str]
-    """Files of the plans."""
-    titles: tuple[str, str]
-    """Model, cluster and objective of each."""
-    standings: tuple[str, str]
-    """What is proved of each."""
-    inputs: tuple[InputChange, ...]
-    figures: tuple[Figure, ...]
-    tables: tuple[TableChange, ...]
-    """Those with another option or other ranks, in the order of the second plan."""
-    alike: int
-    """Tables with the same option on the same ranks."""
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    """Tables that only the second, or only the first, places."""
+    inputs: tuple[Change, ...]
+    """Fields of model, cluster or profile that differ, such as ``model.tables[users].rows``."""
+    figures: tuple[Change, ...]
+    """Objectives, bounds, phases (picoseconds) and fullest places (bytes) of both."""
+    moved: Mapping[str, int]
+    """Bytes of the tables that differ, as the second plan has them, all of which move."""
     num_ranks: tuple[int, int]
+    kind = "plans"
 
-    @property
-    def moved(self) -> int:
-        """Bytes of the tables that differ."""
-        return sum(table.bytes for table in self.tables)
+    def strip(self) -> list[Fact]:
+        """What is proved of each, and the objectives."""
+        sides = [Fact(side, word) for side, word in zip("ab", self.standings, strict=True)]
+        return sides + [
+            Fact(c.key, _figure(c.key, c.after), change_of(c.before, c.after))
+            for c in self.figures[:3]
+        ]
 
+    def blocks(self) -> Iterator[Block]:
+        """Figures, inputs, tables."""
+        yield Block("figures", "Figures, priced by each plan's own profile", grid=self._figures())
+        count, equal = len(self.inputs), ["model, cluster and profile are equal"]
+        lines = [f"inputs: {count:,} fields differ"]
+        lines += [f"the first {MOST_INPUTS}; --json has all"] if count > MOST_INPUTS else []
+        grid = self._inputs() if count else None
+        yield Block("inputs", "Inputs", lines if count else equal, grid)
+        differ, size = len(self.rows.changed), show_bytes(sum(self.moved.values()))
+        text = f"tables: {differ:,} differ ({size}), {self.rows.alike:,} alike"
+        grid = self._tables() if differ else None
+        yield Block("tables", "Tables", ["; ".join([text, *self.only()])], grid, MOST_TABLES)
 
-def change_of(before: float | None, after: float | None) -> str:
-    """``+3.21%``, ``same``, or nothing where a value is missing or the first is 0."""
-    if before is None or after is None:
-        return ""
-    if before == after:
-        return "same"
-    return f"{(after - before) / before:+.2%}" if before else ""
+    def _figures(self) -> Grid:
+        rows: list[Cells] = [
+            [c.key, *(Cell(_figure(c.key, v), v) for v in (c.before, c.after)),
+             change_of(c.before, c.after)] for c in self.figures
+        ]  # fmt: skip
+        head = ("figure", "#a", "#b", "#change")
+        return Grid.of("figures", "figures", "Figures of both plans", head, rows)
+
+    def _inputs(self) -> Grid:
+        rows = [[c.key, _plain(c.before), _plain(c.after)] for c in self.inputs[:MOST_INPUTS]]
+        head, least = ("field", "a", "b"), {"a": 12, "b": 12}
+        return Grid.of("inputs", "inputs", "Fields that differ", head, rows, least)
+
+    def _tables(self) -> Grid:
+        """The tables that differ, those with the most bytes first."""
+        rows: list[Cells] = []
+        for c in sorted(self.rows.changed, key=lambda c: -self.moved[c.key]):
+            both = zip((c.before, c.after), self.num_ranks, strict=True)
+            places = [(t.option, show_ranks(_ranks(t), ranks)) for t, ranks in both]
+            times = (Cell.cost(t.cost, "ps") for t in (c.before, c.after))
+            rows.append((c.key, *places[0], *places[1], *times, Cell.amount(self.moved[c.key])))
+        head = ("table", "a", "ranks a", "b", "ranks b", "#time a", "#time b", "#bytes")
+        caption, least = (
+            "Tables with another option or other ranks",
+            {"table": 10, "a": 14, "b": 14},
+        )
+        return Grid.of("tables", "tables", caption, head, rows, least)
 
 
 def diff_of_plans(plans: tuple[Plan, Plan], names: tuple[str, str]) -> PlanDiff:
     """Compare two plans, of the same inputs or of others; ``names`` are shown."""
     first, second = plans
     verdicts = (_verdict(first), _verdict(second))
-    rows = (_rows(first), _rows(second))
-    both = [name for name in rows[1] if name in rows[0]]
-    changed = [name for name in both if _place(rows[0][name]) != _place(rows[1][name])]
+    rows = changes(_rows(first), _rows(second), lambda a, b: _place(a) == _place(b))
+    inputs = (c for c in joined(_inputs(first), _inputs(second)) if c.before != c.after)
     return PlanDiff(
         names=names,
         titles=(_title(first), _title(second)),
         standings=(verdicts[0].standing, verdicts[1].standing),
-        inputs=tuple(_inputs(first, second)),
+        rows=rows,
+        inputs=tuple(inputs),
         figures=tuple(_figures(plans, verdicts)),
-        tables=tuple(_change(rows[0][name], rows[1][name], second) for name in changed),
-        alike=len(both) - len(changed),
-        added=tuple(name for name in rows[1] if name not in rows[0]),
-        removed=tuple(name for name in rows[0] if name not in rows[1]),
+        moved={change.key: _bytes(change.key, second) for change in rows.changed},
         num_ranks=(first.instance.num_ranks, second.instance.num_ranks),
     )
 
@@ -159,20 +125,10 @@ def _place(row: TableRow) -> tuple[str, list[list[int]]]:
     return row.option, [sorted(block) for block in row.ranks]
 
 
-def _change(before: TableRow, after: TableRow, plan: Plan) -> TableChange:
-    placement = plan.outcome.placement
-    assert placement is not None
-    index = plan.instance.table_names.index(after.name)
-    return TableChange(
-        name=after.name,
-        before=before.option,
-        after=after.option,
-        ranks_before=_ranks(before),
-        ranks_after=_ranks(after),
-        cost_before=before.cost,
-        cost_after=after.cost,
-        bytes=moved_bytes(plan.instance, placement, [index]),
-    )
+def _bytes(table: str, plan: Plan) -> int:
+    assert plan.outcome.placement is not None
+    index = plan.instance.table_names.index(table)
+    return moved_bytes(plan.instance, plan.outcome.placement, [index])
 
 
 def _ranks(row: TableRow) -> tuple[int, ...]:
@@ -181,21 +137,19 @@ def _ranks(row: TableRow) -> tuple[int, ...]:
 
 def _figures(
     plans: tuple[Plan, Plan], verdicts: tuple[VerdictInfo, VerdictInfo]
-) -> Iterator[Figure]:
-    first, second = verdicts
-    for kind in ("step_time", "pipelined_step", "busiest_rank", "total"):
-        if kind not in first.objectives and kind not in second.objectives:
-            continue
-        yield Figure(kind, "ps", first.objectives.get(kind), second.objectives.get(kind))
-    if first.objective_kind == second.objective_kind:
-        yield Figure("bound", "ps", first.bound, second.bound)
-        yield Figure("certified bound", "ps", first.certified_bound, second.certified_bound)
-    times = [_phases(plan) for plan in plans]
-    for name in dict.fromkeys([*times[0], *times[1]]):
-        yield Figure(f"phase {name}", "ps", times[0].get(name), times[1].get(name))
-    used = [{place.resource: place.used for place in v.fullest} for v in verdicts]
-    for name in dict.fromkeys([*used[0], *used[1]]):
-        yield Figure(f"fullest {name}", "bytes", used[0].get(name), used[1].get(name))
+) -> Iterator[Change]:
+    comparable = verdicts[0].objective_kind == verdicts[1].objective_kind
+    yield from joined(*(_values(p, v, comparable) for p, v in zip(plans, verdicts, strict=True)))
+
+
+def _values(plan: Plan, verdict: VerdictInfo, comparable: bool) -> dict[str, int | None]:
+    """The figures of one plan by their names; bounds only where both are of one objective."""
+    kinds = ("step_time", "pipelined_step", "busiest_rank", "total")
+    found = {kind: verdict.objectives[kind] for kind in kinds if kind in verdict.objectives}
+    bounds = {"bound": verdict.bound, "certified bound": verdict.certified_bound}
+    times = {f"phase {name}": time for name, time in _phases(plan).items()}
+    used = {f"fullest {place.resource}": place.used for place in verdict.fullest}
+    return {**found, **(bounds if comparable else {}), **times, **used}
 
 
 def _phases(plan: Plan) -> dict[str, int]:
@@ -207,12 +161,17 @@ def _phases(plan: Plan) -> dict[str, int]:
     return {n: t for n, t in zip(info.phases, info.barriers, strict=True) if t}
 
 
-def _inputs(first: Plan, second: Plan) -> Iterator[InputChange]:
-    for what in ("model", "cluster", "profile"):
-        before, after = (_flat(getattr(p, what).to_dict(), what) for p in (first, second))
-        for field in dict.fromkeys([*before, *after]):
-            if before.get(field) != after.get(field):
-                yield InputChange(field, before.get(field), after.get(field))
+def _figure(name: str, value: int | None) -> str:
+    """A figure with its unit."""
+    if value is None:
+        return UNKNOWN
+    return show_bytes(value) if name.startswith("fullest") else show_cost(value, "ps")
+
+
+def _inputs(plan: Plan) -> dict[str, Any]:
+    """The fields of its inputs by their paths."""
+    parts = ("model", "cluster", "profile")
+    return _joined([(what, getattr(plan, what).to_dict()) for what in parts])
 
 
 def _flat(value: Any, path: str) -> dict[str, Any]:
@@ -234,89 +193,5 @@ def _joined(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return {name: v for path, each in items for name, v in _flat(each, path).items()}
 
 
-def draw_plan_diff(info: PlanDiff) -> RenderableType:
-    """The terminal's drawing."""
-    parts: list[RenderableType] = [
-        Text(f"{sign} {name}: {title}; {standing}")
-        for sign, name, title, standing in zip(
-            "ab", info.names, info.titles, info.standings, strict=True
-        )
-    ]
-    parts.append(figure_grid(info))
-    if info.inputs:
-        parts.append(headed(f"inputs: {len(info.inputs):,} fields differ", input_grid(info)))
-    shown = [table_grid(info, MOST_TABLES)] if info.tables else []
-    hidden = len(info.tables) - MOST_TABLES
-    more = [f"… and {hidden:,} more tables (the page and --json have all)"] if hidden > 0 else []
-    return Group(*parts, headed(_summary(info), *shown, *more))
-
-
-def _summary(info: PlanDiff) -> str:
-    text = f"tables: {len(info.tables):,} differ ({show_bytes(info.moved)}), {info.alike:,} alike"
-    for what, names in (("only in a", info.removed), ("only in b", info.added)):
-        if names:
-            text += f"; {what}: {listed(names, 6)}"
-    return text
-
-
-def figure_grid(info: PlanDiff) -> Grid:
-    """Objectives, bounds, phases and memories."""
-    rows: list[Cells] = [
-        [f.name, Cell(f.show(f.before), f.before), Cell(f.show(f.after), f.after), f.change]
-        for f in info.figures
-    ]
-    caption = "Figures of both plans"
-    return Grid.of("figures", "figures", caption, ("figure", "#a", "#b", "#change"), rows)
-
-
-def input_grid(info: PlanDiff) -> Grid:
-    """The first differences of the inputs."""
-    rows = [[c.field, _plain(c.before), _plain(c.after)] for c in info.inputs[:MOST_INPUTS]]
-    left = len(info.inputs) - len(rows)
-    if left > 0:
-        rows.append([f"… and {left:,} more", "", ""])
-    head, least = ("field", "a", "b"), {"a": 12, "b": 12}
-    return Grid.of("inputs", "inputs", "Fields that differ", head, rows, least)
-
-
 def _plain(value: Any) -> str:
     return UNKNOWN if value is None else str(value)
-
-
-def table_grid(info: PlanDiff, most: int | None = None) -> Grid:
-    """The tables that differ, those with the most bytes first."""
-    chosen = sorted(info.tables, key=lambda t: -t.bytes)[:most]
-    rows: list[Cells] = [
-        (
-            t.name,
-            *(t.before, show_ranks(t.ranks_before, info.num_ranks[0])),
-            *(t.after, show_ranks(t.ranks_after, info.num_ranks[1])),
-            *(Cell.cost(value, "ps") for value in (t.cost_before, t.cost_after)),
-            Cell.amount(t.bytes),
-        )
-        for t in chosen
-    ]
-    head = ("table", "a", "ranks a", "b", "ranks b", "#time a", "#time b", "#bytes")
-    caption, least = "Tables with another option or other ranks", {"table": 10, "a": 14, "b": 14}
-    return Grid.of("tables", "tables", caption, head, rows, least)
-
-
-def render_plan_diff(info: PlanDiff) -> str:
-    """The page as text: self-contained, with styles and script inside."""
-    inputs = Section(
-        "inputs", "Inputs", parts=(Part(table=input_grid(info)),) if info.inputs else (),
-        points=() if info.inputs else ("Model, cluster and profile are equal.",),
-    )  # fmt: skip
-    kept = [Part(table=table_grid(info))] if info.tables else []
-    return fill(
-        title="Two plans",
-        subtitle=f"a: {info.names[0]}, {info.titles[0]}. b: {info.names[1]}, {info.titles[1]}.",
-        strip=[Fact(side, word) for side, word in zip("ab", info.standings, strict=True)]
-        + [Fact(f.name, f.show(f.after), f.change or "") for f in info.figures[:3]],
-        sections=[
-            Section("figures", "Figures", parts=(Part(table=figure_grid(info)),)),
-            inputs,
-            Section("tables", "Tables", f"{_summary(info).capitalize()}.", parts=tuple(kept)),
-        ],
-        footer="Written by milp-planner. Times are the prices of each plan's own profile.",
-    )
