@@ -173,9 +173,9 @@ class Data:
         not suit its option, leave a table free.
     prices : Certificate or None
         Multipliers to start from, such as those of a similar instance's certificate
-        (:func:`formulations.proof.carry.carried`); what they prove here is derived anew. If they
-        name rows that the instance does not have, as those of another objective do, they are not
-        used.
+        (:func:`formulations.proof.carry.carried`); what they prove here is derived anew. A
+        certificate of this very instance is kept where nothing better is found. If they name rows
+        that the instance does not have, as those of another objective do, they are not used.
     known : callable or None
         Gives both for the instance, where that is made after the settings.
     """

@@ -11,6 +11,7 @@ from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance
+from formulations.result.certificate import Certificate
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.result.outcome import (
     Outcome,
@@ -177,9 +178,22 @@ def _proved(
     if outcome.stopped_by == StoppedBy.GAP and not near_enough(outcome, settings.gap):
         outcome = _continued(instance, chosen, outcome, settings, clock)
     near = near_enough(outcome, settings.gap_asked)
+    if settings.certificate:
+        outcome = _no_worse(instance, outcome, settings.prices)
     if not settings.certificate or near or clock.interrupted():
         return outcome
     return raised(instance, outcome, max(LEAST_SECONDS, clock.remaining()), clock.tell)
+
+
+def _no_worse(instance: Instance, outcome: Outcome, known: Certificate | None) -> Outcome:
+    """The outcome with the caller's certificate where that proves more here."""
+    from formulations.evidence.certify import with_certificate
+
+    if known is None or known.kind != "bound" or not known.target or outcome.objective is None:
+        return outcome
+    return with_certificate(
+        instance, outcome, replace(known, target=min(known.target, outcome.objective))
+    )
 
 
 def _continued(

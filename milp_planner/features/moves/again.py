@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from formulations import Settings
+from formulations import Instance, Settings
 from formulations.instance.facts import bytes_to_move
 from formulations.proof.carry import carried as carried_prices
 from milp_planner.drawing.units import listed
@@ -55,8 +55,16 @@ def compile_from(
     known = plan.outcome.certificate
     prices = None
     if known is not None and plan.instance.objective == compiled.instance.objective:
-        prices = carried_prices(known, plan.instance, compiled.instance)
+        old, new = without_moves(plan.instance), without_moves(compiled.instance)
+        same = not plan.instance.limits_moves and old.fingerprint == new.fingerprint
+        # a whole certificate is of its own instance; else its multipliers may prove something
+        prices = known if same else carried_prices(known, plan.instance, compiled.instance)
     return replace(found, compiled=compiled), Settings(hint=found.wish, prices=prices)
+
+
+def without_moves(instance: Instance) -> Instance:
+    """An instance without limits on what moves, which only take plans away."""
+    return replace(instance, current=(), max_moved_tables=None, max_moved_bytes=None)
 
 
 def _refuse_other(before: Plan, found: Carried) -> None:

@@ -31,6 +31,8 @@ from milp_planner.plans.moving import Moving
 #: Share of the time limit kept for few moves; shares of that after which plans near the earlier one
 #: are no longer sought, and after which tables only return to their places.
 KEPT_SHARE, NEAREST, PRICED = 0.4, 0.6, 0.75
+#: Share of the first search for plans that move at most this share of the bytes.
+NEARBY, NEARBY_BYTES = 0.25, 0.2
 #: What is kept is no longer than the first search took, but at least this many seconds.
 LEAST_SECONDS = 3.0
 
@@ -38,6 +40,18 @@ LEAST_SECONDS = 3.0
 def left_for_objective(settings: Settings, kept: float = KEPT_SHARE) -> Settings:
     """The settings of the first search, where a share of the limit is kept."""
     return _limited(settings, 1 - kept)
+
+
+def from_nearby(instance: Instance, formulation: str, settings: Settings) -> Settings:
+    """The settings of the first search, which begins at the best plan found within a share of the
+    bytes: with less to choose from, it is often better than what the whole search finds in time."""
+    if instance.limits_moves or not _held(instance):
+        return settings
+    near = replace(instance, max_moved_bytes=int(NEARBY_BYTES * _held(instance)))
+    own = replace(_limited(settings, NEARBY), polish=False, certificate=False)
+    plan = solve(near, formulation, own).placement
+    rest = _limited(settings, 1 - NEARBY)
+    return rest if plan is None else replace(rest, hint=plan)
 
 
 def with_few_moves(

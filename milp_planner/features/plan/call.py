@@ -17,6 +17,7 @@ from formulations.settings import DEFAULT_GOALS, GOALS, MOVES, TracePoint
 from milp_planner.errors import BadInput, Problem
 from milp_planner.features.moves.again import compile_from
 from milp_planner.features.moves.few import (
+    from_nearby,
     left_for_objective,
     solve_moving,
     with_few_moves,
@@ -264,7 +265,8 @@ def _with_few_moves(
     compiled: Compiled, formulation: str, settings: Settings, within: float
 ) -> Outcome:
     """The best plan, or one that moves less and is hardly dearer."""
-    first = _planned(compiled, formulation, left_for_objective(settings))
+    own = from_nearby(compiled.instance, formulation, left_for_objective(settings))
+    first = _planned(compiled, formulation, own)
     with settings.timed.stage("fewer moves"):
         outcome = with_few_moves(compiled, first, formulation, settings, within)
     return _timed(outcome, settings)

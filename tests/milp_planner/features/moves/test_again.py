@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from formulations import InstanceError
+from formulations.baselines.greedy import starting_plan
 from formulations.result.check import moved_bytes, moved_tables
+from formulations.result.outcome import StoppedBy, found
 from milp_planner import Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.again import Moves
@@ -153,3 +156,20 @@ def test_prices() -> None:
     assert parse_price("1ms/GB") == 1
     assert parse_price("0.5us/MiB") == Fraction(500_000, 2**20)
     assert parse_price("3 s / 2 TB") == Fraction(3, 2)
+
+
+def test_the_earlier_certificate_is_not_lost(before: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same tables and ranks, a re-plan that proves nothing itself certifies as much as the
+    plan it starts from; of other tables the certificate says nothing."""
+    monkeypatch.setattr(import_module("formulations.solve"), "_with_proof", unproved)
+    again = before.replan(time_limit=10)
+    assert again.outcome.certified_bound == before.outcome.certified_bound
+    assert again.outcome.certified_bound is not None and verify(again).ok
+    assert before.replan(model=rows(items=4_000_000)).outcome.certified_bound is None
+
+
+def unproved(instance: Any, chosen: Any, settings: Any, clock: Any) -> Any:
+    """An outcome without a bound."""
+    plan = starting_plan(instance, settings, clock)
+    assert plan is not None
+    return found(instance, "auto", plan, StoppedBy.TIME_LIMIT)

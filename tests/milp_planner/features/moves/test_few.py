@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from formulations import Settings, StoppedBy
+from formulations import Instance, Outcome, Settings, StoppedBy
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import nothing
 from formulations.search import near
@@ -186,3 +186,23 @@ def test_shares_that_are_none(within: float) -> None:
     """A share of the objective is from 0, below 1."""
     with pytest.raises(BadInput, match="moves within: found"):
         Moves(within=within)
+
+
+def test_without_a_limit_it_begins_at_what_a_limit_finds(
+    before: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the time is for plans that move a fifth of the bytes, and the whole search starts
+    from the best of them; so no limit is no worse than one."""
+    again, near = plan(model("new"), cluster(2), before=before, time_limit=10), list[Instance]()
+
+    def noted(instance: Instance, formulation: str, settings: Settings) -> Outcome:
+        near.append(instance)
+        assert not settings.polish and settings.time_limit == 0.25 * 8
+        return again.outcome
+
+    monkeypatch.setattr(few, "solve", noted)
+    free, settings = again.instance, Settings(time_limit=8)
+    started = few.from_nearby(free, "auto", settings)
+    assert started.hint is again.outcome.placement and started.time_limit == 0.75 * 8
+    assert near[0].max_moved_bytes is not None and not free.limits_moves
+    assert few.from_nearby(near[0], "auto", settings) is settings and len(near) == 1
