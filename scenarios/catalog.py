@@ -1,4 +1,4 @@
-"""Shipped models, clusters and facts, by bare name."""
+"""Shipped models and clusters, by bare name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from formulations.runtime.regular_file import STANDARD_INPUT
 from milp_planner.errors import BadInput
-from milp_planner.features.fit_memory.facts import Facts, read_facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import nearest
@@ -20,7 +19,7 @@ from scenarios.generator import from_text
 GENERATED = "generated:"
 """Prefix of a generated model, as in ``generated:tables=1000,seed=0,kind=torchrec``."""
 
-Loaded = TypeVar("Loaded", Model, Cluster, Facts)
+Loaded = TypeVar("Loaded", Model, Cluster)
 
 
 @dataclass(frozen=True)
@@ -76,17 +75,6 @@ def find_cluster(name: str) -> Cluster:
         When there is no such cluster (the message has the nearest name), or the file is wrong.
     """
     return _find(name, "cluster", clusters(), load_cluster)
-
-
-def find_facts(name: str) -> Facts:
-    """Facts about the memory of runs from a bare name or a path, as for ``find_model``.
-
-    Raises
-    ------
-    BadInput
-        When there are no such facts (the message has the nearest name), or the file is wrong.
-    """
-    return _find(name, "file of facts", _entries("facts"), read_facts)
 
 
 def _find(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarks.dlrmv4.study import run
 from milp_planner import plan
 from milp_planner.inputs import Model
 from scenarios.batch.vary import vary_cluster, vary_model
-from scenarios.studies.dlrmv4_hot_ids import run
 
 CUT = ("user_x_artist", "user_x_album", "item_x_hour")
 """Tables that the trainer's planner cuts into columns on one node; the others are table-wise."""

@@ -19,15 +19,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.dlrmv4.end_to_end import end_to_end
-from benchmarks.pages import update
-from milp_planner import plan
-from milp_planner.features.fit_memory.hypotheses import Judgement, RankBytes, Verdict
-from milp_planner.features.plan.shortage import shortage_of
-from scenarios.batch.assertions import describe
-from scenarios.batch.execute import execute
-from scenarios.batch.scenario import Scenario, expand
-from scenarios.batch.suite import find_suite
-from scenarios.studies.dlrmv4_hot_ids import (
+from benchmarks.dlrmv4.hypotheses import Judgement, RankBytes, Verdict
+from benchmarks.dlrmv4.study import (
     BURST_ROWS,
     CAPACITY,
     CODECS,
@@ -46,6 +39,13 @@ from scenarios.studies.dlrmv4_hot_ids import (
     tried,
     verdict,
 )
+from benchmarks.pages import update
+from milp_planner import plan
+from milp_planner.features.plan.shortage import shortage_of
+from scenarios.batch.assertions import describe
+from scenarios.batch.execute import execute
+from scenarios.batch.scenario import Scenario, expand
+from scenarios.batch.suite import find_suite
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "dlrmv4.md"

@@ -16,7 +16,7 @@ from milp_planner.files import check_writable
 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import Audit
-    from milp_planner.features.fit_memory.call import Fit
+    from milp_planner.features.fit_memory import Fit
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -125,7 +125,7 @@ def _peak(text: str) -> tuple[int, int]:
 
 def _fit(audit: Audit, peaks: list[tuple[int, int]], name: str) -> Fit | None:
     """Measured and predicted peaks of today's plan; None if none was measured."""
-    from milp_planner.features.fit_memory.call import Reading, fit_memory
+    from milp_planner.features.fit_memory import Reading, fit_memory
 
     if not peaks:
         return None

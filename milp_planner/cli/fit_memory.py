@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console
-from milp_planner.cli.options import JsonOption, argument, option
+from milp_planner.cli.options import JsonOption, argument
 from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from milp_planner.features.fit_memory.call import Fit, Reading
-    from milp_planner.features.fit_memory.hypotheses import Evidence, Verdict
+    from milp_planner.features.fit_memory import Fit, Reading
     from milp_planner.plans.placement import Plan
 
 FORM = "PLAN:RANK=SIZE"
@@ -21,53 +20,30 @@ FORM = "PLAN:RANK=SIZE"
 
 def run(
     peaks: Annotated[
-        list[str] | None,
+        list[str],
         argument(
             FORM,
             "A plan.json, one of its ranks and the peak of HBM measured there, for example "
             "plan.json:0=187.2GiB: torch.cuda.max_memory_allocated over some steps, or what "
             "nvidia-smi shows, library context included. One or more.",
         ),
-    ] = None,
-    facts: Annotated[
-        str | None,
-        option(
-            "--facts FILE",
-            "Instead of peaks: facts of runs (ran, ran out of memory, used so much) and "
-            "assumptions to hold against them, from a file or by a shipped name: dlrmv4.",
-        ),
-    ] = None,
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Fit the memory that a step needs outside the embeddings to what is known of runs.
+    """Fit the memory that a step needs outside the embeddings to measured peaks.
 
     Compares measured with predicted peaks, and prints the reservation that covers all of them, as
-    lines for the model's file. With --facts, prints for every combination of the file's assumptions
-    which facts it explains and which refute it.
+    lines for the model's file.
     """
-    from milp_planner.features.fit_memory.call import fit_memory
+    from milp_planner.features.fit_memory import fit_memory
 
-    if facts is None:
-        fit = fit_memory(_readings(peaks or []))
-        console.tell(json, fit.to_dict, lambda: draw(fit))
-        return
-    if peaks:
-        raise BadInput("found peaks and --facts; allowed: one of the two")
-    evidence = _weigh(facts)
-    console.tell(json, evidence.to_dict, lambda: draw_evidence(evidence))
-
-
-def _weigh(name: str) -> Evidence:
-    from milp_planner.features.fit_memory.hypotheses import weigh
-    from scenarios import catalog
-
-    facts = catalog.find_facts(name)
-    return weigh(facts, catalog.find_model(facts.model))
+    fit = fit_memory(_readings(peaks))
+    console.tell(json, fit.to_dict, lambda: draw(fit))
 
 
 def _readings(peaks: list[str]) -> list[Reading]:
     """Parse the peaks; every plan is read once."""
-    from milp_planner.features.fit_memory.call import Reading
+    from milp_planner.features.fit_memory import Reading
     from milp_planner.plans.plan_file import read_plan
 
     plans: dict[str, Plan] = {}
@@ -125,43 +101,3 @@ def draw(fit: Fit) -> list[RenderableType]:
     most = show_bytes(fit.least + fit.spread)
     left = f"outside the embeddings: {least} to {most}, {spread} apart; in the model's file:"
     return [table, left, fit.yaml.rstrip()]
-
-
-def draw_evidence(evidence: Evidence) -> list[RenderableType]:
-    """Draw the hypotheses, what refutes each and by how much, and the lines to paste."""
-    from milp_planner.drawing.grid import Cells, Grid
-    from milp_planner.drawing.units import show_bytes
-
-    rows: list[Cells] = []
-    for verdict in evidence.verdicts:
-        facts = verdict.judgements
-        missed = (f"{f.fact} ({show_bytes(f.missed_by)})" for f in facts if f.missed_by)
-        right = len(facts) - len(verdict.refuted_by)
-        refuted = "; ".join(missed) or "none"
-        rows.append((verdict.hypothesis, _from_to(verdict), f"{right} of {len(facts)}", refuted))
-    last = "refuted by (misses it by)"
-    table = Grid.plain(
-        ("hypothesis", "outside", "#explains", last),
-        rows,
-        {"hypothesis": 33, last: 25},
-        ("hypothesis", last),
-    )
-    chosen = evidence.chosen
-    why = "no fact refutes it" if not chosen.refuted_by else "no hypothesis explains all facts"
-    left = (
-        f"{chosen.hypothesis}: {why}; of those that explain most, it needs most memory in the "
-        "facts together. In the model's file:"
-    )
-    return [table, left, evidence.yaml.rstrip()]
-
-
-def _from_to(verdict: Verdict) -> str:
-    from milp_planner.drawing.units import show_bytes
-    from milp_planner.features.fit_memory.hypotheses import NO_LIMIT
-
-    least, most = verdict.outside
-    return (
-        f"{show_bytes(least)} to {show_bytes(most)}"
-        if most < NO_LIMIT
-        else (f"{show_bytes(least)} or more")
-    )

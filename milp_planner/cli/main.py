@@ -73,6 +73,7 @@ COMMANDS = (
 GONE = {
     "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the "
     "plan",
+    "fit-memory --facts": "it takes measured peaks; what DLRMv4's runs say is on docs/dlrmv4.md",
     **dict.fromkeys(
         ("explain --extra", "report --extra"),
         "--ask frontier takes --over hbm,ddr and --budgets N, or a list of sizes",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.dlrmv4.study import BURST_ROWS
 from milp_planner import plan
 from milp_planner.features.plan.doubts import doubts
 from milp_planner.features.plan.shortage import shortage_of
@@ -14,7 +15,6 @@ from scenarios.batch.assertions import judge
 from scenarios.batch.execute import execute
 from scenarios.batch.scenario import expand
 from scenarios.batch.suite import find_suite
-from scenarios.studies.dlrmv4_hot_ids import BURST_ROWS
 
 
 @pytest.mark.parametrize(

@@ -34,21 +34,3 @@ def test_bad_peaks(cli: Cli, planned: Path, text: str) -> None:
     done = cli("fit-memory", text.format(planned))
     assert done.code == 2
     assert "allowed" in done.err and planned.name in done.err.replace("\n", "")
-
-
-def test_facts_that_ship(cli: Cli) -> None:
-    """Every hypothesis with what refutes it, and lines to paste; JSON has the same."""
-    found = cli("fit-memory", "--facts", "dlrmv4", "--json").json
-    done = cli("fit-memory", "--facts", "dlrmv4")
-    assert done.code == 0
-    assert len(found["verdicts"]) == done.out.count(" of 9") == 8
-    assert found["yaml"].strip() in done.out
-    assert "no fact refutes it" in done.out
-
-
-def test_facts_alone(cli: Cli, planned: Path) -> None:
-    """Peaks beside facts are refused, and so is an unknown name, with the shipped ones."""
-    assert cli("fit-memory", f"{planned}:0=1GiB", "--facts", "dlrmv4").code == 2
-    done = cli("fit-memory", "--facts", "dlrmv5")
-    assert done.code == 2
-    assert "did you mean dlrmv4?" in done.err

@@ -1,7 +1,7 @@
 """Facts about runs of a job, and what may be assumed about their memory: the file and its checks.
 
 A fact says what one rank held (its layout), how it was run, and how that ended: it ran, it ran out
-of memory, or it used so much. ``scenarios/facts/dlrmv4.yaml`` is an example.
+of memory, or it used so much. ``facts.yaml`` holds DLRMv4's.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """What DLRMv4's runs say about memory, and what the ledger says of its hot rank.
 
-The facts are ``scenarios/facts/dlrmv4.yaml``: mlcommons/training PR 889 (comments of its
+The facts are ``facts.yaml``: mlcommons/training PR 889 (comments of its
 ``yambda_5b.gin`` and its logs) and later reports, each with its source. Four nodes of eight MI350X,
 32 ranks of 1024 samples, all tables row-wise: with the stock fp16 codec the job died at window 235,
 with one that casts before it clamps at window 248. With album_id and artist_id column-wise, which
 is four shards of 128 columns, the hot rank used 58%.
 
-``milp_planner.features.fit_memory`` holds every hypothesis against every fact; the shipped model
-states the outside of the one that it chooses. ``benchmarks/dlrmv4/page.py`` writes docs/dlrmv4.md
-and its figure from this module.
+``hypotheses.py`` holds every hypothesis against every fact; the shipped model states the outside of
+the one that it chooses. ``page.py`` writes docs/dlrmv4.md and its figure from this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from milp_planner.features.fit_memory.facts import Fact, Facts
-from milp_planner.features.fit_memory.hypotheses import (
+from benchmarks.dlrmv4.facts import Fact, Facts, read_facts
+from benchmarks.dlrmv4.hypotheses import (
     LEDGER_COPIES,
     Counts,
     Evidence,
@@ -57,7 +57,7 @@ RANKS = 32
 @cache
 def facts() -> Facts:
     """The published facts and the assumptions to hold against them."""
-    return catalog.find_facts("dlrmv4")
+    return read_facts(Path(__file__).with_name("facts.yaml"))
 
 
 @cache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.dlrmv4.study import MOVED, facts
 from milp_planner.inputs.constraints import ShardingType
 from milp_planner.integrations.replay.estimate import GIB, Asked, Job
 from milp_planner.integrations.replay.greedy import partition, room_of
-from scenarios.studies.dlrmv4_hot_ids import MOVED, facts
 from tests.milp_planner.integrations.replay.test_published import CUT, ROWS
 
 KINDS = {"row_wise": "row_wise", "table_wise": "table_wise", "column_wise": "column_wise:4"}

@@ -7,7 +7,7 @@ import yaml
 
 import milp_planner
 from milp_planner.errors import BadInput
-from milp_planner.features.fit_memory.call import MIB, Reading, fit_memory
+from milp_planner.features.fit_memory import MIB, Reading, fit_memory
 from milp_planner.inputs import Model
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan

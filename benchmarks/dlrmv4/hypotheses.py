@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.dlrmv4.facts import Fact, Facts, Layout
 from milp_planner.errors import BadInput
-from milp_planner.features.fit_memory.facts import Fact, Facts, Layout
 from milp_planner.files import Facts as Json
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.entries import (

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.errors import BadInput
-from milp_planner.features.fit_memory.facts import Fact, Facts
-from milp_planner.features.fit_memory.hypotheses import (
+from benchmarks.dlrmv4.facts import Fact, Facts
+from benchmarks.dlrmv4.hypotheses import (
     NO_LIMIT,
     Counts,
     Interval,
@@ -20,6 +19,7 @@ from milp_planner.features.fit_memory.hypotheses import (
     rank_of,
     weigh,
 )
+from milp_planner.errors import BadInput
 from milp_planner.plans.ledger import ledger_of
 from tests.milp_planner.pricing.build import cluster, model
 

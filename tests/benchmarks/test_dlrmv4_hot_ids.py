@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from milp_planner import plan
-from milp_planner.inputs import Model
-from scenarios.batch.vary import vary_model
-from scenarios.studies.dlrmv4_hot_ids import (
+from benchmarks.dlrmv4.study import (
     BURST_ROWS,
     CAPACITY,
     CODECS,
@@ -27,6 +24,9 @@ from scenarios.studies.dlrmv4_hot_ids import (
     tried,
     verdict,
 )
+from milp_planner import plan
+from milp_planner.inputs import Model
+from scenarios.batch.vary import vary_model
 
 IDS = 1024 * 2627
 SMALL = 8 * 1024

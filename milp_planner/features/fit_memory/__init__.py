@@ -1,1 +1,0 @@
-"""Memory that a step needs outside the embeddings, fitted to measured peaks."""

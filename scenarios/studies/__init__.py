@@ -1,1 +1,0 @@
-"""Studies of published incidents and measurements with the planner's own prices."""
