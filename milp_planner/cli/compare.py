@@ -47,8 +47,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     most 1,024 on an axis: --set dp.variant=first (prefix a setting with its formulation). The bins
     are listed below the table. `milp-planner report` draws the file that -o writes.
     """
-    from scenarios.compare.call import DEFAULT, OBJECTIVES, compare, comparison_of
-    from scenarios.compare.facts import draw_comparison
+    from scenarios.compare.call import DEFAULT, OBJECTIVES, compare
 
     names = DEFAULT if formulations == "all" else readers.parse_formulations(formulations)
     limits = readers.make_settings(
@@ -58,7 +57,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     inputs = readers.find(model, cluster)
     work = Work("pricing", prepares=True)
     asked = [o.value for o in objective] if objective else OBJECTIVES
-    comparison = work.run(
+    info = work.run(
         lambda: compare(
             *inputs,
             formulations=names,
@@ -67,8 +66,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             on_start=work.begin,
         )
     )
-    info = comparison_of(comparison)
     if output is not None:
         write_json(output, info.to_dict())
-    console.tell(json, info.to_dict, lambda: [draw_comparison(info)], output)
+    console.tell(json, info.to_dict, lambda: [info.drawing()], output)
     finish("feasible", work.interrupted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from formulations.result.outcome import gap_between, without_share
 from formulations.runtime.regular_file import first_bytes
 from formulations.settings import TracePoint
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
+from milp_planner.drawing.page import Shown
 from milp_planner.drawing.units import UNKNOWN, show_cost, show_gap, show_seconds
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.verdict import MEANING
@@ -51,6 +52,9 @@ class ComparisonRow:
     """Its best plan and bound over time, including the end."""
     standing: str = ""
     """The status in words, including what is certified; empty in old files."""
+    outcome: Any = field(default=None, compare=False, repr=False)
+    """Its :class:`formulations.Outcome`, which no file keeps; None for a formulation that does not
+    cover the instance, and for a plan that ignores fusion groups (the row *as planned*)."""
 
     @property
     def word(self) -> str:
@@ -83,8 +87,8 @@ class BoundInfo:
     """The largest bound proved by a certificate; at most ``bound``."""
 
 
-@dataclass(frozen=True)
-class ComparisonInfo:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """All rows of a comparison."""
 
     model: str
@@ -160,7 +164,24 @@ class ComparisonInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, from which :func:`read_comparison` restores an equal object."""
-        return {"format": FORMAT, **asdict(self)}
+        bare = replace(self, rows=tuple(replace(row, outcome=None) for row in self.rows))
+        document = {"format": FORMAT, **asdict(bare)}
+        for row in document["rows"]:
+            del row["outcome"]
+        return document
+
+    def drawing(self) -> RenderableType:
+        """Every section, then the notes of its rows."""
+        parts: list[RenderableType] = []
+        for asked in self.bounds:
+            noted = [row for row in self.rows if row.asked == asked and row.note]
+            notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
+            title = f"minimising {asked}: {MEANING[asked]}"
+            parts.append(headed(title, comparison_grid(self, asked), *notes, self.origin(asked)))
+            parts.append(Text(""))
+        if len(self.bounds) > 1:
+            parts += [Text(SHARED, style="dim"), Text("")]
+        return Group(*parts[:-1])
 
 
 def is_comparison(path: Path) -> bool:
@@ -171,14 +192,14 @@ def is_comparison(path: Path) -> bool:
         return False
 
 
-def read_comparison(path: str | Path) -> ComparisonInfo:
+def read_comparison(path: str | Path) -> Comparison:
     """Read what ``compare -o`` wrote; BadInput for anything else, or for a wrong field."""
     document = read_document(path)
     strict_json.check_numbers(document, str(path))
     if document.pop("format", None) != FORMAT:
         raise BadInput(f"{path}: is not a comparison; allowed: {FORMAT!r} (what compare -o writes)")
     try:
-        found = TypeAdapter(ComparisonInfo).validate_json(json.dumps(document), strict=True)
+        found = TypeAdapter(Comparison).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         finding = error.errors()[0]
         where = ".".join(map(str, finding["loc"]))
@@ -187,7 +208,7 @@ def read_comparison(path: str | Path) -> ComparisonInfo:
     return found
 
 
-def _check(found: ComparisonInfo, path: str | Path) -> None:
+def _check(found: Comparison, path: str | Path) -> None:
     """Check what types cannot: objectives exist, rows have one of them, plans have a cost."""
     kinds = [objective.value for objective in Objective]
     for asked in (*found.bounds, *found.fingerprints):
@@ -200,20 +221,7 @@ def _check(found: ComparisonInfo, path: str | Path) -> None:
             raise BadInput(f"{path}: rows.{index}.objectives: {row.asked} is missing")
 
 
-def draw_comparison(info: ComparisonInfo) -> RenderableType:
-    """Every section, then the notes of its rows."""
-    parts: list[RenderableType] = []
-    for asked in info.bounds:
-        noted = [row for row in info.rows if row.asked == asked and row.note]
-        notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
-        title = f"minimising {asked}: {MEANING[asked]}"
-        parts += [headed(title, comparison_grid(info, asked), *notes, info.origin(asked)), Text("")]
-    if len(info.bounds) > 1:
-        parts += [Text(SHARED, style="dim"), Text("")]
-    return Group(*parts[:-1])
-
-
-def comparison_grid(info: ComparisonInfo, asked: str) -> Grid:
+def comparison_grid(info: Comparison, asked: str) -> Grid:
     """The rows of one objective, one per formulation."""
     mine = [row for row in info.rows if row.asked == asked]
     kinds = [kind.value for kind in Objective if kind != Objective.PIPELINED_STEP]

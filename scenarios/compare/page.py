@@ -6,7 +6,7 @@ from milp_planner.drawing.charts import Drawing, Line, LogScale, Scale, chart
 from milp_planner.drawing.page import Fact, Part, Section, fill
 from milp_planner.drawing.units import UNKNOWN, show_cost
 from milp_planner.features.plan.verdict import MEANING
-from scenarios.compare.facts import ComparisonInfo, comparison_grid
+from scenarios.compare.facts import Comparison, comparison_grid
 
 EARLIEST = 0.01
 """Seconds at the left edge; earlier points are drawn there."""
@@ -14,7 +14,7 @@ _WIDE = 20
 """The axis is logarithmic if the largest value is more than this many times the least."""
 
 
-def render_comparison(info: ComparisonInfo) -> str:
+def render_comparison(info: Comparison) -> str:
     """The page as text: self-contained, with styles, script and drawings inside."""
     where = f"{info.model} on {info.cluster}" if info.model else "an Instance"
     names = ", ".join(f"{name} {digest[:16]}" for name, digest in info.fingerprints.items())
@@ -28,7 +28,7 @@ def render_comparison(info: ComparisonInfo) -> str:
     )
 
 
-def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
+def _strip(info: Comparison, asked: str) -> list[Fact]:
     """The best plan and its largest possible distance from the optimum."""
     best = info.best(asked)
     if best is None:
@@ -43,7 +43,7 @@ def _strip(info: ComparisonInfo, asked: str) -> list[Fact]:
     return [Fact(f"best {asked}", show_cost(best, info.time_unit), note, style)]
 
 
-def _section(info: ComparisonInfo, asked: str) -> Section:
+def _section(info: Comparison, asked: str) -> Section:
     mine = [row for row in info.rows if row.asked == asked]
     parts = [Part(table=comparison_grid(info, asked))]
     trace = _draw_progress(info, asked)
@@ -57,7 +57,7 @@ def _section(info: ComparisonInfo, asked: str) -> Section:
     return Section(asked, f"Minimising {asked}", text, parts=tuple(parts), points=verdicts)
 
 
-def _draw_progress(info: ComparisonInfo, asked: str) -> Drawing | None:
+def _draw_progress(info: Comparison, asked: str) -> Drawing | None:
     """Best plan and bound of every formulation over wall time; None without either."""
     mine = [row for row in info.rows if row.asked == asked and row.trace]
     lines, about = [], []

@@ -9,50 +9,43 @@ import pytest
 from formulations import BoundSource, InstanceError, Objective, Settings
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
-from scenarios.batch.curves import LowerBound
-from scenarios.compare.call import (
-    Comparison,
-    Entry,
-    _best_bound,
-    comparison_of,
-    settings_for,
-)
-from scenarios.compare.facts import draw_comparison
+from scenarios.batch.scenario import settings_for
+from scenarios.compare.call import best_of, compare_instances, gap_to
+from scenarios.compare.facts import BoundInfo, ComparisonRow
 from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
 
 
-def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -> Entry:
+def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -> ComparisonRow:
     source = None if bound is None else BoundSource(label, exact)
     outcome = Outcome(
         Status.FEASIBLE, StoppedBy.TIME_LIMIT, label, bound=bound, bound_source=source
     )
     values = {} if value is None else {o.value: value for o in Objective}
-    return Entry(label, "total", outcome, None if value is None else True, values, 1.0)
+    feasible = None if value is None else True
+    return ComparisonRow(label, "total", "feasible", feasible, values, None, bound, 1.0, "",
+                         outcome=outcome)  # fmt: skip
 
 
 def test_bounds_are_those_of_the_section() -> None:
     """Only the requested rows of the objective count; a plan that violates a constraint refutes
     nothing."""
     rows = [_row("a", 10, 6), _row("b", 9, 8), _row("c", 12, 9, exact=False), _row("d", 9, None)]
-    assert _best_bound(rows, "total") == (9, "c", False)
-    assert _best_bound(rows[3:], "total") is None
-    assert _best_bound(rows, "step_time") is None
+    assert best_of(rows, "total") == BoundInfo(9, "c", False)
+    assert best_of(rows[3:], "total") is None
+    assert best_of(rows, "step_time") is None
     better = replace(rows[0], objectives={"total": 8})
-    assert _best_bound([*rows, better], "total") == (8, "b", True)
-    assert _best_bound([*rows, replace(better, feasible=False)], "total") == (9, "c", False)
+    assert best_of([*rows, better], "total") == BoundInfo(8, "b", True)
+    assert best_of([*rows, replace(better, feasible=False)], "total") == BoundInfo(9, "c", False)
 
 
 def test_gaps_are_to_the_best_bound() -> None:
     """A heuristic's gap uses the bound that another row proved; without a plan there is no gap."""
+    best = BoundInfo(8, "exact", True)
     rows = (_row("exact", 8, 8), _row("heuristic", 10, None), _row("nothing", None, None))
-    comparison = Comparison(
-        {"total": example("total")}, rows, {"total": LowerBound(8, "exact", True)}, {}
-    )
-    assert [comparison.gap(row) for row in rows] == [0.0, 0.2, None]
-    broken = Entry("broken", "total", None, False, {"total": 4}, None)
-    assert comparison.gap(broken) is None
+    assert [gap_to(best, row) for row in rows] == [0.0, 0.2, None]
+    assert gap_to(best, replace(rows[0], feasible=False)) is None
 
 
 def test_settings_reach_their_formulation_only() -> None:
@@ -80,7 +73,7 @@ def test_the_dp_says_which_of_the_published_ones_it_is(options: dict[str, str], 
     )  # fmt: skip
     ranks = site.num_ranks
     bins = said.format(100 * ranks, 25 * ranks, 50 * ranks)
-    assert bins in drawn(draw_comparison(comparison_of(found)))
+    assert bins in drawn(found.drawing())
 
 
 def test_nothing_is_priced_with_a_wrong_setting() -> None:
@@ -97,11 +90,10 @@ def test_nothing_is_priced_with_a_wrong_setting() -> None:
 
 def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
     """On a tight cluster the DP mixes ratios in a fusion group, which the runtime undoes."""
-    found = compare(
+    info = compare(
         MODEL, cluster(hbm="800MiB"), formulations=["dp", "cpsat"], objectives=["total"],
         settings=Settings(time_limit=20),
     )  # fmt: skip
-    info = comparison_of(found)
     labels = [row.label for row in info.rows]
     assert labels == ["dp, as planned", "dp, as run", "dp, fusion-aware", "cpsat"]
     exact = next(row for row in info.rows if row.label == "cpsat")
@@ -111,15 +103,13 @@ def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
             assert row.feasible is False and row.status == "breaks" and row.gap is None
         elif row.objectives:
             assert row.feasible and row.objectives["total"] >= exact.objectives["total"]
-    text = drawn(draw_comparison(info))
+    text = drawn(info.drawing())
     assert "minimising total" in text and max(map(len, text.splitlines())) <= 100
 
 
 def test_an_uncovered_instance_is_a_row_with_its_reason() -> None:
     """A formulation that does not cover the instance says so and does not stop the others."""
-    from scenarios.compare.call import compare_instances
-
     found = compare_instances({"total": example("total")}, ["dp", "cpsat"], Settings(time_limit=10))
-    dp = found.entries[0]
-    assert dp.outcome is None and dp.note and found.entries[-1].feasible
-    assert "not covered" in drawn(draw_comparison(comparison_of(found)))
+    dp = found.rows[0]
+    assert dp.outcome is None and dp.note and found.rows[-1].feasible
+    assert "not covered" in drawn(found.drawing())

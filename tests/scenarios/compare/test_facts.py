@@ -12,9 +12,8 @@ from formulations.settings import TracePoint
 from milp_planner.errors import BadInput
 from scenarios.compare.facts import (
     BoundInfo,
-    ComparisonInfo,
+    Comparison,
     ComparisonRow,
-    draw_comparison,
     is_comparison,
     read_comparison,
 )
@@ -34,7 +33,7 @@ def _row(label: str, status: str, value: int | None, **more: object) -> Comparis
     return ComparisonRow(label, "total", status, feasible, objectives, **values)  # type: ignore[arg-type]
 
 
-def info() -> ComparisonInfo:
+def info() -> Comparison:
     """An exact row, two of the DP, a plan that violates a constraint, and a row without a plan."""
     trace = (
         TracePoint(0.1, 30 * MS, None, "cpsat"),
@@ -51,7 +50,7 @@ def info() -> ComparisonInfo:
         _row("uniform", "unknown", None, note="nothing fits"),
     )
     bounds = {"total": BoundInfo(10 * MS, "cpsat", exact=True)}
-    return ComparisonInfo("model", "cluster", rows, bounds, {"total": "f" * 64}, "ps")
+    return Comparison("model", "cluster", rows, bounds, {"total": "f" * 64}, "ps")
 
 
 def test_verdicts() -> None:
@@ -91,9 +90,9 @@ def test_the_status_says_on_whose_word() -> None:
         _row("dp", "feasible", 10 * MS, standing="feasible, certified to 1.00%").word == "feasible"
     )
     assert _row("dp", "breaks", 9 * MS, standing="certified optimal").word == "breaks"
-    assert "optimal by cpsat" in drawn(draw_comparison(replace(info(), rows=(
+    assert "optimal by cpsat" in drawn(replace(info(), rows=(
         _row("cpsat", "optimal", 10 * MS, standing=proved),
-    ))))  # fmt: skip
+    )).drawing())  # fmt: skip
     assert _row("cpsat", "optimal", 10 * MS).word == "optimal"
 
 
@@ -115,7 +114,7 @@ def test_the_bound_names_its_origin(best: BoundInfo | None, said: str) -> None:
     found = replace(info(), bounds={"total": best})
     assert said in found.origin("total")
     assert said in render_comparison(found)
-    assert said in " ".join(drawn(draw_comparison(found)).split())
+    assert said in " ".join(drawn(found.drawing()).split())
 
 
 def test_what_is_known_only_improves() -> None:
@@ -154,9 +153,9 @@ def test_without_any_plan_the_page_says_so() -> None:
     bounds: dict[str, BoundInfo | None] = {"total": BoundInfo(10 * MS, "certificate", True, 9)}
     for told in ("certified infeasible", "infeasible by cpsat"):
         none = (_row("cpsat", "infeasible", None, standing=told),)
-        page = render_comparison(ComparisonInfo("m", "c", none, bounds, {"total": "f" * 64}, "ps"))
+        page = render_comparison(Comparison("m", "c", none, bounds, {"total": "f" * 64}, "ps"))
         assert page.count(told) == 3 and "Gaps are to" not in page  # box, status and verdict
-    open_ = ComparisonInfo("m", "c", (info().rows[-1],), bounds, {"total": "f" * 64}, "ps")
+    open_ = Comparison("m", "c", (info().rows[-1],), bounds, {"total": "f" * 64}, "ps")
     assert "nothing is proved" in render_comparison(open_)
 
 
@@ -165,6 +164,6 @@ def test_long_words_go_on_below() -> None:
     words = {"standing": "optimal by cpsat, certified to 0.01%", "seconds": 0.999}
     row = _row("dp, fusion-aware", "optimal", 19_710_345_678_901, gap=7.6e-6, **words)
     bound = BoundInfo(19_710_000_000_000, "cpsat", True, 19_710_000_000_000)
-    text = drawn(draw_comparison(replace(info(), rows=(row,), bounds={"total": bound})))
+    text = drawn(replace(info(), rows=(row,), bounds={"total": bound}).drawing())
     assert "…" not in text and max(map(len, text.splitlines())) <= 100
     assert {"fusion-aware", "cpsat", "0.999"} <= set(text.split())

@@ -87,15 +87,15 @@ def test_auto_is_compared_and_costs_nothing_twice(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(call, "solve", counted)
     result = compare(MODEL, cluster(), objectives=["total"], settings=Settings(time_limit=10))
-    labels = [entry.label for entry in result.entries]
+    labels = [row.label for row in result.rows]
     assert "auto" in labels and {"auto", "cpsat", "scale"} - set(asked)
     assert len(asked) == len(set(asked)) + ("dp, fusion-aware" in labels)
-    twins = [e for e in result.entries if "the same solve as auto's" in e.note]
-    assert len(twins) == 1 and twins[0].objectives == result.entries[0].objectives
+    twins = [row for row in result.rows if "the same solve as auto's" in row.note]
+    assert len(twins) == 1 and twins[0].objectives == result.rows[0].objectives
 
 
 def test_goals_are_not_pursued() -> None:
     """A comparison is about the objective: it gives up none of it and spends no time on goals."""
     instance = two_phases()
     found = compare_instances({"busiest_rank": instance}, ["cpsat"], Settings(workers=1))
-    assert found.entries[0].outcome is not None and found.entries[0].outcome.goals == ()
+    assert found.rows[0].outcome is not None and found.rows[0].outcome.goals == ()
