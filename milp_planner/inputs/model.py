@@ -149,7 +149,7 @@ class OutsideEmbeddings(Spec):
     """Samples per rank in that measurement; if given, the peak grows with the batch by
     activation_bytes_per_sample per sample."""
     parameter_bytes: Bytes = 0
-    """Bytes of the dense parameters on one rank."""
+    """Bytes of the dense parameters on one rank, which a trainer's own planner counts, too."""
     parameter_multiple: Annotated[int, Field(ge=1, le=100)] = 4
     """Copies of these parameters: weights, gradients, and Adam's two states."""
     activation_bytes_per_sample: Bytes = 0
@@ -165,11 +165,12 @@ class OutsideEmbeddings(Spec):
             return self
         fields = type(self).model_fields.items()
         changed = {name for name, each in fields if getattr(self, name) != each.default}
+        changed.discard("parameter_bytes")  # for the planner of a trainer
         grows = {"measured_batch", "activation_bytes_per_sample"}
         if changed not in ({"measured_peak"}, {"measured_peak", *grows}):
             raise problem_at(
                 "replaces the other fields; allowed: it alone, or with measured_batch and "
-                "activation_bytes_per_sample",
+                "activation_bytes_per_sample, and parameter_bytes",
                 "measured_peak",
             )
         if self.measured_batch and self.constant_peak < 0:

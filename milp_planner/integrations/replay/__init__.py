@@ -42,6 +42,8 @@ class Ran:
     """Further settings of the trainer that lead to it; empty: its defaults."""
     left: tuple[str, ...] = ()
     """Sentences about what the trainer decides later, which the pins take from the plan."""
+    kept: str = ""
+    """A sentence: within which limits of what is not known exactly it stays so; empty: any."""
 
 
 class Trainer(Protocol):
@@ -59,6 +61,9 @@ class Trainer(Protocol):
         ``asked`` is what the file fixes, ``planned`` what the plan has. FallsShort, in the
         trainer's words, if it stops.
         """
+
+    def steady(self, ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
+        """The same, with the settings that keep it best while what is not known exactly varies."""
 
     def can_run(self, table: Table, choice: Choice) -> bool:
         """Whether the trainer can be made to hold a table by an option, on some ranks."""

@@ -13,9 +13,11 @@ utils.py:871-990``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from milp_planner.drawing.units import show_bytes
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import Mode, PinSpec
@@ -58,6 +60,9 @@ HOST = 128 * GIB
 """Bytes of host memory a rank that TorchRec up to 1.6 takes ``ddr_cap=0`` to mean."""
 MOST_CAPS = 12
 """Most memory caps tried."""
+MIB = 2**20
+DENSE = 128 * MIB
+"""Bytes of dense parameters up to which ranks are to stay the same, at least."""
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
@@ -81,6 +86,52 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
             ranks = _planned(tables, job, cap, dense)
         except FallsShort:
             return
+
+
+def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
+    """The cap with which the ranks stay the same for the widest range of dense parameters.
+
+    Every cap that leads to the same ranks is replayed at no dense parameters and at the most, which
+    is twice what the model states, and at least :data:`DENSE`; if none survives both, the one that
+    survives most of either side.
+    """
+    tables, job, dense = _given(asked, model, cluster)
+    most = max(2 * dense, DENSE)
+
+    def same(cap: int, bytes_: int) -> bool:
+        try:
+            return pins_of(tables, _planned(tables, job, cap, bytes_)) == ran.pins
+        except FallsShort:
+            return False
+
+    def kept(cap: int) -> tuple[float, int, int]:
+        low = _last(lambda bytes_: same(cap, bytes_), dense, 0)
+        high = _last(lambda bytes_: same(cap, bytes_), dense, most)
+        either = (high - dense) / (most - dense), 1.0 if low == 0 else (dense - low) / dense
+        return min(either), low, high
+
+    cap = int(ran.settings[HBM] or DEFAULT_CAP)
+    found: dict[int, tuple[float, int, int]] = {}
+    while cap and same(cap, dense) and (not found or max(found.values())[0] < 1):
+        found[cap] = kept(cap)
+        cap -= 1
+    best = max(found, key=lambda each: found[each][0])
+    _, low, high = found[best]
+    text = (
+        f"these ranks hold for {show_bytes(low)} to {show_bytes(high)} of dense parameters, which "
+        f"the trainer's planner counts 6 times; stated are {show_bytes(dense)}"
+    )
+    return replace(ran, settings={HBM: "" if best == DEFAULT_CAP else str(best)}, kept=text)
+
+
+def _last(holds: Callable[[int], bool], start: int, end: int) -> int:
+    """The last of the values from ``start`` towards ``end`` for which it holds, to one MiB."""
+    if holds(end):
+        return end
+    while abs(end - start) > MIB:
+        middle = (start + end) // 2
+        start, end = (middle, end) if holds(middle) else (start, middle)
+    return start
 
 
 def runs_now(

@@ -40,6 +40,11 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
     yield Ran(dict(planned), left=left)
 
 
+def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
+    """The same: it has no such settings."""
+    return ran
+
+
 def can_run(table: Table, choice: Choice) -> bool:
     """Options on all ranks."""
     return table.kind == "dynamicemb" or choice.sharding in EVERYWHERE

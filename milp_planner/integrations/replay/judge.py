@@ -157,6 +157,8 @@ class Judgement(Facts):
     settings: dict[str, str]
     """Settings of the trainer that lead to it."""
     left: tuple[str, ...]
+    kept: str = ""
+    """Within which limits of what is not known exactly it runs so."""
 
     @property
     def exact(self) -> bool:
@@ -165,6 +167,11 @@ class Judgement(Facts):
 
     def sentences(self) -> Iterator[str]:
         """What to tell a user."""
+        yield from self._what_runs()
+        if self.kept:
+            yield self.kept
+
+    def _what_runs(self) -> Iterator[str]:
         yield from self.left
         if not self.differ:
             but = "otherwise " if self.left else ""
@@ -222,6 +229,7 @@ def _judged(
     if not fitting:
         raise FallsShort(_overflow(found[0][1]))
     ran, as_plan = min(fitting, key=lambda each: cost_of(each[1]))
+    ran = trainer.steady(ran, asked, plan.model, plan.cluster)
     ran = replace(ran, settings={**settings, **ran.settings})
     return _judgement(to, plan, ran, as_plan), as_plan
 
@@ -237,6 +245,7 @@ def _judgement(to: str, plan: Plan, ran: Ran, as_plan: Plan) -> Judgement:
         differ=differences(plan, as_plan),
         settings=ran.settings,
         left=ran.left,
+        kept=ran.kept,
     )
 
 

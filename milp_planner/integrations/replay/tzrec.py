@@ -87,6 +87,11 @@ def _left(dynamic: Pins) -> tuple[str, ...]:
     )
 
 
+def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
+    """The same: it has no such settings."""
+    return ran
+
+
 def can_run(table: Table, choice: Choice) -> bool:
     """TorchRec's default load factor, and the least legal width from 128."""
     if table.kind != "torchrec":
