@@ -80,14 +80,13 @@ class Moves:
             )
 
 
+_NUMBER = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
+
+
 def _number(value: Any, info: ValidationInfo) -> Any:
     """NumPy's numbers are plain ones, and so is text that people write."""
-    if isinstance(value, str) and info.context:
-        for kind in (int, float):
-            try:
-                return kind(value)
-            except ValueError:
-                continue
+    if isinstance(value, str) and info.context and (found := _NUMBER.fullmatch(value.strip())):
+        return float(value) if found[1] or found[2] else int(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
@@ -119,17 +118,23 @@ SURELY_A_SHARE = 0.01
 def _share(value: Any, info: ValidationInfo) -> Any:
     """``0.5%`` or 0.005."""
     if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d*)?\s*%\s*", value):
-        return float(value.strip().rstrip("%")) / 100
-    number = _number(value, info)
+        number = float(value.strip().rstrip("%")) / 100
+    else:
+        number = _number(value, info)
+        _refuse_doubtful(number, value, info)
+    if type(number) not in (int, float) or not 0 <= number < 1:
+        raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
+    return float(number)
+
+
+def _refuse_doubtful(number: Any, value: Any, info: ValidationInfo) -> None:
+    """Refuse a share that a person wrote without its sign, and may have meant as a percentage."""
     if info.context and type(number) in (int, float) and 100 > number >= SURELY_A_SHARE:
         also = f", or {100 * number:g}%" if number < 1 else ""
         raise ValueError(
             f"found {show(value)}; allowed: a share such as 0.5% or 0.005; did you mean "
             f"{number:g}%{also}?"
         )
-    if type(number) not in (int, float) or not 0 <= number < 1:
-        raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
-    return float(number)
 
 
 def _moves(value: Any, info: ValidationInfo) -> Any:
@@ -160,7 +165,7 @@ def _pairs(value: Any) -> Any:
     for pair in value:
         name, equals, text = (part.strip() for part in str(pair).partition("="))
         if not (name and equals and text):
-            raise ValueError(f"found {pair!r}; needs NAME=VALUE, such as hbm_percent=10")
+            raise ValueError(f"found {pair!r}; needs FIELD=VALUE, such as hbm_percent=10")
         if name in found:
             raise ValueError(f"found {pair!r}; {name} is given twice")
         found[name] = _plain(text)
@@ -259,7 +264,7 @@ class Limits(Request):
     """How, how long and how hard to search: what every command that solves shares."""
 
     formulation: Annotated[str, Option("--formulation -f NAME")] = "auto"
-    """How to solve (milp-planner list formulations)."""
+    """How to solve (milp-planner list formulations); default: auto, which proves what it can."""
     time_limit: Annotated[Seconds | None, Option("--time-limit SECONDS")] = None
     """Wall-clock limit for pricing, search, proof and everything after them, without reading,
     writing, and compiling the search (once per machine, and announced); default: 60, or none with a
@@ -279,10 +284,10 @@ class Limits(Request):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        if self.model_fields_set & {"formulation", "options"}:
+        if "formulation" in self.model_fields_set:
             from formulations import registry
 
-            registry.get(self.formulation).check(self.options)
+            registry.get(self.formulation)
         return self
 
     def settings(self, base: Settings | None = None, **runtime: Any) -> Settings:

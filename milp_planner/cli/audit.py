@@ -10,16 +10,23 @@ from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import StepOption, StepsOption, write_steps
 from milp_planner.cli.failures import finish
 from milp_planner.cli.fit_memory import draw, measured
-from milp_planner.cli.options import argument, option
+from milp_planner.cli.options import argument, asking, option
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable
+from milp_planner.request import PlanRequest
 
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import Audit
     from milp_planner.features.fit_memory import Fit
 
 
+@asking(
+    PlanRequest, "model", "cluster", "formulation", "objective", "time_limit", "seed", "workers",
+    "options", "profile", "reserve", "goals",
+)  # fmt: skip
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    request: PlanRequest,
+    *,
     plan: Annotated[
         Path,
         argument(
@@ -31,17 +38,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             "decides, not the file's name.",
         ),
     ],
-    model: options.ModelArgument,
-    cluster: options.ClusterArgument,
-    formulation: options.FormulationOption = "auto",
-    objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
-    time_limit: options.TimeLimitOption = 60.0,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
-    settings: options.SettingOption = None,
-    profile: options.ProfileOption = None,
-    reserve: options.ReserveOption = None,
-    goals: options.GoalsOption = None,
     torchrec: options.TorchRecOption = None,
     output: options.OutputOption = None,
     page: Annotated[
@@ -75,11 +71,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     check_writable(output, kind="plan")
     check_writable(page, kind="page")
     peaks = [_peak(text) for text in peak or []]
-    limits = readers.make_settings(
-        time_limit, seed=seed, workers=workers, options=settings, formulation=formulation,
-        goals=goals, objective=objective.value,
-    )  # fmt: skip
-    tables, place = readers.find(model, cluster, profile, reserve)
+    tables, place = readers.find(request)
     stated = readers.find_stated(plan, tables, place, torchrec)
     work = Work("pricing", prepares=True)
     result = work.run(
@@ -87,9 +79,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             stated.today,
             stated.model,
             place,
-            formulation=formulation,
-            objective=objective.value,
-            settings=work.settings(limits),
+            formulation=request.formulation,
+            objective=request.objective,
+            settings=work.settings(request.settings()),
             on_start=work.begin,
         )
     )

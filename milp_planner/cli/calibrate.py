@@ -10,7 +10,7 @@ import typer
 
 from milp_planner.cli import console
 from milp_planner.cli.failures import FALLS_SHORT, say
-from milp_planner.cli.options import JsonOption, SeedOption, given, option, positive, whole
+from milp_planner.cli.options import JsonOption, given, option, positive, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, json_text, write_atomically, write_together
 
@@ -82,7 +82,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             positive,
         ),
     ] = 0.25,
-    seed: SeedOption = 0,
+    seed: Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))] = 0,
     json: JsonOption = False,
 ) -> None:
     """Measure this machine's memory tiers and training steps and write a hardware profile.

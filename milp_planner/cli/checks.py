@@ -8,14 +8,15 @@ from typing import Annotated
 import typer
 
 from milp_planner.cli import console, options
-from milp_planner.cli.options import argument, option
+from milp_planner.cli.options import argument, asking, option
 from milp_planner.errors import printable
+from milp_planner.request import Inputs
 
 
+@asking(Inputs, "model", "cluster", "profile")
 def check(
-    model: options.ModelArgument,
-    cluster: options.ClusterArgument,
-    profile: options.ProfileOption = None,
+    request: Inputs,
+    *,
     json: options.JsonOption = False,
 ) -> None:
     """List all mistakes in a model and a cluster, without solving.
@@ -31,8 +32,9 @@ def check(
     from milp_planner.features.plan.call import assumed
     from milp_planner.features.plan.doubts import doubts
 
-    problems = milp_planner.check(model, cluster, profile=profile)
-    warnings = () if problems else doubts(model, cluster, profile=profile)
+    model, cluster = request.model, request.cluster
+    problems = milp_planner.check(model, cluster, profile=request.profile)
+    warnings = () if problems else doubts(model, cluster, profile=request.profile)
     if json:
         levels = [*(("problem", p) for p in problems), *(("warning", w) for w in warnings)]
         console.emit_json([{"level": level, **asdict(found)} for level, found in levels])

@@ -7,31 +7,29 @@ from typing import Annotated
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish
-from milp_planner.cli.options import option, positive
+from milp_planner.cli.options import asking, option
 from milp_planner.files import check_writable, write_json
+from milp_planner.request import PlanRequest
 
 
-def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    model: options.ModelArgument,
-    cluster: options.ClusterArgument,
+@asking(
+    PlanRequest, "model", "cluster", "time_limit", "gap", "seed", "workers", "options",
+    time_limit=10.0,
+)  # fmt: skip
+def run(
+    request: PlanRequest,
+    *,
     formulations: Annotated[
         str,
         option("--formulations -f NAMES", "Formulations, comma-separated; default: all."),
     ] = "all",
     objective: Annotated[
-        list[options.ObjectiveName] | None,
+        list[str] | None,
         option(
-            "--objective",
+            "--objective NAME",
             "Objective; may be repeated; default: total, busiest_rank and step_time.",
         ),
     ] = None,
-    time_limit: Annotated[
-        float, option("--time-limit SECONDS", "Wall-clock limit for each solve.", positive)
-    ] = 10.0,
-    gap: options.GapOption = None,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
-    settings: options.SettingOption = None,
     output: options.OutputOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -50,19 +48,15 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from scenarios.compare.call import DEFAULT, OBJECTIVES, compare
 
     names = DEFAULT if formulations == "all" else readers.parse_formulations(formulations)
-    limits = readers.make_settings(
-        time_limit, seed=seed, workers=workers, options=settings, gap=gap
-    )
     check_writable(output, kind="comparison")
-    inputs = readers.find(model, cluster)
+    inputs = readers.find(request)
     work = Work("pricing", prepares=True)
-    asked = [o.value for o in objective] if objective else OBJECTIVES
     info = work.run(
         lambda: compare(
             *inputs,
             formulations=names,
-            objectives=list(dict.fromkeys(asked)),
-            settings=work.settings(limits),
+            objectives=list(dict.fromkeys(objective or OBJECTIVES)),
+            settings=work.settings(request.settings()),
             on_start=work.begin,
         )
     )

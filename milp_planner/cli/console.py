@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from formulations.settings import Settings
     from milp_planner.features.plan.watch import Newest
+    from milp_planner.request import Callbacks
 
 WIDTH = 100
 
@@ -108,6 +109,14 @@ class Work:
 
         self._newest = Newest()
         return replace(settings, stop=self._stop, on_progress=self._newest)
+
+    def callbacks(self) -> Callbacks:
+        """This line as the progress of a plan, and Ctrl-C as its stop flag."""
+        from milp_planner.features.plan.watch import Newest
+        from milp_planner.request import Callbacks
+
+        self._newest = Newest()
+        return Callbacks(on_improvement=self._newest, on_start=self.begin, stop=self._stop)
 
     def run(self, job: Callable[[], T]) -> T:
         """Do the job in a thread of its own and wait for it.

@@ -35,9 +35,10 @@ from milp_planner.cli.explain_asked import (
     write_steps,
 )
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import argument, given
+from milp_planner.cli.options import argument, asking
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
+from milp_planner.request import SECONDS, Limits
 
 if TYPE_CHECKING:
     from formulations.capacity.budget import Budget
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
 
+@asking(Limits, "formulation", "time_limit", "seed", "workers")
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    request: Limits,
+    *,
     context: typer.Context,
     plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     ask: AskOption = None,
@@ -65,10 +69,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     sensitivity: SensitivityOption = False,
     spread: SpreadOption = 0.2,
     draws: DrawsOption = 20,
-    formulation: options.FormulationOption = "auto",
-    time_limit: options.TimeLimitOption = 60.0,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
     output: options.OutputOption = None,
     everything: options.AllRowsOption = False,
     json: options.JsonOption = False,
@@ -87,19 +87,17 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     questions = _questions(context, ask, sensitivity, today)
     _check_output(questions, output)
     check_writable(csv, kind="CSV")
-    settings = readers.make_settings(
-        time_limit, seed=seed, workers=workers, formulation=formulation
-    )
     read = read_plan(plan)
     asked = _asked(
         read, over=over, budgets=budgets, within=within, table=table, alternatives=alternatives,
         target=target, limits=limits, model=model, cluster=cluster, today=today,
         spread=spread, draws=draws,
     )  # fmt: skip
-    if not given(context, "time_limit"):
-        _announce(read, questions, time_limit)
     work = Work("explaining")
-    answers = _answers(work, read, questions, asked, Budget(work.settings(settings), formulation))
+    settings = work.settings(request.settings())
+    if request.time_limit is None:
+        _announce(read, questions)
+    answers = _answers(work, read, questions, asked, Budget(settings, request.formulation))
     _write(answers, output, csv)
     if steps is not None:
         write_steps(answers.steps or (), steps, step)
@@ -111,13 +109,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     finish("infeasible" if none else "feasible", work.interrupted)
 
 
-def _announce(read: Plan, questions: list[str], seconds: float) -> None:
+def _announce(read: Plan, questions: list[str]) -> None:
     """Say first that answers are searched for, and for how long, where nobody chose it."""
     names = questions or (["why", "frontier"] if read.outcome.placement is not None else [])
     searched = [name for name in names if name not in ("moves", "why-not")]
     if searched:
         say(
-            f"searching for up to {seconds:g} s ({', '.join(dict.fromkeys(searched))}); "
+            f"searching for up to {SECONDS:g} s ({', '.join(dict.fromkeys(searched))}); "
             "--time-limit sets another limit, Ctrl-C keeps the answers so far"
         )
 

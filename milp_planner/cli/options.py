@@ -1,26 +1,80 @@
-"""Arguments and options that several commands share, so that all commands word them alike."""
+"""Arguments and options that several commands share, so that all commands word them alike.
+
+Those that a request has are made from its declaration (:mod:`milp_planner.request`).
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from milp_planner.request import SECONDS, Option, PlanRequest
+
 if TYPE_CHECKING:
-    pass
+    from pydantic.fields import FieldInfo
+
+    from milp_planner.request import Request
 
 
-class ObjectiveName(StrEnum):
-    """The quantity to minimise."""
+def asking(
+    kind: type[Request], *only: str, **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command whose arguments and options are the fields of a request, and then its own.
 
-    TOTAL = "total"
-    BUSIEST_RANK = "busiest_rank"
-    STEP_TIME = "step_time"
-    PIPELINED_STEP = "pipelined_step"
+    The function gets the request, checked, as ``request``. With names, only these fields are
+    asked for; ``defaults`` replace those of the request.
+    """
+    names = [name for name, field in kind.model_fields.items() if _spelling(field)]
+    names = [name for name in names if name in only or not only]
+
+    def made(run: Callable[..., None]) -> Callable[..., None]:
+        declared = inspect.signature(run, eval_str=True).parameters.values()
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in declared if p.name != "request"]
+        ours = [parameter(kind.model_fields[name], name, defaults) for name in names]
+        arguments = [each for each in (*own, *ours) if each.default is each.empty]
+        parameters = [*arguments, *(each for each in (*ours, *own) if each not in arguments)]
+
+        @wraps(run)
+        def called(**given: Any) -> None:
+            asked = {name: given.pop(name) for name in names}
+            stated = {name: value for name, value in asked.items() if value not in (None, [])}
+            run(request=kind.of({**defaults, **stated}, written=True), **given)
+
+        del called.__wrapped__
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        return called
+
+    return made
+
+
+def parameter(
+    field: FieldInfo, name: str, defaults: Mapping[str, Any] | None = None
+) -> inspect.Parameter:
+    """A field of a request as a command line has it."""
+    spelling, seconds = _spelling(field), (defaults or {}).get("time_limit", SECONDS)
+    help = " ".join((field.description or "").split())
+    help = help.replace(f"default: {SECONDS:g}", f"default: {seconds:g}")
+    kind = inspect.Parameter.KEYWORD_ONLY
+    if not spelling.startswith("-"):
+        return inspect.Parameter(name, kind, annotation=Annotated[str, argument(spelling, help)])
+    several = field.default_factory is dict
+    choices = get_args(field.annotation)
+    if choices and all(isinstance(each, str) for each in choices):
+        spelling = spelling.replace("NAME", "|".join(choices))
+    taken = list[str] | None if several else str | None
+    return inspect.Parameter(name, kind, default=None,
+                             annotation=Annotated[taken, option(spelling, help)])  # fmt: skip
+
+
+def _spelling(field: FieldInfo) -> str:
+    return next((each.spelling for each in field.metadata if isinstance(each, Option)), "")
 
 
 def option(spec: str, help: str, parser: Callable[[Any], Any] | None = None) -> Any:
@@ -48,25 +102,6 @@ def positive(found: str | float) -> float:
     return value
 
 
-def percentage(found: str | float) -> float:
-    """Parse a share written as ``0.5%``."""
-    text = str(found).strip()
-    digits = text.removesuffix("%")
-    try:
-        value = float(digits) / 100
-    except ValueError:
-        value = math.nan
-    if digits != text and 0 <= value < 1:
-        return value
-    hint = ""
-    if digits == text and 0 <= value < 1:
-        share = f", or for that share {10_000 * value:g}%" if value < 0.01 else ""
-        hint = f"; did you mean {digits}%{share}?"
-    raise typer.BadParameter(
-        f"found {found}; allowed: a percentage below 100%, with its sign, such as 0.5%{hint}"
-    )
-
-
 def whole(least: int, most: int) -> Callable[[str | int], int]:
     """A parser for whole numbers from ``least`` to ``most``."""
 
@@ -91,176 +126,16 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
     ]
 
 
-#: The environment variable that names the cache's folder if --cache is not given.
-CACHE_VARIABLE = "MILP_PLANNER_CACHE"
+def asked(name: str) -> Any:
+    """One field of a request, for a command that asks for no plan."""
+    return parameter(PlanRequest.model_fields[name], name).annotation
 
-ModelArgument = Annotated[
-    str,
-    argument(
-        "MODEL",
-        "Model YAML file, or the name of a shipped model (milp-planner list models); - reads "
-        "standard input, as for every file.",
-    ),
-]
-ClusterArgument = Annotated[
-    str,
-    argument(
-        "CLUSTER",
-        "Cluster YAML file, or the name of a shipped cluster (milp-planner list clusters).",
-    ),
-]
-FormulationOption = Annotated[
-    str, option("--formulation -f NAME", "How to solve (milp-planner list formulations).")
-]
-ObjectiveOption = Annotated[
-    ObjectiveName,
-    option(
-        "--objective",
-        "What to minimise. step_time: the embedding part of a step, with barriers between phases "
-        "and no overlap; pipelined_step: the time that it adds to the dense part, with lookups and "
-        "updates as one phase; busiest_rank: the largest sum on any one rank; total: the sum over "
-        "all ranks.",
-    ),
-]
-ProfileOption = Annotated[
-    str | None,
-    option(
-        "--profile NAME",
-        "Hardware profile to price the plan with: a shipped one (milp-planner list profiles) or a"
-        " .yaml file such as calibrate writes; default: the cluster's profile.",
-    ),
-]
-_LIMIT = (
-    "Wall-clock limit for pricing, search, proof and everything after them, without reading,"
-    " writing, and compiling the search (once per machine, and announced)"
-)
-TimeLimitOption = Annotated[float, option("--time-limit SECONDS", f"{_LIMIT}.", positive)]
-OtherTimeLimitOption = Annotated[
-    float | None,
-    option(
-        "--time-limit SECONDS",
-        f"{_LIMIT}; default: 60, or none with --work-limit.",
-        positive,
-    ),
-]
-WorkLimitOption = Annotated[
-    float | None,
-    option(
-        "--work-limit UNITS",
-        "Limit on deterministic work units; with --workers 1, runs repeat exactly.",
-        positive,
-    ),
-]
-GapOption = Annotated[
-    float | None,
-    option(
-        "--gap PERCENT",
-        "Stop as soon as the plan is certified to be within this share of the optimum, such as"
-        " 0.5%; default: stop only at a proof or a limit.",
-        percentage,
-    ),
-]
-CacheOption = Annotated[
-    Path | None,
-    option(
-        "--cache DIR",
-        "Folder in which plans are cached. A solve of the same inputs takes its plan from there if"
-        " it is verified and certified to --gap (without --gap: certified optimal); default: the"
-        f" variable {CACHE_VARIABLE}, or no cache.",
-    ),
-]
+
+ModelArgument, CacheOption, TodayOption = asked("model"), asked("cache"), asked("today")
 NoCacheOption = Annotated[bool, option("--no-cache", "Neither read nor write a cache.")]
-SeedOption = Annotated[int, option("--seed N", "Random seed.", whole(0, 2**31 - 1))]
-WorkersOption = Annotated[
-    int | None,
-    option(
-        "--workers N",
-        "Solver threads, no more than cores; default: all cores. For auto, two are worth having:"
-        " one makes plans, one raises the bound as well; more only make plans from other seeds.",
-        whole(1, 1024),
-    ),
-]
-SettingOption = Annotated[
-    list[str] | None,
-    option("--set KEY=VALUE", "Setting of the formulation, such as solver=cbc; may be repeated."),
-]
 JsonOption = Annotated[bool, option("--json", "Print only JSON on stdout.")]
 OutputOption = Annotated[
     Path | None, option("--output -o FILE", "Output file, written completely or not at all.")
-]
-ForOption = Annotated[
-    str | None,
-    option(
-        "--for TRAINER",
-        "Plan what this trainer can be made to run: dlrmv4, tzrec or dynamicemb. Its own planner "
-        "is replayed; bound and certificate are those of all plans.",
-    ),
-]
-TodayOption = Annotated[
-    Path | None, option("--today PLAN", "The plan you run today, in any form that audit accepts.")
-]
-BeforeOption = Annotated[
-    Path | None,
-    option(
-        "--from PLAN",
-        "A plan.json to start the search from and to count moves from. Its tables, rows, ranks and"
-        " options may differ from those of the inputs; the part that still applies is used.",
-    ),
-]
-LostOption = Annotated[
-    str | None,
-    option("--lost RANKS", "With --from: ranks of that plan that are gone, such as 13,40-47."),
-]
-MaxMovedOption = Annotated[
-    str | None,
-    option(
-        "--max-moved LIMIT",
-        "With --from: how much may move: a number of tables, a size such as 10GB, or a share of the"
-        " bytes such as 5%.",
-    ),
-]
-MovesWithinOption = Annotated[
-    str | None,
-    option(
-        "--moves-within SHARE",
-        "With --from: share of the objective that may be given up for bytes that stay; default: "
-        "0.5%, or nothing with --goals or --move-cost.",
-    ),
-]
-MoveCostOption = Annotated[
-    str | None,
-    option(
-        "--move-cost PRICE",
-        "With --from: cost of moving, such as 1ms/GB; the plan minimises the sum of objective and"
-        " moving cost.",
-    ),
-]
-ExecutableOption = Annotated[
-    str | None,
-    option(
-        "--executable RUNTIME",
-        "With --from: only moves that this runtime (torchrec) executes while training runs; "
-        "export --to torchrec-reshard then has its calls.",
-    ),
-]
-GoalsOption = Annotated[
-    str | None,
-    option(
-        "--goals NAMES",
-        "What to improve after the objective, most important first: host_memory, even_memory,"
-        " shards, total, moves. Example: moves,even_memory:80% (fuller ranks are made more even"
-        " until none is above 80%). To give up to 0.1% of the objective for them, begin with"
-        " step_time:0.1%. Default: host_memory, even_memory:50%, shards, total, moves, with a small"
-        " loss of the objective only where that frees much memory on a nearly full rank.",
-    ),
-]
-ReserveOption = Annotated[
-    list[str] | None,
-    option(
-        "--reserve FIELD=VALUE",
-        "Override a field of the cluster's reservations, such as hbm_percent=10 or ddr_bytes=64GB;"
-        " may be repeated.",
-    ),
 ]
 TorchRecOption = Annotated[
     str | None,
@@ -268,15 +143,6 @@ TorchRecOption = Annotated[
         "--torchrec VERSION",
         "The trainer's TorchRec, where DLRMv4's variables do not state TORCHREC_VERSION: before "
         "1.7 it takes ddr_cap=0 for 128 GiB of host memory a rank, since then for none.",
-    ),
-]
-TwoDOption = Annotated[
-    list[str] | None,
-    option(
-        "--two-d FIELD=VALUE",
-        "Field of the cluster's division into sharding groups, such as sharding_group_size=16 or"
-        " sync_interval=8; may be repeated. Fields that are auto, the default of all, are"
-        " chosen with the plan.",
     ),
 ]
 AllRowsOption = Annotated[

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish, say
-from milp_planner.cli.options import argument, option
-from milp_planner.errors import BadInput
+from milp_planner.cli.options import argument, asking, option
 from milp_planner.files import check_absent, check_writable, write_json
+from milp_planner.request import Aims, Limits, PlanRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
@@ -25,30 +24,10 @@ if TYPE_CHECKING:
 PLAN_FILE = "plan.json"
 
 
-def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    model: options.ModelArgument,
-    cluster: options.ClusterArgument,
-    formulation: options.FormulationOption = "auto",
-    objective: options.ObjectiveOption = options.ObjectiveName.STEP_TIME,
-    trainer: options.ForOption = None,
-    profile: options.ProfileOption = None,
-    reserve: options.ReserveOption = None,
-    two_d: options.TwoDOption = None,
-    time_limit: options.OtherTimeLimitOption = None,
-    work_limit: options.WorkLimitOption = None,
-    gap: options.GapOption = None,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
-    settings: options.SettingOption = None,
-    today: options.TodayOption = None,
-    before: options.BeforeOption = None,
-    lost: options.LostOption = None,
-    max_moved: options.MaxMovedOption = None,
-    moves_within: options.MovesWithinOption = None,
-    move_cost: options.MoveCostOption = None,
-    executable: options.ExecutableOption = None,
-    goals: options.GoalsOption = None,
-    cache: options.CacheOption = None,
+@asking(PlanRequest)
+def plan(
+    request: PlanRequest,
+    *,
     no_cache: options.NoCacheOption = False,
     output: Annotated[
         Path | None,
@@ -70,65 +49,27 @@ def plan(  # noqa: PLR0913 - one parameter an option is how Typer declares a com
     from the plan you run and prefers, among equal plans, the one closest to it; with --from, it
     starts from an earlier plan.json, whose tables, sizes and ranks may differ (docs/replan.md).
     """
+    from milp_planner.features.plan.call import planned
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
-    limits = readers.make_settings(
-        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
-        formulation=formulation, goals=goals, objective=objective.value, gap=gap,
-    )  # fmt: skip
-    kept = readers.find_cache(cache, no_cache)
-    if before is None and any(
-        given is not None for given in (lost, max_moved, moves_within, move_cost, executable)
-    ):
-        raise BadInput(
-            "--lost, --max-moved, --moves-within, --move-cost and --executable need --from, the "
-            "plan to start from"
-        )
-    if trainer is not None and move_cost is not None:
-        raise BadInput("--for plans without a price on moves (--move-cost)")
-    ranks, moves = readers.parse_lost(lost), readers.parse_moves(max_moved, moves_within)
     target = output or (None if json else Path(PLAN_FILE))
     check_writable(target, kind="plan")
-    inputs = readers.find(model, cluster, profile, reserve, two_d)
-    current = None if today is None else readers.find_today(today, *inputs)
+    kept = readers.find_cache(request.cache, no_cache)
+    tables, place = readers.find(request)
+    found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept}
+    if request.today is not None:
+        found["today"] = readers.find_today(Path(request.today), tables, place)
     if output is None and target is not None:  # last, so that mistakes in the inputs are told
         check_absent(target, f"-o {target} overwrites it")
     work = Work("pricing", prepares=True)
-    plan = work.run(
-        lambda: _planner(trainer)(
-            *inputs,
-            formulation=formulation,
-            objective=objective.value,
-            settings=work.settings(limits),
-            today=current,
-            before=before,
-            lost=ranks,
-            max_moved=moves,
-            move_cost=move_cost,
-            executable=executable,
-            cache=kept,
-            on_start=work.begin,
-        )
-    )
+    asked = request.model_copy(update=found)
+    plan = work.run(lambda: planned(asked, work.callbacks()))
     if kept is not None and kept.answered:
         say(f"answered from the cache in {kept.folder}; --no-cache solves again")
     if target is not None:
         write_plan(plan, target)
     console.tell(json, lambda: plan_to_dict(plan), lambda: _shown(plan, everything), target)
     finish(plan.outcome.status.value, work.interrupted)
-
-
-def _planner(trainer: str | None) -> Callable[..., Plan]:
-    """The call that plans, for a trainer or for any."""
-    if trainer is None:
-        from milp_planner import plan as best
-
-        return best
-    from milp_planner.integrations import replay
-    from milp_planner.integrations.replay.plan_for import plan_for
-
-    replay.get(trainer)
-    return partial(plan_for, trainer)
 
 
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
@@ -163,7 +104,10 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
 
 
-def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+@asking(Aims, "objective", *Limits.model_fields)
+def solve(
+    request: Aims,
+    *,
     instance: Annotated[
         Path,
         argument(
@@ -171,39 +115,25 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
             "Instance file (.json, .json.gz), or an MMKP or GAP file from the literature.",
         ),
     ],
-    formulation: options.FormulationOption = "auto",
-    objective: Annotated[
-        options.ObjectiveName | None,
-        option("--objective", "Objective to use instead of the file's own."),
-    ] = None,
-    time_limit: options.OtherTimeLimitOption = None,
-    work_limit: options.WorkLimitOption = None,
-    gap: options.GapOption = None,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
-    settings: options.SettingOption = None,
     output: options.OutputOption = None,
     everything: options.AllRowsOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Solve an instance file: the mathematics alone.
 
-    This command knows nothing about embeddings: tables, options, uses and costs come from the file.
+    This command knows nothing about embeddings: tables, options, uses and costs come from the file,
+    and so does the objective, unless --objective names another.
     """
     from formulations import solve as solved
     from formulations.result.outcome_file import outcome_to_dict
     from milp_planner.features.plan.shortage import with_diagnosis
 
-    limits = readers.make_settings(
-        time_limit, work_limit=work_limit, seed=seed, workers=workers, options=settings,
-        formulation=formulation, gap=gap,
-    )  # fmt: skip
     check_writable(output, kind="outcome")
-    problem = read(instance, objective)
-    work = Work(formulation, problem.time_unit)
-    watched = work.settings(limits)
+    problem = read(instance, request.given.get("objective"))
+    work = Work(request.formulation, problem.time_unit)
+    watched = work.settings(request.settings())
     outcome = work.run(
-        lambda: with_diagnosis(problem, solved(problem, formulation, watched), watched)
+        lambda: with_diagnosis(problem, solved(problem, request.formulation, watched), watched)
     )
     document = outcome_to_dict(problem, outcome)
     if output is not None:
@@ -212,7 +142,7 @@ def solve(  # noqa: PLR0913 - one parameter an option is how Typer declares a co
     finish(outcome.status.value, work.interrupted)
 
 
-def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance:
+def read(path: Path, objective: str | None = None) -> Instance:
     """Read an instance in any known format; ``objective`` replaces the file's."""
     from dataclasses import replace
 
@@ -221,9 +151,9 @@ def read(path: Path, objective: options.ObjectiveName | None = None) -> Instance
     from formulations.instance.validate import validate
 
     instance = read_any(path)
-    if objective is None or objective.value == instance.objective.value:
+    if objective is None or objective == instance.objective.value:
         return instance
-    changed = replace(instance, objective=Objective(objective.value))
+    changed = replace(instance, objective=Objective(objective))
     validate(changed)
     return changed
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish
-from milp_planner.cli.options import argument, option
+from milp_planner.cli.options import argument, asking, option
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
+from milp_planner.request import Limits
 
 if TYPE_CHECKING:
     from milp_planner.features.report.diff import Diff
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from scenarios.batch.runner import Batch
 
 
-def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+@asking(Limits, "formulation", "time_limit", "seed", "workers")
+def run(
+    request: Limits,
+    *,
     source: Annotated[
         Path,
         argument(
@@ -47,10 +51,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     today: options.TodayOption = None,
-    formulation: options.FormulationOption = "auto",
-    time_limit: options.TimeLimitOption = 60.0,
-    seed: options.SeedOption = 0,
-    workers: options.WorkersOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
@@ -81,9 +81,6 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     if kind is not None:
         kind(source, target, json)
         return
-    settings = readers.make_settings(
-        time_limit, seed=seed, workers=workers, formulation=formulation
-    )
     read = read_plan(source)
     asked = Asked(
         today=None if today is None else readers.find_today(today, read.model, read.cluster)
@@ -92,9 +89,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     work = Work("explaining")
     fresh = Answers()
     if questions:
-        fresh = work.run(
-            lambda: answer(read, questions, asked, Budget(work.settings(settings), formulation))
-        )
+        budget = Budget(work.settings(request.settings()), request.formulation)
+        fresh = work.run(lambda: answer(read, questions, asked, budget))
     info = report_of(read, merged(given, fresh))
     if target is not None:
         write_atomically(target, render(info))

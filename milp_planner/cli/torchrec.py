@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from milp_planner.cli import console, options, readers
-from milp_planner.cli.options import argument, option, whole
+from milp_planner.cli import console, options
+from milp_planner.cli.options import argument, asking, option, whole
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_json
+from milp_planner.request import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,10 @@ class RatingChoice(StrEnum):
     CRITICAL_PATH_WITH_IDS = "critical_path_with_ids"
 
 
+@asking(Limits, "time_limit", "workers")
 def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
+    request: Limits,
+    *,
     reference: Annotated[
         str,
         argument(
@@ -109,8 +113,6 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
     ddr: Annotated[
         DdrName, option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine.")
     ] = DdrName.RANK,
-    time_limit: options.TimeLimitOption = 60.0,
-    workers: options.WorkersOption = None,
     output: Annotated[
         Path | None,
         option(
@@ -155,7 +157,7 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         reserve_module_terms=not no_module_terms,
         objective=objective.value,
         ddr=ddr.value,
-        settings=readers.make_settings(time_limit, workers=workers),
+        settings=request.settings(),
     )
     written = [] if output is None else _write(found, output)
     if rows is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from formulations import Instance, Outcome, Placement, Settings, solve
+from formulations import Instance, Outcome, Placement, Settings, registry, solve
 from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import Status, found, gap_between, standing
@@ -140,6 +140,7 @@ def audit(
     """
     request = Aims.of(asked)
     limits = limited(request, settings)
+    registry.get(request.formulation).check(limits.options)
     compiled, today = compile_today(plan, model, cluster, request.objective)
     if on_start is not None:
         on_start(request.formulation)

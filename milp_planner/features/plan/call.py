@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from formulations import Outcome, Settings, Status, solve
+from formulations import Outcome, Settings, Status, registry, solve
 from formulations.runtime.collector import uncollected
 from formulations.runtime.interrupt import interruptible
 from formulations.runtime.timing import CallTime
@@ -114,6 +114,7 @@ def plan(
 def planned(request: PlanRequest, caller: Callbacks, base: Settings | None = None) -> Plan:
     """The answer to a request; ``base`` holds limits and preferences that it does not state."""
     settings = limited(request, base, caller)
+    registry.get(request.formulation).check(settings.options)
     if request.trainer is not None:
         return _for_trainer(request, caller, settings)
     newest = Newest(caller.on_improvement or settings.on_progress)

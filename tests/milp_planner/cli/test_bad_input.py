@@ -59,7 +59,7 @@ CASES: dict[str, Case] = {
     ),
     "unknown objective": (
         {}, [*_PLAN, "--objective", "step_tme"],
-        ["found step_tme; allowed: total, ", "did you mean step_time?"],
+        ["found 'step_tme'; allowed: step_time, ", "did you mean step_time?"],
     ),
     "unknown kind": ({}, ["list", "modls"], ["found modls; allowed: ", "did you mean models?"]),
     "unknown formulation": ({}, [*_PLAN, "-f", "cpsta"], ["did you mean 'cpsat'"]),
@@ -68,7 +68,7 @@ CASES: dict[str, Case] = {
     "time limit not finite": ({}, [*_PLAN, "--time-limit", "nan"], ["positive"]),
     "negative seed": ({}, [*_PLAN, "--seed", "-1"], ["-1"]),
     "no workers": ({}, [*_PLAN, "--workers", "0"], ["0"]),
-    "setting without value": ({}, [*_PLAN, "--set", "bins"], ["KEY=VALUE"]),
+    "setting without value": ({}, [*_PLAN, "--set", "bins"], ["FIELD=VALUE"]),
     "unknown setting": ({}, [*_PLAN, "-f", "greedy", "--set", "bins=3"], ["bins"]),
     "setting of an exact model": (
         {}, [*_PLAN, "-f", "mip", "--set", "sover=cbc"], ["did you mean 'solver'"]
@@ -134,10 +134,8 @@ CASES: dict[str, Case] = {
     "statistics that are none": (
         {"p.txt": "hello"}, ["import-stats", "p.txt", "-o", "/tmp"], ["holds no statistics"]
     ),
-    "gap without its sign": ({}, [*_PLAN, "--gap", "5"], ["found 5;", "did you mean 5%?"]),
-    "gap as a share": (
-        {}, [*_PLAN, "--gap", "0.005"], ["did you mean 0.005%, or for that share 0.5%?"]
-    ),
+    "gap without its sign": ({}, [*_PLAN, "--gap", "5"], ["found '5';", "did you mean 5%?"]),
+    "gap of either meaning": ({}, [*_PLAN, "--gap", "0.5"], ["did you mean 0.5%, or 50%?"]),
     "a folder as model": ({}, ["plan", ".", "cluster.yaml"], [".: is a folder"]),
     "a folder as cluster": ({}, ["plan", "model.yaml", "."], [".: is a folder"]),
     "a folder as suite": ({}, ["batch", ".", "-o", "runs"], [".: is a folder"]),

@@ -38,14 +38,14 @@ def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
     assert cli(*quick, "-o", "plan.json").code == 0 and planned.read_bytes() != before
 
 
-def test_a_gap_is_a_percentage(cli: Cli) -> None:
-    """The gap needs its percent sign, since a bare number is ambiguous, and is stored as a
-    share."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "--gap", "0.5%", "--json")
-    assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
+def test_a_gap_is_a_share(cli: Cli) -> None:
+    """0.5% and 0.005 are the same, and 0.5 is asked about."""
+    for share in ("0.5%", "0.005"):
+        done = cli("plan", "model.yaml", "cluster.yaml", "--gap", share, "--json")
+        assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
     for wrong in ("0.5", "100%", "-1%", "x%", "5%%"):
         bad = cli("plan", "model.yaml", "cluster.yaml", "--gap", wrong)
-        assert bad.code == 2 and "a percentage below 100%, with its sign, such as 0.5%" in bad.err
+        assert bad.code == 2 and "such as 0.5% or 0.005" in bad.err
 
 
 def test_the_second_answer_comes_from_the_cache(

@@ -1,0 +1,201 @@
+"""What may be asked of a plan is declared once, and every way of asking is made from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import milp_planner
+from formulations import Objective, Settings
+from milp_planner.cli.main import COMMANDS
+from milp_planner.cli.options import parameter
+from milp_planner.errors import BadInput
+from milp_planner.plans.live import RUNTIMES
+from milp_planner.request import (
+    KEYED,
+    Inputs,
+    Limits,
+    Moves,
+    Option,
+    PlanRequest,
+)
+
+_TWO = {"model": "m", "cluster": "c"}
+_FROM = {**_TWO, "before": "p"}
+
+
+def spellings() -> dict[str, str]:
+    """The option of every field that a command line has."""
+    return {
+        name: option.spelling
+        for name, field in PlanRequest.model_fields.items()
+        for option in field.metadata
+        if isinstance(option, Option)
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gap", "0.5%"), ("gap", 0.005), ("gap", np.float64(0.005)), ("moves_within", "0.5%"),
+        ("moves_within", 0.005),
+    ],
+)  # fmt: skip
+def test_a_share_has_one_unit(name: str, value: object) -> None:
+    """With its sign or as a fraction, in Python and in text."""
+    for written in (False, True):
+        assert getattr(PlanRequest.of({**_FROM, name: value}, written=written), name) == 0.005
+
+
+@pytest.mark.parametrize("value", ["0.5", "1", "50", 0.5])
+def test_a_written_share_from_one_per_cent_has_its_sign(value: object) -> None:
+    """Whoever writes 0.5 may mean either, and is asked."""
+    with pytest.raises(BadInput, match=r"--gap: found .*; did you mean .*%"):
+        Limits.of({"gap": value}, written=True)
+    assert Limits.of({"gap": 0.5}).gap == 0.5
+
+
+@pytest.mark.parametrize("value", [-0.1, 1, 1.0, float("nan"), "5", "120%", "", True])
+def test_other_shares_are_refused(value: object) -> None:
+    """One sentence says what is allowed."""
+    with pytest.raises(BadInput, match=r"gap: found .*; allowed: a share"):
+        Limits.of({"gap": value})
+
+
+def test_text_and_values_mean_the_same() -> None:
+    """What a person writes is what a program says."""
+    text = {
+        "time_limit": "3", "work_limit": "1.5", "seed": "7", "workers": "1", "formulation": "dp",
+        "options": ["axis_cap=100"], "reserve": ["hbm_percent=10", "ddr_bytes=64GB"],
+        "lost": "1,3-4", "max_moved": "5%", "move_cost": "1ms/GB",
+    }  # fmt: skip
+    values = {
+        "time_limit": 3, "work_limit": 1.5, "seed": np.int64(7), "workers": 1, "formulation": "dp",
+        "options": {"axis_cap": 100}, "reserve": {"hbm_percent": 10, "ddr_bytes": "64GB"},
+        "lost": [1, 3, 4], "max_moved": Moves(share=0.05), "move_cost": Fraction(1),
+    }  # fmt: skip
+    assert PlanRequest.of({**_FROM, **text}, written=True) == PlanRequest.of({**_FROM, **values})
+    asked = [PlanRequest.of({**_FROM, "max_moved": most}).max_moved for most in (20, "10GB")]
+    assert asked == [Moves(tables=20), Moves(bytes=10**10)]
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"time_limit": "0"}, "--time-limit: found '0'; allowed: a positive number"),
+        ({"time_limit": "inf"}, "--time-limit: found 'inf'"),
+        ({"work_limit": "soon"}, "--work-limit: found 'soon'"),
+        ({"seed": "-1"}, "--seed: found '-1'; allowed: a whole number, 0 to 2147483647"),
+        ({"seed": "٣"}, "--seed: found '٣'"),
+        ({"workers": "1.5"}, "--workers: found '1.5'; allowed: a whole number, 1 to 1024"),
+        ({"options": ["solver"]}, "--set: found 'solver'; needs FIELD=VALUE"),
+        ({"options": ["=cbc"]}, "--set: found '=cbc'"),
+        ({"reserve": ["a=1", "a=2"]}, "--reserve: found 'a=2'; a is given twice"),
+        ({"objective": "step_tme"}, "--objective: found 'step_tme'; .* did you mean step_time?"),
+        ({"formulation": "cpsta"}, "did you mean 'cpsat'"),
+        ({"executable": "torch"}, "--executable: found 'torch'; allowed: torchrec"),
+        ({"lost": "all"}, "--lost: found 'all'; needs ranks such as 13,40-47"),
+        ({"max_moved": "5x"}, "--max-moved: found '5x'; allowed: a number of tables such as 20"),
+        ({"move_cost": "1ms"}, "--move-cost: found '1ms'; allowed: a time per size"),
+        ({"today": "p"}, "--from: does not go with --today; give only one of them"),
+        ({"trainer": "tzrec", "move_cost": "1ms/GB"}, "--move-cost: does not go with --for"),
+        ({"gpa": "1%"}, "gpa: unknown field; did you mean gap?"),
+    ],
+)
+def test_mistakes_name_the_option(data: dict[str, Any], sentence: str) -> None:
+    """What was found, and what is allowed."""
+    with pytest.raises(BadInput, match=sentence.replace("?", r"\?")):
+        PlanRequest.of({**_FROM, **data}, written=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lost", (1,)), ("max_moved", 0), ("moves_within", 0.005), ("move_cost", "1ms/GB"),
+     ("executable", "torchrec")],
+)  # fmt: skip
+def test_what_goes_with_the_plan_to_start_from(name: str, value: object) -> None:
+    """It is named as the asker writes it."""
+    with pytest.raises(BadInput, match=f"{name}: goes with before, the plan to start from"):
+        PlanRequest.of({**_TWO, name: value})
+    with pytest.raises(BadInput, match="goes with --from, the plan to start from"):
+        PlanRequest.of({**_TWO, name: value}, written=True)
+
+
+def test_settings_carry_everything() -> None:
+    """Fields that are asked for override the base; the rest is the base, or a minute."""
+    asked = PlanRequest.of({**_TWO, "time_limit": 3, "seed": 7, "gap": "1%", "goals": "moves"})
+    made = asked.settings(Settings(workers=1, seed=5, work_limit=2.0))
+    assert (made.time_limit, made.work_limit, made.seed, made.workers) == (3.0, 2.0, 7, 1)
+    assert made.gap == 0.01 and made.goals.order[0] == "moves"
+    assert Limits().settings().time_limit == 60.0 and Limits().settings().workers >= 1
+    alone = Limits.of({"work_limit": 3}).settings()
+    assert alone.time_limit is None and alone.work_limit == 3
+
+
+def test_names_are_those_of_what_they_stand_for() -> None:
+    """Objectives and runtimes are declared without importing what knows them."""
+    assert {each.value for each in Objective} == {
+        *get_args(PlanRequest.model_fields["objective"].annotation)
+    }
+    assert set(RUNTIMES) == {"torchrec"}
+    assert set(KEYED) <= set(PlanRequest.model_fields)
+
+
+def test_every_field_has_help() -> None:
+    """It is what --help, the documentation and the service's schema say."""
+    assert all(field.description for field in PlanRequest.model_fields.values())
+
+
+def test_no_keyword_is_declared_beside_the_request() -> None:
+    """Calls that plan name inputs and runtime objects; what may be asked is the request's."""
+    for call in (milp_planner.plan, milp_planner.audit, milp_planner.compare, milp_planner.explain):
+        parameters = inspect.signature(call).parameters.values()
+        assert any(each.kind is each.VAR_KEYWORD for each in parameters), call
+        named = {each.name for each in parameters} - {"model", "cluster", "plan"}
+        assert named.isdisjoint(PlanRequest.model_fields), call
+
+
+def declared(command: Callable[..., None]) -> list[Any]:
+    """Typer's declarations of a command's options and arguments."""
+    annotations = [
+        each.annotation for each in inspect.signature(command, eval_str=True).parameters.values()
+    ]
+    return [each.__metadata__[0] for each in annotations if hasattr(each, "__metadata__")]
+
+
+def test_no_option_is_declared_beside_the_request() -> None:
+    """Where a command has an option of a request's name, it is the request's: its help says so."""
+    asked = spellings()
+    by_option = {spelling.split()[0]: name for name, spelling in asked.items()}
+    other = {  # of the same name, and about something else
+        ("simulate", "--seed"), ("calibrate", "--seed"), ("simulate", "--time-limit"),
+        ("batch", "--workers"), ("serve", "--cache"), ("compare", "--objective"),
+        ("import-plan", "--from"), ("torchrec-dry-run", "--objective"),
+    }  # fmt: skip
+    found = set()
+    for command in COMMANDS:
+        for option in declared(command.load()):
+            told = {option.default, *(option.param_decls or ())} & by_option.keys()
+            for name in (by_option[each] for each in told if (command.name, each) not in other):
+                made = parameter(PlanRequest.model_fields[name], name).annotation.__metadata__[0]
+                assert option.help.split("default:")[0] == made.help.split("default:")[0], name
+                found.add(name)
+    assert found == {name for name, spelling in asked.items() if spelling.startswith("-")}
+
+
+def test_inputs_change_by_what_is_asked() -> None:
+    """Profile and reservations override the cluster's own; a mistake names the option."""
+    place = milp_planner.Cluster.from_dict(
+        {"name": "c", "machines": 1, "ranks_per_machine": 1, "hbm": "1GiB", "ddr": "1GiB"}
+    )
+    asked = Inputs.of({**_TWO, "profile": "h100", "reserve": {"hbm_percent": 10}})
+    changed = asked.changed(place)
+    assert changed.profile == "h100" and changed.reservations.hbm_percent == 10
+    assert Inputs.of(_TWO).changed(place) is place
+    with pytest.raises(BadInput, match=r"--reserve: reservations\.hbm_prcent"):
+        Inputs.of({**_TWO, "reserve": {"hbm_prcent": 10}}).changed(place)
