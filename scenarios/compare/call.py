@@ -6,22 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from formulations import Instance, Outcome, Settings, registry, solve
+from formulations import Instance, Outcome, Settings, registry
 from formulations.errors import UnsupportedInstance
 from formulations.methods.auto import chosen
 from formulations.result.check import check
 from formulations.result.outcome import gap_between, standing
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
+from milp_planner.features.plan.call import planned
 from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import (
     ClusterSource,
+    Compiled,
     ModelSource,
     compile_for,
     compile_instance,
     under_all,
 )
-from milp_planner.request import Limits
+from milp_planner.request import Callbacks, Limits, PlanRequest
 from scenarios.batch.curves import LowerBound, best_bound
 from scenarios.batch.scenario import settings_for
 from scenarios.compare.facts import BoundInfo, Comparison, ComparisonRow
@@ -72,53 +74,49 @@ def compare(
     """
     settings = limited(Limits.of(asked), settings)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
-    compiled = compile_for(model, cluster, objectives[0])
-    instances = {o: compile_instance(compiled.options, o) for o in objectives}
-    found = interruptible(
-        lambda: compare_instances(instances, formulations, settings, on_start),
-        settings.stop,
-    )
-    values = under_all(compiled.options)
-    rows = (
-        replace(row, objectives=values(row.outcome.placement)) if row.objectives and row.outcome
-        else row for row in found.rows
-    )  # fmt: skip
-    names = compiled.model.name, compiled.cluster.name
-    return replace(found, rows=tuple(rows), model=names[0], cluster=names[1])
-
-
-def compare_instances(
-    instances: dict[str, Instance],
-    formulations: Sequence[str],
-    settings: Settings,
-    on_start: Callable[[str, str], None] | None = None,
-) -> Comparison:
-    """Compare on given Instances, one per objective."""
-    own = _settings_of(formulations, replace(settings, polish=False))
-    rows: list[ComparisonRow] = []
+    first = compile_for(model, cluster, objectives[0])
+    compiled = {o: replace(first, instance=compile_instance(first.options, o)) for o in objectives}
+    own = _settings_of(formulations, replace(settings, polish=False, call=None))
     shared = Shared()
-    for objective, instance in instances.items():
+    rows = interruptible(lambda: _all_rows(compiled, own, shared, on_start), settings.stop)
+    values = under_all(first.options)
+    rows = [
+        replace(row, objectives=values(row.outcome.placement)) if row.objectives and row.outcome
+        else row for row in rows
+    ]  # fmt: skip
+    bounds = {o: best_of(rows, o, shared.bounds.get(o, ())) for o in objectives}
+    return Comparison(
+        model=first.model.name,
+        cluster=first.cluster.name,
+        rows=tuple(replace(row, gap=gap_to(bounds[row.asked], row)) for row in rows),
+        bounds=bounds,
+        fingerprints={o: each.instance.fingerprint for o, each in compiled.items()},
+        time_unit=first.instance.time_unit,
+    )
+
+
+def _all_rows(
+    compiled: dict[str, Compiled],
+    own: dict[str, Settings],
+    shared: Shared,
+    on_start: Callable[[str, str], None] | None,
+) -> list[ComparisonRow]:
+    """The rows of every objective and formulation."""
+    rows: list[ComparisonRow] = []
+    for objective, each in compiled.items():
         mine: dict[str, list[ComparisonRow]] = {}
-        for name in formulations:
+        for name, settings in own.items():
             if settings.stop.is_set():
                 break
-            twin = _twin(instance, name, mine, own)
+            twin = _twin(each.instance, name, mine, own)
             if twin is not None:
                 mine[name] = [_renamed(row, name, twin) for row in mine[twin]]
             else:
                 if on_start is not None:
                     on_start(name, objective)
-                mine[name] = _of_formulation(instance, name, own[name], shared)
+                mine[name] = _of_formulation(each, name, settings, shared)
             rows += mine[name]
-    bounds = {o: best_of(rows, o, shared.bounds.get(o, ())) for o in instances}
-    return Comparison(
-        model="",
-        cluster="",
-        rows=tuple(replace(row, gap=gap_to(bounds[row.asked], row)) for row in rows),
-        bounds=bounds,
-        fingerprints={o: i.fingerprint for o, i in instances.items()},
-        time_unit=next(iter(instances.values())).time_unit,
-    )
+    return rows
 
 
 def gap_to(best: BoundInfo | None, row: ComparisonRow) -> float | None:
@@ -154,26 +152,29 @@ def _settings_of(formulations: Sequence[str], settings: Settings) -> dict[str, S
 
 
 def _of_formulation(
-    instance: Instance, name: str, settings: Settings, shared: Shared
+    compiled: Compiled, name: str, settings: Settings, shared: Shared
 ) -> list[ComparisonRow]:
     """The rows of one formulation; for the DP, also those of its fusion-aware variant."""
     if registry.get(name).proves != "nothing":
-        return _rows(instance, name, name, settings, shared)
-    rows = _rows(instance, name, name, settings)
-    if name == "dp" and len(instance.fusion_groups) and rows[-1].outcome is not None:
+        return _rows(compiled, name, name, settings, shared)
+    rows = _rows(compiled, name, name, settings)
+    if name == "dp" and len(compiled.instance.fusion_groups) and rows[-1].outcome is not None:
         aware = replace(settings, options={**settings.options, "fusion_aware": True})
-        rows += _rows(instance, name, "dp, fusion-aware", aware)
+        rows += _rows(compiled, name, "dp, fusion-aware", aware)
     return rows
 
 
 def _rows(
-    instance: Instance, name: str, label: str, settings: Settings, shared: Shared | None = None
+    compiled: Compiled, name: str, label: str, settings: Settings, shared: Shared | None = None
 ) -> list[ComparisonRow]:
     """The row of a plan; if it ignores fusion groups, one row as planned and one as run."""
+    instance = compiled.instance
     asked = instance.objective.value
     given = settings if shared is None else shared.settings(name, instance, settings)
+    asks = {"model": compiled.model, "cluster": compiled.cluster, "diagnose": False}
+    request = PlanRequest.of({**asks, "formulation": name, "objective": asked})
     try:
-        outcome = solve(instance, name, given)
+        outcome = planned(request, Callbacks(progress=False), given, compiled).outcome
     except UnsupportedInstance as error:
         return [ComparisonRow(label, asked, "not covered", None, {}, None, None, None, str(error))]
     if shared is not None:
@@ -186,10 +187,11 @@ def _rows(
     groups = len(unfused["mixed"])
     note = f"mixes cache ratios in {groups} fusion group{'s' if groups > 1 else ''}"
     values = unfused["objectives"]
-    planned = f"{label}, as planned"
     run = _variant(outcome) if row.feasible else row.note
     return [
-        ComparisonRow(planned, asked, "breaks", False, values, None, None, None, note),
+        ComparisonRow(
+            f"{label}, as planned", asked, "breaks", False, values, None, None, None, note
+        ),
         replace(row, label=f"{label}, as run", note=run),
     ]
 

@@ -111,8 +111,14 @@ def plan(
     return planned(request, Callbacks(on_plan, progress, on_improvement, on_start), settings)
 
 
-def planned(request: PlanRequest, caller: Callbacks, base: Settings | None = None) -> Plan:
-    """The answer to a request; ``base`` holds limits and preferences that it does not state."""
+def planned(
+    request: PlanRequest,
+    caller: Callbacks,
+    base: Settings | None = None,
+    compiled: Compiled | None = None,
+) -> Plan:
+    """The answer to a request; ``base`` holds limits and preferences that it does not state,
+    ``compiled`` its inputs where they are priced already."""
     settings = limited(request, base, caller)
     registry.get(request.formulation).check(settings.options)
     if request.trainer is not None:
@@ -127,8 +133,9 @@ def planned(request: PlanRequest, caller: Callbacks, base: Settings | None = Non
         report = partial(_report_division, newest, caller.on_start, request.formulation)
         parts = model, place, request.formulation, request.objective, settings, report, solver
         return _watched(partial(divided, *parts), settings, newest, caller.progress)
-    with call.stage("pricing"):
-        compiled, settings = _compiled(request, model, place, settings)
+    if compiled is None:
+        with call.stage("pricing"):
+            compiled, settings = _compiled(request, model, place, settings)
     if caller.on_start is not None:
         caller.on_start(request.formulation)
     watch = None

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from formulations import BoundSource, InstanceError, Objective, Settings
+from formulations import BoundSource, Instance, InstanceError, Objective, Settings
+from formulations.errors import UnsupportedInstance
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import compare
+from milp_planner.features.plan import call as planning
 from scenarios.batch.scenario import settings_for
-from scenarios.compare.call import best_of, compare_instances, gap_to
+from scenarios.compare.call import best_of, gap_to
 from scenarios.compare.facts import BoundInfo, ComparisonRow
-from tests.milp_planner.features.example import example
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -107,9 +108,20 @@ def test_blind_plans_are_shown_as_planned_and_as_run() -> None:
     assert "minimising total" in text and max(map(len, text.splitlines())) <= 100
 
 
-def test_an_uncovered_instance_is_a_row_with_its_reason() -> None:
+def test_an_uncovered_instance_is_a_row_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """A formulation that does not cover the instance says so and does not stop the others."""
-    found = compare_instances({"total": example("total")}, ["dp", "cpsat"], Settings(time_limit=10))
+    solve = planning.solve
+
+    def refuse(instance: Instance, name: str, settings: Settings) -> Outcome:
+        if name == "dp":
+            raise UnsupportedInstance("three memories")
+        return solve(instance, name, settings)
+
+    monkeypatch.setattr(planning, "solve", refuse)
+    found = compare(
+        MODEL, cluster(), formulations=["dp", "cpsat"], objectives=["total"], time_limit=10
+    )
     dp = found.rows[0]
-    assert dp.outcome is None and dp.note and found.rows[-1].feasible
+    assert dp.outcome is None and dp.note == "three memories" and found.rows[-1].feasible
+    assert found.rows[-1].outcome.goals == ()  # a comparison gives up nothing of the objective
     assert "not covered" in drawn(found.drawing())

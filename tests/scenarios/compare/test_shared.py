@@ -15,8 +15,8 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import News
 from milp_planner import compare
-from scenarios.compare import call, shared
-from scenarios.compare.call import compare_instances
+from milp_planner.features.plan import call
+from scenarios.compare import shared
 from scenarios.compare.shared import ENDED, Shared, ended
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -92,10 +92,3 @@ def test_auto_is_compared_and_costs_nothing_twice(monkeypatch: pytest.MonkeyPatc
     assert len(asked) == len(set(asked)) + ("dp, fusion-aware" in labels)
     twins = [row for row in result.rows if "the same solve as auto's" in row.note]
     assert len(twins) == 1 and twins[0].objectives == result.rows[0].objectives
-
-
-def test_goals_are_not_pursued() -> None:
-    """A comparison is about the objective: it gives up none of it and spends no time on goals."""
-    instance = two_phases()
-    found = compare_instances({"busiest_rank": instance}, ["cpsat"], Settings(workers=1))
-    assert found.rows[0].outcome is not None and found.rows[0].outcome.goals == ()
