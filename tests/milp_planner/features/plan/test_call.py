@@ -105,7 +105,7 @@ def test_compare_takes_the_limits_of_plan() -> None:
     found = milp_planner.compare(
         MODEL, cluster(), formulations=["cpsat"], objectives=["total"], time_limit=7, gap=0.5
     )
-    outcome = found.entries[0].outcome
+    outcome = found.rows[0].outcome
     assert outcome is not None
     assert outcome.settings["time_limit"] == 7
     assert outcome.settings["gap"] == 0.5
