@@ -47,10 +47,9 @@ def _step(name: str, method: str) -> Variant:
 def variants() -> tuple[Variant, ...]:
     """What is taken out, halved and doubled."""
     off = {
-        "tries": NEAR.tries[:1], "patience": 1, "less": 1.0, "weak": 0.0, "worth": 1e9,
-        "limits": 1, "room": 0,
+        "tries": NEAR.tries[-1:], "patience": 1, "less": 1.0, "weak": 0.0, "worth": 1e9, "room": 0,
     }  # fmt: skip
-    scaled = ("moves", "tables", "growth", "patience", "step", "longest", "worth")
+    scaled = ("moves", "tables", "patience", "step", "longest", "worth")
     found = [_variant(name, "off", value) for name, value in off.items()]
     found += [_step("new tables first", "_chosen"), _step("tables that go home", "_homed")]
     for how, factor in (("halved", 0.5), ("doubled", 2.0)):

@@ -1,9 +1,9 @@
 """Repair: a plan close to yesterday's, where that no longer fits or lacks tables.
 
 The *wish* is yesterday's placement on today's instance. Tables that it does not place are packed,
-the largest shards first. If some capacity is then exceeded, compiled annealing looks for a plan
-within limits on the tables and bytes that move, and the limits grow until it finds one; then tables
-return to where they were as long as every capacity holds. Few moved bytes come first, the objective
+the largest shards first. If some capacity is then exceeded, compiled annealing looks for a plan in
+a few tries, each with larger limits on what moves or on the cost; then tables return to where they
+were as long as every capacity holds. Few moved bytes come first, the objective
 second.
 """
 
@@ -228,23 +228,14 @@ class _Search:
         return self._start if check(self._instance, self._start).feasible else None
 
     def mended(self, over: Callable[[], bool], stop: Callable[[], bool]) -> Placement | None:
-        """A plan within the smallest limits that allow one; None if no limits do.
+        """The first plan of a few tries, which may move and cost more and more; None if all fail.
 
-        The caller's own limits are all that is left once the time is over, or after a first failure
-        if there are any; at last the plan may cost anything.
+        Once the time is over, only the last tries are left.
         """
-        tables = len(self._moved) + max(NEAR.tables, self._instance.num_tables // NEAR.tables)
-        size = moved_bytes(self._instance, self._start, self._moved) + NEAR.room * self._short()
-        for _ in range(1 if self._asked.limits_moves else NEAR.limits):
-            for dearer, heats in NEAR.tries:
-                plan = None if over() else self._within(tables, size, dearer, heats, stop)
-                if plan is not None or stop():
-                    return plan
-            tables, size = NEAR.growth * tables, NEAR.growth * size + 1
-        last: tuple[tuple[float | None, tuple[float, float]], ...]
-        last = (*NEAR.tries[1:], (None, NEAR.tries[-1][1]))
-        for share, heats in last:
-            plan = self._within(MAX_VALUE, MAX_VALUE, share, heats, stop)
+        for number, (times, dearer, heats) in enumerate(NEAR.tries):
+            if over() and number < len(NEAR.tries) - NEAR.late:
+                continue
+            plan = self._within(times, dearer, heats, stop)
             if plan is not None or stop():
                 return plan
         return None
@@ -363,23 +354,33 @@ class _Search:
         return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
 
     def _within(
-        self, tables: int, size: int, dearer: float | None, heats: tuple[float, float],
+        self, times: int | None, dearer: float | None, heats: tuple[float, float],
         stop: Callable[[], bool],
     ) -> Placement | None:  # fmt: skip
-        """A plan within limits on moves, and at most this share dearer than the wish; from the
-        wish."""
+        """A plan within the caller's limits on moves, and at most this share dearer than the wish;
+        from the wish.
+
+        On the way, this multiple of what a repair usually moves may move. If that is None, a table
+        may move for a while to make room for another, and whatever can returns at the end.
+        """
         sampler, held, target = self._sampler, self._instance, self._target(dearer)
-        if held.current:
-            asked = self._asked
+        if held.current and times is not None:
+            asked, tables = self._asked, max(NEAR.tables, held.num_tables // NEAR.tables)
+            size = moved_bytes(held, self._start, self._moved) + NEAR.room * self._short()
             held = replace(
                 held,
-                max_moved_tables=min(tables, _or_most(asked.max_moved_tables)),
-                max_moved_bytes=min(size, _or_most(asked.max_moved_bytes)),
+                max_moved_tables=min(
+                    times * (len(self._moved) + tables), _or_most(asked.max_moved_tables)
+                ),
+                max_moved_bytes=min(times * size, _or_most(asked.max_moved_bytes)),
             )
         within = Within(target, stop, sum(target), held)
         sampler.run(self._start, within, [heats], NEAR.moves * max(1, held.num_tables))
         plan = sampler.plan()
-        return self._homed(plan, target) if plan and check(held, plan).feasible else None
+        if plan is None or not check(held, plan).feasible:
+            return None
+        plan = self._homed(plan, target)
+        return plan if check(self._asked, plan).feasible else None
 
 
 def _or_most(limit: int | None) -> int:

@@ -89,12 +89,16 @@ LOOSE = 2**61
 class Near:
     """Of plans near yesterday's."""
 
-    #: For each try within limits on moves: the share by which a plan may cost more than the wish,
-    #: and the temperatures of the first and the last move (cold ones leave most tables where they
-    #: are).
-    tries: tuple[tuple[float, tuple[float, float]], ...] = (
-        (0.001, (1e-4, 1e-6)), (0.01, (3e-4, 1e-6)), (0.05, (2e-3, 2e-5)),
+    #: For each try: the multiple of the limits on moves that holds on the way (None: no limit), the
+    #: share by which a plan may cost more than the wish (None: it may cost anything), and the
+    #: temperatures of the first and the last move (cold ones leave most tables where they are).
+    tries: tuple[tuple[int | None, float | None, tuple[float, float]], ...] = (
+        (1, 0.001, (1e-4, 1e-6)), (1, 0.01, (3e-4, 1e-6)), (1, 0.05, (1e-4, 1e-6)),
+        (3, 0.01, (3e-4, 1e-6)), (3, 0.05, (1e-4, 1e-6)), (3, 0.5, (1e-4, 1e-6)),
+        (None, 0.2, (1e-4, 1e-6)), (None, None, (2e-3, 2e-5)),
     )  # fmt: skip
+    #: So many of the last tries are made even when the time is over.
+    late: int = 3
     #: Moves per table of one try.
     moves: int = 100
     #: The first limits: this many tables, or one table in this many, whichever is more; and this

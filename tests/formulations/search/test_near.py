@@ -13,7 +13,9 @@ from formulations import Instance, InstanceBuilder, Placement, Settings, Where, 
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.search.anneal import Sampler
 from formulations.search.near import nearest, repaired, settled
+from formulations.search.numbers import NEAR
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
@@ -66,6 +68,16 @@ def test_no_plan_no_answer() -> None:
     """Twelve bytes do not fit into ten."""
     instance, there = tables_on([0, 0, 1], [4, 4, 4], 5)
     assert settled(instance, there) is None
+
+
+def test_a_repair_ends_after_its_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no plan, each try is made once: none repeats one that allowed everything."""
+    instance, there = tables_on([0, 0, 1], [4, 4, 4], 5)
+    tries: list[object] = []
+    run = Sampler.run
+    monkeypatch.setattr(Sampler, "run", lambda *given: tries.append(given) or run(*given))
+    assert settled(instance, there) is None
+    assert len(tries) == len(NEAR.tries)
 
 
 @given(instances(max_tables=4, constraints=False), st.randoms(use_true_random=False))
