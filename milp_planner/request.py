@@ -347,16 +347,15 @@ class Inputs(Request):
 
     def changed(self, cluster: Cluster) -> Cluster:
         """The cluster with the profile, reservations and division that are asked for."""
-        for name in ("profile", "reserve", "two_d"):
-            value = getattr(self, name)
-            if value:
-                field = "reservations" if name == "reserve" else name
-                data = cluster.to_dict()
-                if cluster.assumed_profile is not None:
-                    del data["profile"]
-                held = {**(data[field] or {}), **value} if name != "profile" else value
-                where = self.spelled(name)
-                cluster = type(cluster).from_dict({**data, field: held}, where)
+        from milp_planner.inputs.changes import changed_cluster
+
+        stated = {
+            "profile": {"cluster.profile": self.profile} if self.profile else {},
+            "reserve": {f"cluster.reservations.{n}": v for n, v in self.reserve.items()},
+            "two_d": {f"cluster.two_d.{n}": v for n, v in self.two_d.items()},
+        }
+        for name, changes in stated.items():
+            cluster = changed_cluster(cluster, changes, self.spelled(name))
         return cluster
 
 

@@ -21,8 +21,8 @@ from benchmarks.publications.ids import access
 from benchmarks.publications.planner import Setting, Sharding, auto, round_robin
 from formulations import solve
 from formulations.result.check import compute_loads
-from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.changes import changed_cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from milp_planner.pricing.profile import Profile, load_profile, profile_names
@@ -91,7 +91,7 @@ def cluster(system: str) -> Cluster:
     if system not in SHIPPED:
         return catalog.find_cluster(system)
     name, machines = SHIPPED[system]
-    return with_machines(catalog.find_cluster(name), machines)
+    return changed_cluster(catalog.find_cluster(name), {"machines": machines})
 
 
 def sharding_of(row: Mapping[str, Any]) -> tuple[Sharding, int]:

@@ -19,25 +19,34 @@ from math import ceil
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.interconnect import Domains
-from milp_planner.inputs.model import Model
+from milp_planner.inputs.cluster import Cluster, Reservations
+from milp_planner.inputs.interconnect import Domains, Interconnect
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.quantities import parse_bytes, parse_fraction
+from milp_planner.inputs.spec import Spec
 from milp_planner.inputs.strict_yaml import plain_scalar
+from milp_planner.inputs.two_d import TwoD
 
-SHORT = {
+_HOMES: dict[str, type[Spec]] = {
+    "cluster.interconnect": Interconnect,
+    "cluster.two_d": TwoD,
+    "cluster.reservations": Reservations,
+    "model.workload": Workload,
+}
+SHORT = {name: f"{home}.{name}" for home, fields in _HOMES.items() for name in fields.model_fields}
+SHORT |= {
     "hbm": "cluster.machines.ranks.hbm",
     "ddr": "cluster.machines.ddr",
     "ssd": "cluster.machines.ssd.size",
     "machines": "cluster.machines",
     "ranks_per_machine": "cluster.machines.ranks",
+    "profile": "cluster.profile",
     "batch": "model.workload.batch_per_rank",
     "dim": "model.tables.*.dim",
 }
-"""Names that stand for a path, also after ``cluster.``; so does the name of any field below
-:data:`HOMES`."""
-HOMES = ("model.workload", "cluster.reservations", "cluster.two_d", "cluster.interconnect")
+"""Names that stand for a path, also after ``cluster.``: those of all fields of the workload and of
+the cluster's reservations, division and links, and some more."""
 
 Changes = Mapping[str, Any]
 """Values by path: plain values, or text as people write it."""
@@ -68,8 +77,31 @@ def changed(model: Model, cluster: Cluster, changes: Changes) -> tuple[Model, Cl
     if "model" in roots:
         model = Model.from_dict(data["model"], model.name)
     if "cluster" in roots:
-        cluster = Cluster.from_dict(data["cluster"], cluster.name)
+        cluster = _read(cluster, data["cluster"], cluster.name)
     return model, cluster
+
+
+def changed_model(model: Model, changes: Changes, where: str = "") -> Model:
+    """The same for a model alone; ``where`` names it in errors."""
+    data = {"model": model.to_dict()}
+    return Model.from_dict(data["model"], where or model.name) if apply(data, changes) else model
+
+
+def changed_cluster(cluster: Cluster, changes: Changes, where: str = "") -> Cluster:
+    """The same for a cluster alone."""
+    data = {"cluster": _stated(cluster)}
+    if not apply(data, changes):
+        return cluster
+    return _read(cluster, data["cluster"], where or cluster.name)
+
+
+def _read(before: Cluster, data: dict[str, Any], where: str) -> Cluster:
+    if before.replicas > 1 and len(data["machines"]) != len(before.machines):
+        raise BadInput(
+            f"cluster {before.name} is one of {before.replicas} sharding groups; allowed, where "
+            "machines are counted: a cluster without two_d"
+        )
+    return Cluster.from_dict(data, where)
 
 
 def apply(data: dict[str, Any], changes: Changes) -> list[str]:
@@ -81,6 +113,12 @@ def apply(data: dict[str, Any], changes: Changes) -> list[str]:
             if counts == _repeats(path, value):
                 _change(data, path, value, done)
     return [path.partition(".")[0] for path in paths]
+
+
+def root_of(path: str) -> str:
+    """Which input a path is about: ``model`` or ``cluster``; BadInput for neither."""
+    fields = {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)}
+    return _whole(path, fields).partition(".")[0]
 
 
 def _change(data: dict[str, Any], path: str, value: Any, done: set[tuple[int, Any]]) -> None:
@@ -116,24 +154,10 @@ def _whole(path: str, data: Mapping[str, Any]) -> str:
     if first in data:
         return path
     for root, document in data.items():
-        if first in document and rest:
+        if first in document:
             return f"{root}.{path}"
-    for home in HOMES:
-        top, _, part = home.partition(".")
-        if not rest and first in _fields(data.get(top, {}), part):
-            return f"{home}.{first}"
     known = [*SHORT, "workload.FIELD", "tables.NAME.FIELD", "cluster.FIELD"]
     raise BadInput(f"change of {path!r}: {choice(path, known)}")
-
-
-def _fields(document: Mapping[str, Any], part: str) -> Mapping[str, Any]:
-    """Fields of a part of an input, even if it is not given."""
-    parts = {**Cluster.model_fields, **Model.model_fields}
-    found = document.get(part)
-    if found is not None or part not in parts:
-        return found or {}
-    kinds = getattr(parts[part].annotation, "__args__", ())
-    return next((each.model_fields for each in kinds if hasattr(each, "model_fields")), {})
 
 
 def _places(data: Any, parts: list[str], path: str) -> Iterator[_Place]:
@@ -149,13 +173,17 @@ def _places(data: Any, parts: list[str], path: str) -> Iterator[_Place]:
         yield data, first
         return
     if data[first] is None:
-        data[first] = {}
+        data[first] = _NotGiven()
     yield from _places(data[first], rest, path)
 
 
+class _NotGiven(dict[str, Any]):
+    """A part that was not given, to which any fields may be added."""
+
+
 def _open(data: dict[str, Any]) -> bool:
-    """Whether fields may be added: those of a part that was not given, or of one kind of many."""
-    return not data or "kind" in data
+    """Whether fields may be added: to such a part, or to one kind of many."""
+    return isinstance(data, _NotGiven) or "kind" in data
 
 
 def _in_list(data: list[Any], parts: list[str], path: str) -> Iterator[_Place]:
@@ -171,7 +199,11 @@ def _in_list(data: list[Any], parts: list[str], path: str) -> Iterator[_Place]:
         return
     for count in range(len(rest), 0, -1):
         pattern = ".".join(parts[:count])
-        found = [e for e, name in zip(data, names, strict=True) if fnmatchcase(name, pattern)]
+        found = [
+            e
+            for e, name in zip(data, names, strict=True)
+            if name == pattern or fnmatchcase(name, pattern)
+        ]
         for each in found:
             yield from _places(each, parts[count:], path)
         if found:

@@ -7,19 +7,16 @@ fields of a model that would name files are refused before they are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import curve_names
-from milp_planner.inputs.changes import changed
+from milp_planner.inputs.changes import changed_cluster, changed_model
 from milp_planner.inputs.files import build, read_json
-from milp_planner.inputs.grown import with_growth
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.repeated import count_tables
 from milp_planner.inputs.strict_yaml import Document, read_yaml
@@ -133,9 +130,10 @@ def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cl
         raise BadInput(f"model: {tables:,} tables; at most {limits.tables:,} here")
     model = build(Model, document, folder)
     if asked.growth:
-        model = with_growth(model, {n: Fraction(str(p)) for n, p in asked.growth.items()})
+        grown = {f"tables.{name}.rows": f"+{p}%" for name, p in asked.growth.items()}
+        model = changed_model(model, grown)
     document = _document(asked.cluster, "cluster", catalog.clusters, limits)
-    cluster = _resized(model, build(Cluster, document), asked)
+    cluster = _resized(build(Cluster, document), asked)
     if cluster.profile not in profile_names():
         raise BadInput(
             f"cluster: profile {cluster.profile!r}: {choice(cluster.profile, profile_names())}"
@@ -185,14 +183,14 @@ def _named(data: Any, name: str) -> Iterator[Any]:
             yield from _named(item, name)
 
 
-def _resized(model: Model, cluster: Cluster, asked: Asked) -> Cluster:
+def _resized(cluster: Cluster, asked: Asked) -> Cluster:
     """The cluster with the requested machines and memories."""
     if asked.machines is not None and asked.machines != len(cluster.machines):
-        cluster = with_machines(cluster, asked.machines)
+        cluster = changed_cluster(cluster, {"machines": asked.machines})
     here = {
         "hbm": min(rank.hbm_bytes for rank in cluster.ranks),
         "ddr": min(machine.ddr_bytes for machine in cluster.machines),
     }
     wanted = {name: getattr(asked, name) for name in here if getattr(asked, name) is not None}
     sizes = {f"cluster.{name}": f"{size - here[name]:+}" for name, size in wanted.items()}
-    return changed(model, cluster, sizes)[1]
+    return changed_cluster(cluster, sizes)

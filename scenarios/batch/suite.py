@@ -16,13 +16,13 @@ from formulations.instance import Objective
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.files import build, read_document
-from milp_planner.inputs.grown import parse_growth
 from milp_planner.inputs.model import Codec, CostModel, Fusion, StorageModel
 from milp_planner.inputs.problems import choice, nearest, problem_at
 from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Dtype, Name
 from milp_planner.inputs.two_d import Layout, Strategy
 from milp_planner.pricing.profile import profile_names
+from scenarios.batch.vary import growths
 from scenarios.catalog import is_path
 
 
@@ -32,8 +32,8 @@ def _listed(value: Any) -> Any:
 
 
 def _readable(text: str) -> str:
-    """Text that :func:`milp_planner.inputs.grown.parse_growth` reads."""
-    parse_growth(text)
+    """Text that :func:`scenarios.batch.vary.growths` reads."""
+    growths(text)
     return text
 
 

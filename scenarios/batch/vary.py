@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.remedies import with_machines
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.cluster import Reservations
-from milp_planner.inputs.grown import parse_growth, with_growth
+from milp_planner.inputs.changes import Changes, changed_cluster, changed_model, root_of
+from milp_planner.inputs.table import Table
 from milp_planner.inputs.two_d import TwoD
 
 Axes = Mapping[str, Any]
 """Value of each axis of a scenario, as plain JSON; an axis that is absent changes nothing."""
-_WORKLOAD = {
-    "batch": "batch_per_rank", "cache_ratios": "cache_ratios", "storage_model": "storage_model",
-    "cost_model": "cost_model", "fusion": "fusion",
-    "exchange_dtype": "exchange_dtype", "exchange_dtype_backward": "exchange_dtype_backward",
-    "codec": "codec", "dedup": "dedup",
-}  # fmt: skip
+ANY = "any"
+"""The value of a limit that leaves the model's own."""
+_LIMITS = {"sharding": "constraints.sharding_types", "mode": "constraints.modes"}
+_GROWTH = ("growth", "table_growth")
+_OF_TABLES = (*_LIMITS, "other_sharding", "dist_type", "skew", "measured_skew", "peak_skew",
+              "sequence_length")  # fmt: skip
+"""Axes that are not the path of a field."""
 
 
 def vary_model(
@@ -48,21 +48,28 @@ def vary_model(
     unknown = [name for name in only if name not in names]
     if unknown:
         raise BadInput(f"only_tables: the model {model.name} has no table {unknown[0]!r}")
-    data = _grown(model, axes).to_dict()
-    for axis, field in _WORKLOAD.items():
-        if axis in axes:
-            data["workload"][field] = axes[axis]
-    for table in data["tables"]:
-        if "dim" in axes:
-            table["dim"] = axes["dim"]
-        if "sequence_length" in axes and table.get("sequence_length", 0) > 1:
-            table["sequence_length"] = axes["sequence_length"]
-        if not only or table["name"] in only:
-            _vary_table(table, axes, hot_ids)
-            _measure(table, axes, ranks)
-        elif axes.get("other_sharding", "any") != "any":
-            table["constraints"]["sharding_types"] = [axes["other_sharding"]]
-    return Model.from_dict(data, model.name)
+    if "growth" in axes and names:
+        model = changed_model(model, {"tables.*.rows": f"+{axes['growth']}%"})
+    if "table_growth" in axes:
+        model = changed_model(model, growths(axes["table_growth"]))
+    changes = {name: axes[name] for name in axes if _is_path(name) and root_of(name) == "model"}
+    for table in model.tables:
+        own = _of_table(table, axes, not only or table.name in only, hot_ids, ranks)
+        changes |= {f"tables.{table.name}.{field}": value for field, value in own}
+    return changed_model(model, changes)
+
+
+def growths(text: str) -> Changes:
+    """``items=50%,user_*=10%`` as changes of rows; ValueError if it is anything else."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([^=\s]+)\s*=\s*(\d[\d.]*%?)\s*", part)
+        path = f"tables.{match[1]}.rows" if match else ""
+        if match is None or path in found:
+            allowed = "names and percentages from 0%, such as items=50%,user_*=10%"
+            raise ValueError(f"found {text!r}; allowed: {allowed}")
+        found[path] = f"+{match[2].rstrip('%')}%"
+    return found
 
 
 def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
@@ -73,52 +80,35 @@ def vary_cluster(cluster: Cluster, axes: Axes) -> Cluster:
     BadInput
         When the result is invalid, for instance two machines without a link.
     """
-    data = (with_machines(cluster, axes["machines"]) if "machines" in axes else cluster).to_dict()
-    data["machines"] = [_vary_machine(machine, axes) for machine in data["machines"]]
-    data["reservations"] |= {name: axes[name] for name in Reservations.model_fields if name in axes}
-    data["two_d"] = _division(data["two_d"], axes)
-    if "profile" in axes:
-        data["profile"] = axes["profile"]
-    return Cluster.from_dict(data, cluster.name)
+    changes = {name: axes[name] for name in axes if _is_path(name) and root_of(name) == "cluster"}
+    if changes.get("sharding_group_size") == "all":  # whatever else is asked of a division
+        changes = {n: v for n, v in changes.items() if n not in TwoD.model_fields}
+        changes["cluster.two_d"] = None
+    return changed_cluster(cluster, changes)
 
 
-def _division(two_d: dict[str, Any] | None, axes: Axes) -> dict[str, Any] | None:
-    """The cluster's ``two_d`` with the fields that are axes."""
-    named = {name: axes[name] for name in TwoD.model_fields if name in axes}
-    if named.get("sharding_group_size") == "all":
-        return None
-    return {**(two_d or {}), **named} if named else two_d
+def _is_path(axis: str) -> bool:
+    return axis not in (*_GROWTH, *_OF_TABLES)
 
 
-def _grown(model: Model, axes: Axes) -> Model:
-    if "growth" in axes and model.tables:
-        model = with_growth(model, {"*": Fraction(axes["growth"])})
-    if "table_growth" in axes:
-        model = with_growth(model, parse_growth(axes["table_growth"]))
-    return model
-
-
-def _vary_table(table: dict[str, Any], axes: Axes, hot_ids: int) -> None:
+def _of_table(
+    table: Table, axes: Axes, chosen: bool, hot_ids: int, ranks: int
+) -> Iterator[tuple[str, Any]]:
+    """The changed fields of one table."""
+    if "sequence_length" in axes and (table.sequence_length or 0) > 1:
+        yield "sequence_length", axes["sequence_length"]
+    if not chosen:
+        if axes.get("other_sharding", ANY) != ANY:
+            yield _LIMITS["sharding"], [axes["other_sharding"]]
+        return
+    for axis, field in _LIMITS.items():
+        if axes.get(axis, ANY) != ANY:
+            yield field, [axes[axis]]
+    if axes.get("dist_type", ANY) != ANY and table.kind == "dynamicemb":
+        yield "dist_types", [axes["dist_type"]]
     if "skew" in axes:
-        hot = list(range(min(hot_ids, table["rows"])))
-        table["access"] = {"kind": "zipf", "alpha": axes["skew"], "hot_ids": hot}
-    if axes.get("dist_type", "any") != "any" and table["kind"] == "dynamicemb":
-        table["dist_types"] = [axes["dist_type"]]
-    for axis, field in (("sharding", "sharding_types"), ("mode", "modes")):
-        if axes.get(axis, "any") != "any":
-            table["constraints"][field] = [axes[axis]]
-
-
-def _measure(table: dict[str, Any], axes: Axes, ranks: int) -> None:
+        hot = list(range(min(hot_ids, table.rows)))
+        yield "access", {"kind": "zipf", "alpha": axes["skew"], "hot_ids": hot}
     for axis in ("measured_skew", "peak_skew"):
         if axis in axes:
-            table["access"][axis] = {"max_over_mean": axes[axis], "ranks": ranks}
-
-
-def _vary_machine(machine: dict[str, Any], axes: Axes) -> dict[str, Any]:
-    ranks = machine["ranks"]
-    if "ranks_per_machine" in axes:
-        ranks = [ranks[0]] * axes["ranks_per_machine"]
-    if "hbm" in axes:
-        ranks = [{**rank, "hbm": axes["hbm"]} for rank in ranks]
-    return {**machine, "ranks": ranks, "ddr": axes.get("ddr", machine["ddr"])}
+            yield f"access.{axis}", {"max_over_mean": axes[axis], "ranks": ranks}

@@ -13,6 +13,7 @@ from formulations.capacity.curve import Curve
 from formulations.result.outcome import StoppedBy, nothing
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.changes import changed_cluster, changed_model
 from milp_planner.inputs.table import Table
 from milp_planner.plans.compile import Compiled, compile_for
 from milp_planner.plans.forced import NAMED, Forced, forced_overflow
@@ -68,30 +69,28 @@ def _changes(
     split = [name for name in names if _could_cut_columns(model.table(name))][:NAMED]
     for count in range(1, len(split) + 1):
         change = {"kind": "sharding", "tables": split[:count], "value": COLUMN_WISE}
-        yield change, _with_columns(model, split[:count])
+        paths = [f"tables.{name}.constraints.sharding_types" for name in split[:count]]
+        yield change, changed_model(model, dict.fromkeys(paths, (COLUMN_WISE,)))
     halves = {t.dtype for t in model.tables if _could_return_its_own(t)}
     if len(halves) == 1:
-        yield {"kind": "output_dtype", "value": halves.pop()}, _returning_their_own(model)
+        dtypes = {f"tables.{t.name}.output_dtype": t.dtype for t in model.tables
+                  if _could_return_its_own(t)}  # fmt: skip
+        yield {"kind": "output_dtype", "value": halves.pop()}, changed_model(model, dtypes)
     workload = model.workload
     coded = any(wire_bytes(workload, t) != (t.output_bytes, t.output_bytes) for t in model.tables)
     stock = workload.codec == "stock" and workload.codec_peak_factor is None
     if stock and coded and cluster.num_ranks > 1:
-        yield {"kind": "codec", "value": "low_memory"}, _with_workload(model, codec="low_memory")
+        yield (
+            {"kind": "codec", "value": "low_memory"},
+            changed_model(model, {"codec": "low_memory"}),
+        )
     if not workload.dedup and any(table.output == "sequence" for table in model.tables):
-        yield {"kind": "dedup", "value": True}, _with_workload(model, dedup=True)
+        yield {"kind": "dedup", "value": True}, changed_model(model, {"dedup": True})
 
 
 def _could_return_its_own(table: Table) -> bool:
     """Whether rows of 16 bits are assumed to be returned as fp32, as FBGEMM does unless told."""
     return table.kind == "torchrec" and table.output_dtype is None and table.dtype in HALVES
-
-
-def _returning_their_own(model: Model) -> Model:
-    tables = (
-        t.model_copy(update={"output_dtype": t.dtype}) if _could_return_its_own(t) else t
-        for t in model.tables
-    )
-    return model.model_copy(update={"tables": tuple(tables)})
 
 
 def _could_cut_columns(table: Table) -> bool:
@@ -101,41 +100,8 @@ def _could_cut_columns(table: Table) -> bool:
     return table.kind == "torchrec" and table.constraints.pin is None and limited
 
 
-def _with_columns(model: Model, names: list[str]) -> Model:
-    return model.model_copy(
-        update={"tables": tuple(_cut(t) if t.name in names else t for t in model.tables)}
-    )
-
-
-def _cut(table: Table) -> Table:
-    limits = table.constraints.model_copy(update={"sharding_types": (COLUMN_WISE,)})
-    return table.model_copy(update={"constraints": limits})
-
-
-def _with_workload(model: Model, **changes: Any) -> Model:
-    return model.model_copy(update={"workload": model.workload.model_copy(update=changes)})
-
-
 #: Most machines to try, as a multiple of the present number.
 MOST_TIMES = 16
-
-
-def with_machines(cluster: Cluster, count: int) -> Cluster:
-    """The cluster with ``count`` machines like its first, in domains like its first.
-
-    BadInput when it describes no links between machines, or is one of several sharding groups.
-    """
-    if cluster.replicas > 1:
-        raise BadInput(
-            f"cluster {cluster.name} is one of {cluster.replicas} sharding groups; allowed, where "
-            "machines are counted: a cluster without two_d"
-        )
-    data = cluster.to_dict()
-    data["machines"] = [data["machines"][0]] * count
-    links = cluster.interconnect
-    if links is not None and links.domains is not None:
-        data["interconnect"]["domains"] = links.domains.refilled(count).to_dict()
-    return Cluster.from_dict(data, f"cluster {cluster.name} with {count} machines")
 
 
 def with_more_machines(
@@ -159,11 +125,12 @@ def with_more_machines(
 
 
 def _linked(cluster: Cluster) -> Cluster:
-    data = cluster.to_dict()
-    links = data["interconnect"] or {"intra_machine": "1GB/s"}
-    across = links.get("inter_machine") or links["intra_machine"]
-    data["interconnect"] = {**links, "inter_machine": across}
-    return Cluster.from_dict(data, f"cluster {cluster.name} with links")
+    links = cluster.interconnect
+    inside = "1GB/s" if links is None else f"{links.intra_machine}B/s"
+    fields = {"intra_machine": inside, "inter_machine": inside}
+    stated = () if links is None else [n for n in fields if getattr(links, n) is not None]
+    missing = {f"interconnect.{n}": rate for n, rate in fields.items() if n not in stated}
+    return changed_cluster(cluster, missing)
 
 
 def machine_curve(model: Model, cluster: Cluster, objective: str, budget: Budget) -> Curve:
@@ -174,7 +141,7 @@ def machine_curve(model: Model, cluster: Cluster, objective: str, budget: Budget
 
     @lru_cache(maxsize=1)
     def make(count: int) -> Instance:
-        return compile_for(model, with_machines(cluster, count), objective).instance
+        return compile_for(model, changed_cluster(cluster, {"machines": count}), objective).instance
 
     return Curve(make, None, budget)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from formulations import Settings, solve
 from milp_planner import plan, verify
-from milp_planner.features.plan.remedies import MOST_TIMES, with_machines, with_more_machines
+from milp_planner.features.plan.remedies import MOST_TIMES, with_more_machines
 from milp_planner.features.plan.shortage import (
     advice,
     draw_shortage,
@@ -17,6 +17,7 @@ from milp_planner.features.plan.shortage import (
     with_diagnosis,
 )
 from milp_planner.inputs import Cluster
+from milp_planner.inputs.changes import changed_cluster
 from milp_planner.plans.compile import compile_for
 from tests.milp_planner.features.explain.quick import truth
 from tests.milp_planner.features.plan.test_ranks import drawn
@@ -40,7 +41,10 @@ def test_the_number_is_the_least_with_a_plan(hbm: int, ddr: int, rows: list[int]
     site = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB", interconnect=None)
     linked = cluster(1, 1, hbm=f"{hbm}kB", ddr=f"{ddr}kB")
     does = [
-        truth(compile_for(read, with_machines(linked, n), "total").instance).objective is not None
+        truth(
+            compile_for(read, changed_cluster(linked, {"machines": n}), "total").instance
+        ).objective
+        is not None
         for n in (1, 2, 3)
     ]
     assume(not does[0])
@@ -63,8 +67,12 @@ def test_plan_says_how_many_machines_would_do() -> None:
     said = "or 5 machines like this one would do (proved: one less is too few)"
     assert said in list(advice(info, "ps"))
     assert "each tier after reservations, with the others" in drawn(draw_shortage(info))
-    assert plan(read, with_machines(site, 5), formulation="cpsat", settings=LIMITS).tables
-    assert not plan(read, with_machines(site, 4), formulation="cpsat", settings=LIMITS).tables
+    assert plan(
+        read, changed_cluster(site, {"machines": 5}), formulation="cpsat", settings=LIMITS
+    ).tables
+    assert not plan(
+        read, changed_cluster(site, {"machines": 4}), formulation="cpsat", settings=LIMITS
+    ).tables
     assert verify(none).ok
 
 
