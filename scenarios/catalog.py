@@ -14,6 +14,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
 from milp_planner.inputs.problems import nearest
+from scenarios import literature
 from scenarios.generator import from_text
 
 GENERATED = "generated:"
@@ -51,7 +52,8 @@ def clusters() -> tuple[Entry, ...]:
 
 
 def find_model(name: str) -> Model:
-    """A model from a bare name, a path, or ``generated:tables=1000,seed=0,kind=torchrec``.
+    """A model from a bare name, a path, ``generated:tables=1000,seed=0,kind=torchrec``, or a task
+    of the literature (:mod:`scenarios.literature`).
 
     A name with a folder or an ending is read as a path; so is the name of an existing file, unless
     a shipped model has it. ``-`` is standard input.
@@ -63,6 +65,8 @@ def find_model(name: str) -> Model:
     """
     if name.startswith(GENERATED):
         return from_text(name.removeprefix(GENERATED))
+    if name.startswith(literature.PREFIXES):
+        return literature.task(name)
     return _find(name, "model", models(), load_model)
 
 

@@ -31,7 +31,7 @@ from milp_planner.inputs.repeated import check_count, spread, written_names
 from milp_planner.inputs.spec import Bytes, Count, Spec, as_tuple
 from milp_planner.inputs.table import Dtype, Name, Table
 
-StorageModel = Literal["runtime", "torcheasyrec"]
+StorageModel = Literal["runtime", "torcheasyrec", "rows"]
 CostModel = Literal["law", "torcheasyrec", "torcheasyrec_first"]
 Fusion = Literal["honoured", "free"]
 Codec = Literal["stock", "low_memory"]
@@ -104,7 +104,8 @@ class Workload(Spec):
     """
     storage_model: StorageModel = "runtime"
     """Bytes as the runtime uses them, moment by moment, or as the planners of TorchRec and
-    TorchEasyRec count them (rows, ids and outputs of an average batch)."""
+    TorchEasyRec count them (rows, ids and outputs of an average batch), or rows and optimizer
+    state alone, as the literature's tasks do."""
     cost_model: CostModel = "law"
     """Times of dynamicemb lookups by the profile's law of the tiers, or by the rules of
     TorchEasyRec's planner as merged or in its first version, for comparison."""

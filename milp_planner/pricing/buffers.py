@@ -59,10 +59,10 @@ def exchange_entries(
     """Bytes of ids, lengths and what is exchanged, by entry of the ledger; int64 arrays [entries].
 
     As the runtime holds them, or as TorchRec's and TorchEasyRec's planners count them: ids and
-    outputs of an average batch.
+    outputs of an average batch; none with ``storage_model: rows``.
     """
-    count = _as_held if job.workload.storage_model == "runtime" else _as_planned
-    return count(job, options, shards, exchanged)
+    count = {"runtime": _as_held, "torcheasyrec": _as_planned}.get(job.workload.storage_model)
+    return {} if count is None else count(job, options, shards, exchanged)
 
 
 def _as_planned(

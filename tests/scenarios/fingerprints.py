@@ -29,10 +29,12 @@ DRAWS = 400
 
 
 def suite_inputs() -> Iterator[tuple[str, Model, Cluster]]:
-    """Every pair of a model and a cluster in the shipped suites, once."""
+    """Every pair of a model and a cluster in the shipped suites, once; few of the literature's
+    tasks, which differ in their tables alone."""
     seen = set()
     for suite in suites():
-        for scenario in expand(*find_suite(suite)):
+        few = 4 if suite.endswith("-tasks") else None
+        for scenario in expand(*find_suite(suite))[:few]:
             model, cluster = scenario.inputs()
             key = model.fingerprint(), cluster.fingerprint()
             if key not in seen:

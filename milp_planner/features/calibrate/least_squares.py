@@ -22,11 +22,11 @@ def relative_fit(
     scaled = terms / seconds[:, None] * target[:, None]
     size = np.linalg.norm(scaled, axis=0)
     size[size == 0] = 1.0
-    found = _nonnegative(scaled / size, target) / size
+    found = nonnegative(scaled / size, target) / size
     return found, float(np.mean((scaled @ found - target) ** 2))
 
 
-def _nonnegative(matrix: FloatArray, target: FloatArray) -> FloatArray:
+def nonnegative(matrix: FloatArray, target: FloatArray) -> FloatArray:
     """NNLS for unit columns: free the column that helps most, fix at 0 those that turn negative."""
     found = np.zeros(matrix.shape[1])
     free = np.zeros(matrix.shape[1], np.bool_)

@@ -12,7 +12,7 @@ from scenarios.batch.suite import find_suite, load_suite, suites
 from scenarios.catalog import models
 
 LEAST = {
-    "catalogue": 21,
+    "catalogue": 22,
     "dlrmv4-cap": 4,
     "dlrmv4-incidents": 48,
     "dp-vs-exact": 200,
@@ -22,6 +22,8 @@ LEAST = {
     "growth": 18,
     "profiles": 20,
     "modes": 20,
+    "neuroshard-tasks": 200,
+    "dreamshard-tasks": 50,
 }
 
 HEAD = "name: s\nmodels: m\nclusters: c\n"
