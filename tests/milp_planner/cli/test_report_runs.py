@@ -44,10 +44,10 @@ def test_what_differs_between_two_batches(cli: Cli, folder: Path, tmp_path: Path
     """Terminal, page and JSON; nothing is read but the folders."""
     done = cli("report", folder, folder, "-o", "diff.html")
     assert done.code == 0
-    assert "2 scenarios in both: objective lower in 0, equal in 2" in " ".join(done.out.split())
+    assert "2 scenarios in both; plans of b: 0 lower, 2 equal" in " ".join(done.out.split())
     assert "Two batches" in (tmp_path / "diff.html").read_text("utf-8")
     found = cli("report", folder, folder, "--json").json
-    assert [len(found["scenarios"]), found["added"], found["removed"]] == [2, [], []]
+    assert found["rows"] == {"changed": [], "alike": 2, "removed": [], "added": []}
     assert found["names"] == [str(folder)] * 2
 
 
@@ -61,8 +61,8 @@ def test_what_differs_between_two_plans(cli: Cli, planned: Path, tmp_path: Path)
     assert "only in a: ads" in " ".join(done.out.split())
     assert "Two plans" in (tmp_path / "diff.html").read_text("utf-8")
     found = cli("report", planned, "less.json", "--json").json
-    assert found["removed"] == ["ads"]
-    assert any(change["field"].startswith("model.tables[ads]") for change in found["inputs"])
+    assert found["rows"]["removed"] == ["ads"]
+    assert any(change["key"].startswith("model.tables[ads]") for change in found["inputs"])
 
 
 def test_two_of_a_kind_or_nothing(cli: Cli, planned: Path, folder: Path) -> None:
