@@ -317,6 +317,14 @@ class Aims(Limits):
     host_memory, even_memory:50%, shards, total, moves, with a small loss of the objective only
     where that frees much memory on a nearly full rank."""
 
+    @model_validator(mode="after")
+    def _goals_known(self) -> Self:
+        if self.goals is not None:
+            from formulations.settings import parse_goals
+
+            parse_goals(self.goals, self.objective)
+        return self
+
     def settings(self, base: Settings | None = None, **runtime: Any) -> Settings:
         """As :meth:`Limits.settings`, with the goals."""
         from formulations.settings import parse_goals

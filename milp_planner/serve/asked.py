@@ -7,10 +7,11 @@ fields of a model that would name files are refused before they are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -21,6 +22,7 @@ from milp_planner.inputs.problems import choice
 from milp_planner.inputs.repeated import count_tables
 from milp_planner.inputs.strict_yaml import Document, read_yaml
 from milp_planner.pricing.profile import profile_names
+from milp_planner.request import PlanRequest
 from milp_planner.serve.limits import Limits
 
 MOST_BYTES = 2**50
@@ -40,43 +42,45 @@ class Catalog(Protocol):
         """YAML texts of clusters."""
 
 
-class Asked(BaseModel):
-    """A requested job: ``model`` and ``cluster`` are names of shipped ones, or YAML texts."""
+Growth = Annotated[float, Field(ge=0, le=10_000)]
 
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
-    model: Annotated[str, Field(min_length=1, description="Name of a shipped model, or YAML text")]
-    cluster: Annotated[
-        str, Field(min_length=1, description="Name of a shipped cluster, or YAML text")
-    ]
-    objective: Literal["step_time", "pipelined_step", "busiest_rank", "total"] = "step_time"
-    time_limit: Annotated[
-        float | None,
-        Field(gt=0, le=86_400, description=f"seconds; default: {SECONDS:g}, or the most allowed"),
-    ] = None
-    gap: Annotated[
-        float, Field(ge=0, lt=1, description="certified gap at which the search stops, a fraction")
-    ] = 0.0
-    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    hbm: Annotated[
-        int | None, Field(gt=0, le=MOST_BYTES, description="HBM of the smallest rank, in bytes")
-    ] = None
-    ddr: Annotated[
-        int | None, Field(gt=0, le=MOST_BYTES, description="DDR of the smallest machine, in bytes")
-    ] = None
-    machines: Annotated[
-        int | None, Field(ge=1, le=4096, description="machines like the cluster's first")
-    ] = None
-    growth: Annotated[
-        dict[str, Annotated[float, Field(ge=0, le=10_000)]],
-        Field(max_length=100, description="percent by which rows grow, by table or pattern"),
-    ] = {}
-    moves_from: Annotated[
-        str | None, Field(max_length=64, description="job whose plan is in production")
-    ] = None
-    most_moves: Annotated[
-        int | None, Field(ge=0, le=100_000, description="most tables that may move from that plan")
-    ] = None
+class Asked(PlanRequest):
+    """A requested job: those fields of a request that need no file, and sizes to try."""
+
+    model: Annotated[str, Field(min_length=1)]
+    """Name of a shipped model, or YAML text."""
+    cluster: Annotated[str, Field(min_length=1)]
+    """Name of a shipped cluster, or YAML text."""
+    before: Annotated[str, Field(max_length=64)] | None = None
+    """Job whose plan is in production."""
+    hbm: Annotated[int, Field(gt=0, le=MOST_BYTES)] | None = None
+    """HBM of the smallest rank, in bytes."""
+    ddr: Annotated[int, Field(gt=0, le=MOST_BYTES)] | None = None
+    """DDR of the smallest machine, in bytes."""
+    machines: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Machines like the cluster's first."""
+    growth: Annotated[dict[str, Growth], Field(max_length=100, default_factory=dict)]
+    """Percent by which rows grow, by table or pattern."""
+
+
+OWN = ("hbm", "ddr", "machines", "growth")
+ASKED = (
+    "objective", "goals", "time_limit", "gap", "seed", "before", "max_moved", "moves_within",
+)  # fmt: skip
+"""Fields of a request that a job may have, besides model and cluster."""
+FORMER = {"moves_from": "before", "most_moves": "max_moved"}
+"""Names that fields had until 0.2, which are read as well."""
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a job."""
+    whole = Asked.model_json_schema()
+    named = ("model", "cluster", *ASKED, *OWN)
+    whole["properties"] = {name: whole["properties"][name] for name in named}
+    seconds = whole["properties"]["time_limit"]
+    seconds["description"] = f"Seconds; default: {SECONDS:g}, or the most allowed"
+    return whole
 
 
 def read_request(
@@ -86,9 +90,10 @@ def read_request(
 
     BadInput with one sentence if anything is wrong or too large.
     """
-    asked = read_asked(body)
+    data = read_data(body)
+    asked = read_asked(data)
     model, cluster = inputs_of(asked, catalog, limits)
-    how = asked.model_dump(include={"objective", "gap", "seed", "moves_from", "most_moves"})
+    how = {name: data[name] for name in ASKED if data.get(name) is not None}
     how["time_limit"] = _seconds(asked.time_limit, limits)
     return how, {"model": model.to_dict(), "cluster": cluster.to_dict()}
 
@@ -99,8 +104,8 @@ def _seconds(asked: float | None, limits: Limits) -> float:
     return min(SECONDS, limits.seconds) if asked is None else asked
 
 
-def read_asked(body: bytes) -> Asked:
-    """Parse a request's JSON; BadInput with one sentence for anything else."""
+def read_data(body: bytes) -> dict[str, Any]:
+    """A request's JSON object, its fields by their names of today."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -108,18 +113,20 @@ def read_asked(body: bytes) -> Asked:
     data = read_json(text, "request").data
     if not isinstance(data, dict):
         raise BadInput(f"request: needs a JSON object, found a {type(data).__name__}")
+    return {FORMER.get(str(name), str(name)): value for name, value in data.items()}
+
+
+def read_asked(data: dict[str, Any]) -> Asked:
+    """The request; BadInput with one sentence for what a job may not have."""
+    known = ("model", "cluster", *ASKED, *OWN)
+    for name in data:
+        if name not in known:
+            raise BadInput(f"request: {name[:80]}: {choice(name, known)}")
     try:
-        asked = Asked.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "request"
-        message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
-        if first["type"] == "extra_forbidden":
-            message = choice(str(first["loc"][0]), [*Asked.model_fields])
-        raise BadInput(f"request: {where[:80]}: {message}") from None
-    if (asked.moves_from is None) != (asked.most_moves is None):
-        raise BadInput("request: moves_from and most_moves must be given together")
-    return asked
+        return Asked.of(data)
+    except BadInput as error:
+        first = replace(error.problems[0], message=error.problems[0].message[:300])
+        raise BadInput(f"request: {first}") from None
 
 
 def inputs_of(asked: Asked, catalog: Catalog, limits: Limits) -> tuple[Model, Cluster]:

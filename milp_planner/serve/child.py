@@ -18,14 +18,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from formulations import InstanceError, Settings
+from formulations import InstanceError
 from formulations.result.outcome import certified_gap, gap_between, standing
 from formulations.settings import News as Progress
 from formulations.settings import TracePoint
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.features.explain.page import draw_trace
 from milp_planner.features.plan.cache import PlanCache
-from milp_planner.features.plan.call import plan
+from milp_planner.features.plan.call import planned
 from milp_planner.features.report.page import (
     ReportInfo,
     memory_section,
@@ -40,6 +40,7 @@ from milp_planner.integrations import exports
 from milp_planner.integrations.replay.judge import judge
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import write_plan
+from milp_planner.request import Callbacks, PlanRequest
 
 PLAN, PICTURE, REPORT = "plan.json", "picture.json", "report.html"
 #: Least seconds between two events.
@@ -84,18 +85,14 @@ class News:
 
 def solved(job: dict[str, Any], news: News, stop: threading.Event) -> tuple[Plan, bool]:
     """The plan of a job, and whether it came from the cache."""
-    model = Model.from_dict(job["model"], "model")
-    cluster = Cluster.from_dict(job["cluster"], "cluster")
-    settings = Settings(
-        time_limit=job["time_limit"], gap=job["gap"], seed=job["seed"], workers=job["workers"],
-        stop=stop, on_progress=news.note,
-    )  # fmt: skip
     cache = PlanCache(job["cache"])
-    best = plan(
-        model, cluster, objective=job["objective"], settings=settings, cache=cache,
-        before=job["moves_from"], max_moved=job["most_moves"],
-    )  # fmt: skip
-    return best, cache.answered
+    inputs = {
+        "model": Model.from_dict(job["model"], "model"),
+        "cluster": Cluster.from_dict(job["cluster"], "cluster"), "cache": cache,
+    }  # fmt: skip
+    asked = {name: value for name, value in job.items() if name != "folder"}
+    request = PlanRequest.of({**asked, **inputs})
+    return planned(request, Callbacks(on_improvement=news.note, stop=stop)), cache.answered
 
 
 def write_files(best: Plan, folder: Path) -> dict[str, Any]:

@@ -124,13 +124,13 @@ class Jobs:
         folder = Path(self._root.name) / id
         folder.mkdir()
         before = None
-        if how["moves_from"] is not None:
+        if "before" in how:
             before = folder / "before.json"  # the other job may be dropped while this one waits
-            shutil.copyfile(self.all[how["moves_from"]].folder / "plan.json", before)
+            shutil.copyfile(self.all[how["before"]].folder / "plan.json", before)
         work = {
             **how, "folder": str(folder), "cache": str(self._cache),
             "workers": max(1, available_cores() // self.limits.running),
-            "moves_from": None if before is None else str(before),
+            "before": None if before is None else str(before),
         }  # fmt: skip
         told = json.dumps(work).encode() + b"\n" + inputs + b"\n"
         job = self.all[id] = Job(id, folder, how["time_limit"] + self.limits.preparing, told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from milp_planner.serve.asked import Asked
+from milp_planner.serve.asked import schema
 from milp_planner.version import __version__
 
 _ERROR = {
@@ -98,7 +98,7 @@ def description() -> dict[str, Any]:
                                            {"200": _answer("metrics", None, "text/plain")})},
         },
         "components": {
-            "schemas": {"Asked": Asked.model_json_schema(), "Job": _JOB, "Error": _ERROR},
+            "schemas": {"Asked": schema(), "Job": _JOB, "Error": _ERROR},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }  # fmt: skip

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import access, files, table
-from milp_planner.serve.asked import Asked, inputs_of, read_asked, read_request
+from milp_planner.request import PlanRequest
+from milp_planner.serve.asked import (
+    ASKED,
+    OWN,
+    Asked,
+    inputs_of,
+    read_asked,
+    read_data,
+    read_request,
+    schema,
+)
 from milp_planner.serve.limits import Limits
 from tests.milp_planner.serve.served import CLUSTER, MODEL
 
@@ -34,7 +44,35 @@ def request(**fields: Any) -> bytes:
 
 def asked(**fields: Any) -> Asked:
     """The same, parsed."""
-    return read_asked(request(**fields))
+    return read_asked(read_data(request(**fields)))
+
+
+def test_no_field_is_declared_beside_the_request() -> None:
+    """A job has fields of a request, three of them narrower, and sizes that no request has."""
+    assert set(Asked.__annotations__) == {"model", "cluster", "before", *OWN}
+    assert (
+        set(ASKED) <= PlanRequest.model_fields.keys()
+        and not set(OWN) & PlanRequest.model_fields.keys()
+    )
+    described, whole = schema()["properties"], PlanRequest.model_json_schema()["properties"]
+    assert set(described) == {"model", "cluster", *ASKED, *OWN}
+    for name in set(ASKED) - {"before", "time_limit"}:
+        assert described[name] == whole[name], name
+
+
+def test_former_names_are_read() -> None:
+    """moves_from and most_moves mean what they did."""
+    how, _ = read_request(request(moves_from="id", most_moves=3), Catalog(), Limits())
+    assert how == {"before": "id", "max_moved": 3, "time_limit": 30.0}
+    how, _ = read_request(request(before="id", max_moved="5%", gap="0.5%"), Catalog(), Limits())
+    assert how == {"before": "id", "max_moved": "5%", "gap": "0.5%", "time_limit": 30.0}
+
+
+@pytest.mark.parametrize("name", ["cache", "today", "profile", "workers", "options", "trainer"])
+def test_fields_that_reach_further_are_refused(name: str) -> None:
+    """No job names a file, a folder or the service's own cores."""
+    with pytest.raises(BadInput, match=f"request: {name}: (allowed|did you mean)"):
+        asked(**{name: "x"})
 
 
 def test_names_and_texts_are_read_and_resized() -> None:

@@ -40,7 +40,7 @@ def test_it_ends_when_the_service_does(tmp_path: Path) -> None:
     }
     job = {
         "objective": "step_time", "time_limit": 600.0, "seed": 0, "workers": 1,
-        "moves_from": None, "most_moves": None, "folder": str(tmp_path), "gap": 0.0,
+        "folder": str(tmp_path), "gap": 0.0,
         "cache": str(tmp_path / "cache"),
     }  # fmt: skip
     process = subprocess.Popen(
