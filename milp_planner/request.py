@@ -363,7 +363,12 @@ class Inputs(Request):
             "two_d": {f"cluster.two_d.{n}": v for n, v in self.two_d.items()},
         }
         for name, changes in stated.items():
-            cluster = changed_cluster(cluster, changes, self.spelled(name))
+            where = self.spelled(name)
+            try:
+                cluster = changed_cluster(cluster, changes, where)
+            except BadInput as error:
+                said = str(error)
+                raise BadInput(said if said.startswith(where) else f"{where}: {said}") from None
         return cluster
 
 

@@ -101,6 +101,8 @@ def _read(before: Cluster, data: dict[str, Any], where: str) -> Cluster:
             f"cluster {before.name} is one of {before.replicas} sharding groups; allowed, where "
             "machines are counted: a cluster without two_d"
         )
+    if isinstance(data["profile"], _Unstated):
+        del data["profile"]
     return Cluster.from_dict(data, where)
 
 
@@ -255,11 +257,15 @@ def scaled(old: Any, factor: Fraction) -> Any:
     return ceil(old * factor) if isinstance(old, int) else old * float(factor)
 
 
+class _Unstated(str):
+    """A profile that nobody stated."""
+
+
 def _stated(cluster: Cluster) -> dict[str, Any]:
-    """A cluster as plain values, without a profile that nobody stated."""
+    """A cluster as plain values; :func:`_read` drops a profile that is still unstated."""
     data = cluster.to_dict()
     if cluster.assumed_profile is not None:
-        del data["profile"]
+        data["profile"] = _Unstated(cluster.profile)
     return data
 
 

@@ -197,5 +197,5 @@ def test_inputs_change_by_what_is_asked() -> None:
     changed = asked.changed(place)
     assert changed.profile == "h100" and changed.reservations.hbm_percent == 10
     assert Inputs.of(_TWO).changed(place) is place
-    with pytest.raises(BadInput, match=r"--reserve: reservations\.hbm_prcent"):
+    with pytest.raises(BadInput, match=r"--reserve: .*did you mean hbm_percent"):
         Inputs.of({**_TWO, "reserve": {"hbm_prcent": 10}}).changed(place)
