@@ -21,6 +21,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -85,7 +86,8 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
 
 def _number(value: Any, info: ValidationInfo) -> Any:
     """NumPy's numbers are plain ones, and so is text that people write."""
-    if isinstance(value, str) and info.context and (found := _NUMBER.fullmatch(value.strip())):
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None and info.context is True:
         return float(value) if found[1] or found[2] else int(value)
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
@@ -116,25 +118,30 @@ SURELY_A_SHARE = 0.01
 
 
 def _share(value: Any, info: ValidationInfo) -> Any:
-    """``0.5%`` or 0.005."""
-    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d*)?\s*%\s*", value):
-        number = float(value.strip().rstrip("%")) / 100
-    else:
-        number = _number(value, info)
-        _refuse_doubtful(number, value, info)
-    if type(number) not in (int, float) or not 0 <= number < 1:
-        raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
-    return float(number)
+    """``0.5%`` or 0.005, from a program or as a person has written it."""
+    return _filed_share(value) if info.context is True else _as_share(value, _number(value, info))
 
 
-def _refuse_doubtful(number: Any, value: Any, info: ValidationInfo) -> None:
-    """Refuse a share that a person wrote without its sign, and may have meant as a percentage."""
-    if info.context and type(number) in (int, float) and 100 > number >= SURELY_A_SHARE:
+def _filed_share(value: Any) -> Any:
+    """The same in a file, where 0.5 may be meant as a percentage, and is asked about."""
+    plain = isinstance(value, Real) and not isinstance(value, bool)
+    plain = plain or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
+    number = float(value) if plain else value
+    if type(number) in (int, float) and 100 > number >= SURELY_A_SHARE:
         also = f", or {100 * number:g}%" if number < 1 else ""
         raise ValueError(
             f"found {show(value)}; allowed: a share such as 0.5% or 0.005; did you mean "
             f"{number:g}%{also}?"
         )
+    return _as_share(value, number)
+
+
+def _as_share(value: Any, number: Any) -> float:
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d*)?\s*%\s*", value):
+        number = float(value.strip().rstrip("%")) / 100
+    if type(number) not in (int, float) or not 0 <= number < 1:
+        raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
+    return float(number)
 
 
 def _moves(value: Any, info: ValidationInfo) -> Any:
@@ -206,12 +213,21 @@ def _price(value: Any) -> Any:
         raise ValueError(str(error).partition(": ")[2]) from None
 
 
-Share = Annotated[
-    float, BeforeValidator(_share), Field(ge=0, lt=1),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "exclusiveMaximum": 1},
-                              {"type": "string", "pattern": r"^\d+(\.\d*)?%$"}]}),
-]  # fmt: skip
+_IS_SHARE = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+            {"type": "string", "pattern": r"^\d+(\.\d*)?%$"},
+        ]
+    }
+)
+Share = Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1), _IS_SHARE]
 """A share: 0.5% or 0.005."""
+FiledShare = Annotated[
+    float, BeforeValidator(_filed_share), Field(ge=0, lt=1), _IS_SHARE,
+    PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str),
+]  # fmt: skip
+"""The same in a file, with its sign from 1% on, as 0.5 could mean 0.5%."""
 Seconds = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
 Work = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
 Seed = Annotated[int, _whole(0, 2**31 - 1), Field(ge=0, le=2**31 - 1)]

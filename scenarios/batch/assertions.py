@@ -108,9 +108,9 @@ def _short_of(assertion: Assertion, record: dict[str, Any]) -> str | None:
         if least is not None and free is not None and Fraction(free) < least / 100:
             return f"{100 * free:.1f}% of {memory.upper()} free, below {float(least):g}%"
     gap = record["gap"]
-    if assertion.max_gap is not None and (gap is None or Fraction(gap) > assertion.max_gap / 100):
+    if assertion.max_gap is not None and (gap is None or gap > assertion.max_gap):
         found = "no bound is known" if gap is None else f"the gap is {100 * gap:.2f}%"
-        return f"{found}, allowed: {float(assertion.max_gap):g}%"
+        return f"{found}, allowed: {100 * assertion.max_gap:g}%"
     most = assertion.max_milliseconds
     if most is not None and record["objective"] > most * PICOSECONDS:
         return f"{record['objective'] / PICOSECONDS:.3f} ms, above {most:g} ms"

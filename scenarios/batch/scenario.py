@@ -167,7 +167,7 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
             yield Scenario(
                 model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective,
                 formulation, seed, suite.time_limit, suite.work_limit, suite.polish,
-                suite.certificate, options, float(suite.gap) / 100,
+                suite.certificate, options, suite.gap,
             )  # fmt: skip
 
 

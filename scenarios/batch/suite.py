@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from formulations import registry
 from formulations.errors import InstanceError
-from formulations.instance import Objective
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.files import build, read_document
@@ -22,6 +20,7 @@ from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Dtype, Name
 from milp_planner.inputs.two_d import Layout, Strategy
 from milp_planner.pricing.profile import profile_names
+from milp_planner.request import SECONDS, FiledShare, Objective, Seconds, Seed, Work
 from scenarios.batch.vary import growths
 from scenarios.catalog import is_path
 
@@ -182,8 +181,8 @@ class Assertion(Spec):
     embeddings."""
     modes: dict[Name, Mode] = Field(default_factory=dict)
     """Mode that each of the tables named must have."""
-    max_gap: Percent | None = None
-    """Largest gap between plan and bound, in percent of the objective."""
+    max_gap: FiledShare | None = None
+    """Largest gap between plan and bound, a share of the objective such as 0.5% or 0.005."""
     max_milliseconds: Annotated[float, Field(gt=0)] | None = None
     """Largest objective."""
 
@@ -225,21 +224,19 @@ class Suite(Spec):
     """The tables whose skew, sharding and mode the axes change; empty: all."""
     hot_ids: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """With skew: this many of the most popular rows have the smallest ids, in order."""
-    objectives: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("step_time",)
+    objectives: Annotated[tuple[Objective, ...], _List, Field(min_length=1)] = ("step_time",)
     """What is minimised."""
     formulations: Annotated[tuple[Text, ...], _List, Field(min_length=1)] = ("auto",)
     """The formulations that solve each scenario."""
-    seeds: Annotated[
-        tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], _List, Field(min_length=1)
-    ] = (0,)
+    seeds: Annotated[tuple[Seed, ...], _List, Field(min_length=1)] = (0,)
     """Seeds of the solvers."""
-    time_limit: Annotated[float, Field(gt=0)] = 60.0
+    time_limit: Seconds = SECONDS
     """Seconds of wall clock for each scenario, pricing included."""
-    work_limit: Annotated[float, Field(gt=0)] | None = None
+    work_limit: Work | None = None
     """Deterministic work for each solve."""
-    gap: Annotated[Percent, Field(lt=100)] = Fraction(0)
-    """Certified gap at which each solve stops, in percent of the objective (0.5 and 0.5% are the
-    same); 0: only at a proof or a limit."""
+    gap: FiledShare = 0.0
+    """Certified gap at which each solve stops, a share of the objective such as 0.5% or 0.005; 0:
+    only at a proof or a limit."""
     polish: bool = False
     """Whether remaining time is used to lower total and use after the objective."""
     certificate: bool = True
@@ -268,8 +265,6 @@ class Suite(Spec):
 
     @model_validator(mode="after")
     def _names_exist(self) -> Suite:
-        for number, name in enumerate(self.objectives):
-            _known(name, [o.value for o in Objective], "objectives", number)
         for number, name in enumerate(self.formulations):
             _known(name, registry.FORMULATIONS, "formulations", number)
         for key, values in self.settings.items():

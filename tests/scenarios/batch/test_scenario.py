@@ -10,6 +10,7 @@ import pytest
 from milp_planner.errors import BadInput
 from scenarios.batch import scenario as module
 from scenarios.batch.scenario import expand
+from scenarios.batch.suite import Suite
 from tests.scenarios.batch.small import suite
 
 
@@ -91,12 +92,22 @@ def test_keys_follow_the_content_of_a_file(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
-def test_a_gap_is_a_percentage_and_part_of_the_key() -> None:
-    """0.5 in the suite is 0.005 of the objective; a solve that stops at another gap is another
-    result."""
-    plain, near = expand(suite())[0], expand(suite(gap=0.5))[0]
+@pytest.mark.parametrize("share", ["0.5%", 0.005])
+def test_a_gap_is_a_share_and_part_of_the_key(share: object) -> None:
+    """0.5% and 0.005 are the same; a solve that stops at another gap is another result."""
+    plain, near = expand(suite())[0], expand(suite(gap=share))[0]
     assert (plain.settings().gap, near.settings().gap) == (0.0, 0.005)
     assert plain.key() != near.key()
+    assert Suite.from_dict(suite(gap=share).to_dict()) == suite(gap=share)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1, "0.5"])
+def test_an_old_suite_that_meant_per_cent_is_told_so(gap: object) -> None:
+    """One sentence says how to write what it meant."""
+    with pytest.raises(BadInput, match=r"gap: found .*; allowed: a share .*; did you mean [\d.]+%"):
+        suite(gap=gap)
+    with pytest.raises(BadInput, match=r"max_gap: found 5; .* did you mean 5%\?"):
+        suite(assertions=[{"name": "a", "max_gap": 5}])
 
 
 def test_a_scenario_is_small_to_ship() -> None:
