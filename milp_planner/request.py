@@ -190,7 +190,7 @@ def _ranks(value: Any) -> Any:
     """``13,40-47``, or a collection of ranks."""
     if not isinstance(value, str):
         return tuple(int(rank) for rank in value)
-    from milp_planner.today.rows import parse_ranks
+    from milp_planner.start.rows import parse_ranks
 
     try:
         found = parse_ranks(value, "ranks")

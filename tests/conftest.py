@@ -44,7 +44,8 @@ def production(shared_data: Path, tmp_path: Path) -> tuple[Path, Path]:
     model, cluster = tmp_path / "model.yaml", tmp_path / "cluster.yaml"
     folder = shared_data / "torchrec-production"
     text = (folder / "model.yaml").read_text(encoding="utf-8")
-    text = text.replace("{dtype: fp16", "{output_dtype: fp16, dtype: fp16")
+    if "output_dtype" not in text:
+        text = text.replace("{dtype: fp16", "{output_dtype: fp16, dtype: fp16")
     model.write_text(text.replace("tables.csv", str(folder / "tables.csv")), encoding="utf-8")
     text = (folder / "cluster.yaml").read_text(encoding="utf-8")
     cluster.write_text(text.replace("184GiB", "192GiB"), encoding="utf-8")

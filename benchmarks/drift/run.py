@@ -23,8 +23,7 @@ from benchmarks.drift.cases import CHANGES, Subject, changed, subjects
 from formulations.result.check import moved_bytes, moved_tables
 from milp_planner import Plan, plan, read_plan, verify
 from milp_planner.files import write_json
-from milp_planner.plans.compile import compile_for
-from milp_planner.today.carried import carried
+from milp_planner.start.mapping import start_on
 
 RESULTS = Path(__file__).parent / "default.json"
 STAGES = ("yesterday", "fresh", "again")
@@ -129,8 +128,8 @@ def moves(before: Plan, found: Plan, lost: tuple[int, ...]) -> dict[str, int]:
     placement = found.outcome.placement
     if placement is None:
         return {}
-    compiled = compile_for(found.model, found.cluster, found.instance.objective.value)
-    instance = carried(before, compiled, lost).compiled.instance
+    kind = found.instance.objective.value
+    instance = start_on(before, found.model, found.cluster, kind, lost=lost).compiled.instance
     tables = moved_tables(instance, placement)
     held = moved_bytes(instance, placement, [now.table for now in instance.current])
     return {

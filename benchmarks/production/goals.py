@@ -16,8 +16,7 @@ from formulations.result.outcome import StoppedBy, found
 from formulations.settings import DEFAULT_GOALS, Goals, parse_goals
 from milp_planner import read_plan
 from milp_planner.drawing.units import show_amount, show_cost
-from milp_planner.features.moves.today import carried
-from milp_planner.today.matching import compile_today
+from milp_planner.start.mapping import placed_on, start_on
 
 SHARES = ("1%", "2%", "5%", "10%")
 
@@ -47,10 +46,11 @@ def main() -> None:
     """Finish the plan once with every tolerance."""
     plan, today = read_plan(sys.argv[1]), Path(sys.argv[2])
     kind = plan.instance.objective.value
-    compiled, known = compile_today(today, plan.model, plan.cluster, kind)
+    first = start_on(today, plan.model, plan.cluster, kind, exact=True)
+    compiled, known = first.compiled, first.placement
     instance = compiled.instance
     now = check(instance, known).objectives[kind]
-    start = carried(plan, instance)
+    start = placed_on(compiled, plan)
     assert start is not None
     best = check(instance, start).objectives[kind]
     print(f"| `--goals` | moves | bytes | {kind} | of the gain |\n|---|---|---|---|---|")

@@ -15,7 +15,7 @@ import time
 from formulations import Settings, solve
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from milp_planner.today.torchrec_stats import StatsTable, read_stats
+from milp_planner.start.torchrec_stats import StatsTable, read_stats
 
 MACHINES = [list(range(8 * q, 8 * q + 8)) for q in range(12)]
 HBM = 138 * 10**9  # 184 GB less the quarter that is reserved

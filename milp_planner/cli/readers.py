@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from milp_planner.inputs import Cluster, Model
     from milp_planner.integrations.stated import Stated
     from milp_planner.request import Inputs
-    from milp_planner.today.rows import TodaySource
+    from milp_planner.start.rows import StartSource
 
 
 def find(request: Inputs) -> tuple[Model, Cluster]:
@@ -25,7 +25,7 @@ def find(request: Inputs) -> tuple[Model, Cluster]:
     return model, request.changed(catalog.find_cluster(request.cluster))
 
 
-def find_today(path: Path, model: Model, cluster: Cluster) -> TodaySource:
+def find_today(path: Path, model: Model, cluster: Cluster) -> StartSource:
     """Today's plan from a file, told by its content."""
     return find_stated(path, model, cluster).today
 

@@ -141,8 +141,8 @@ def import_stats(
     Writes model.yaml and tables.csv; nothing is overwritten. The printout also describes today's
     plan: pass it to audit, or to plan --today.
     """
-    from milp_planner.today.rows import printed_tables
-    from milp_planner.today.torchrec_stats import model_files
+    from milp_planner.start.rows import printed_tables
+    from milp_planner.start.torchrec_stats import model_files
 
     targets = [output / "model.yaml", output / "tables.csv"]
     for target in targets:

@@ -20,8 +20,8 @@ from milp_planner.integrations.exports import (
 )
 from milp_planner.integrations.replay.dlrmv4 import runs_now
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
-from milp_planner.today.rows import TodaySource, is_json, unpacked_text
-from milp_planner.today.torchrec_stats import batch_of, is_stats, read_stats
+from milp_planner.start.rows import StartSource, is_json, unpacked_text
+from milp_planner.start.torchrec_stats import batch_of, is_stats, read_stats
 
 _ASSIGNED = re.compile(rf"(?m)^[^#\n]*?\b({'|'.join(dlrmv4.VARIABLES)})=")
 
@@ -30,7 +30,7 @@ _ASSIGNED = re.compile(rf"(?m)^[^#\n]*?\b({'|'.join(dlrmv4.VARIABLES)})=")
 class Stated:
     """The plan of a file, and the model to judge it on."""
 
-    today: TodaySource
+    today: StartSource
     model: Model
     """The given one, under what the file states and its trainer's defaults for the rest."""
     notes: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import entry_points
@@ -45,14 +45,9 @@ _WHERE = {
 }
 
 
-#: The plan in production, from which moves are counted: option and ranks by block, per table.
-Production = Mapping[str, tuple[str, tuple[tuple[int, ...], ...]]]
-
-
 def compile_instance(
     options: Options,
     objective: Objective | str = Objective.STEP_TIME,
-    production: Production | None = None,
 ) -> Instance:
     """The Instance of priced options.
 
@@ -99,7 +94,6 @@ def compile_instance(
         shard_use=use,
         shard_cost=steps.cost,
         shard_move=options.entries.move,
-        current=tuple(_current(options, production or {})),
     )
 
 
@@ -237,19 +231,6 @@ def _shortest(name: str, names: Sequence[str]) -> str:
     moment, colon, collective = name.partition(":")
     several = len({_moment(each) for each in names}) > 1
     return "hbm" + (f"@{moment}" if several else "") + colon + collective
-
-
-def _current(options: Options, production: Production) -> Iterator[Current]:
-    for index, table in enumerate(options.model.tables):
-        if table.name not in production:
-            continue
-        name, ranks = production[table.name]
-        try:
-            option = options.index(index, name)
-            ranks = regrouped(ranks, options.choices[option].pinned is not None)
-        except KeyError:
-            option = -1
-        yield Current(index, option, ranks)
 
 
 def as_current(placement: Placement) -> tuple[Current, ...]:

@@ -12,6 +12,7 @@ from formulations.fusion import mixed_groups, respread
 from formulations.result.check import Verdict, check
 from formulations.result.outcome import Status, found, gap_between, standing
 from milp_planner.drawing.page import Shown
+from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
 from milp_planner.features.moves.today import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.features.plan.limits import limited
@@ -19,8 +20,8 @@ from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.request import Aims
-from milp_planner.today.matching import compile_today
-from milp_planner.today.rows import TodaySource
+from milp_planner.start.mapping import start_on
+from milp_planner.start.rows import StartSource
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -108,7 +109,7 @@ class Audit(Shown):
 
 
 def audit(
-    plan: TodaySource,
+    plan: StartSource,
     model: ModelSource,
     cluster: ClusterSource,
     *,
@@ -121,7 +122,7 @@ def audit(
     Parameters
     ----------
     plan
-        Anything that :func:`milp_planner.today.rows.read_today` takes: a Plan, a plan.json, a CSV
+        Anything that :func:`milp_planner.start.rows.read_start` takes: a Plan, a plan.json, a CSV
         with the columns table, mode, ratio, sharding_type, ranks, TorchRec's printed statistics, or
         pins.
     model, cluster
@@ -141,12 +142,16 @@ def audit(
     request = Aims.of(asked)
     limits = limited(request, settings)
     registry.get(request.formulation).check(limits.options)
-    compiled, today = compile_today(plan, model, cluster, request.objective)
+    start = start_on(plan, model, cluster, request.objective, exact=True)
+    if start.new:
+        more = f" (and {len(start.new) - 1} more)" if len(start.new) > 1 else ""
+        raise BadInput(f"the plan does not place table {start.new[0]}{more}")
     if on_start is not None:
         on_start(request.formulation)
-    instance = compiled.instance
-    best = solve(instance, request.formulation, replace(limits, hint=today))
-    return Audit(compiled, today, check(instance, today), _as_run(instance, today), best)
+    compiled, today = start.compiled, start.placement
+    best = solve(compiled.instance, request.formulation, replace(limits, hint=today))
+    verdict, as_run = check(compiled.instance, today), _as_run(compiled.instance, today)
+    return Audit(compiled, today, verdict, as_run, best)
 
 
 def _as_run(instance: Instance, placement: Placement) -> Verdict | None:

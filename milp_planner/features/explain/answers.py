@@ -40,7 +40,7 @@ from milp_planner.features.plan.shortage import (
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.quantities import parse_time
 from milp_planner.plans.placement import Plan, placed_tables
-from milp_planner.today.rows import TodaySource
+from milp_planner.start.rows import StartSource
 
 GONE = {
     "staircase": "staircase is gone: frontier answers it, with over=('hbm', 'ddr') and budgets",
@@ -76,7 +76,7 @@ class Asked:
     model: Model | None = None
     cluster: Cluster | None = None
     """*replan*: the current model and cluster."""
-    today: TodaySource | None = None
+    today: StartSource | None = None
     """*moves* and *replan*: the plan in production, as :func:`milp_planner.audit` takes it."""
     spread: float = 0.2
     """*sensitivity*: relative spread of parameters for which the profile gives none."""

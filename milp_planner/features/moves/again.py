@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 
 from formulations import Instance, Settings
 from formulations.instance.facts import bytes_to_move
@@ -13,53 +12,51 @@ from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, compile_for
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.live import RUNTIMES, restricted
 from milp_planner.plans.placement import Plan
-from milp_planner.plans.plan_file import read_plan
 from milp_planner.request import Moves
-from milp_planner.today.carried import Carried, carried
-
-#: A plan, or the path of a plan.json.
-BeforeSource = Plan | str | Path
+from milp_planner.start.mapping import Start, start_on
+from milp_planner.start.rows import StartSource, plan_of
 
 
 def compile_from(
-    before: BeforeSource,
+    source: StartSource,
     model: ModelSource,
     cluster: ClusterSource,
     objective: str,
     lost: Collection[int] = (),
     moves: Moves | None = None,
     executable: str | None = None,
-) -> tuple[Carried, Settings]:
-    """Compile a model for a cluster, with an earlier plan carried over to it.
+) -> tuple[Start, Settings]:
+    """Compile a model for a cluster, with a plan to start from on it.
 
     With ``executable`` (one of :data:`milp_planner.plans.live.RUNTIMES`), only plans that the
     running trainer can be brought to without a restart are allowed.
 
     Returns
     -------
-    Carried
+    Start
         Its Instance counts moves from the plan and limits them.
     Settings
-        The earlier plan as hint and its multipliers as prices; everything else at its default.
+        The plan as hint and its multipliers as prices; everything else at its default.
     """
-    plan = before if isinstance(before, Plan) else read_plan(before)
-    found = carried(plan, compile_for(model, cluster, objective), lost)
+    plan = plan_of(source)
+    found = start_on(plan or source, model, cluster, objective, lost=lost)
     compiled = limited(found, moves or Moves())
     if executable is not None:
         one_of(executable, RUNTIMES, "executable")
+        if plan is None:
+            raise BadInput("executable: needs a plan.json to start from, the running plan")
         _refuse_other(plan, found)
         compiled = restricted(compiled).compiled
-    known = plan.outcome.certificate
-    prices = None
-    if known is not None and plan.instance.objective == compiled.instance.objective:
+    known, prices = None if plan is None else plan.outcome.certificate, None
+    if plan and known is not None and plan.instance.objective == compiled.instance.objective:
         old, new = without_moves(plan.instance), without_moves(compiled.instance)
         same = not plan.instance.limits_moves and old.fingerprint == new.fingerprint
         # a whole certificate is of its own instance; else its multipliers may prove something
         prices = known if same else carried_prices(known, plan.instance, compiled.instance)
-    return replace(found, compiled=compiled), Settings(hint=found.wish, prices=prices)
+    return replace(found, compiled=compiled), Settings(hint=found.placement, prices=prices)
 
 
 def without_moves(instance: Instance) -> Instance:
@@ -67,7 +64,7 @@ def without_moves(instance: Instance) -> Instance:
     return replace(instance, current=(), max_moved_tables=None, max_moved_bytes=None)
 
 
-def _refuse_other(before: Plan, found: Carried) -> None:
+def _refuse_other(before: Plan, found: Start) -> None:
     """A reshard needs the ranks and the tensors of the running plan."""
     model, cluster = found.compiled.model, found.compiled.cluster
     restart = "restart from a checkpoint"
@@ -99,7 +96,7 @@ def _tensors(model: Model) -> dict[str, tuple[object, ...]]:
     return {t.name: (t.rows, t.dim, t.dtype, model.optimizer_of(t)) for t in model.tables}
 
 
-def limited(found: Carried, moves: Moves) -> Compiled:
+def limited(found: Start, moves: Moves) -> Compiled:
     """The compiled model with limits on what moves."""
     compiled, most = found.compiled, moves.bytes
     if moves.share is not None:
@@ -111,8 +108,8 @@ def limited(found: Carried, moves: Moves) -> Compiled:
     return replace(compiled, instance=limits)
 
 
-def held_bytes(found: Carried) -> int:
+def held_bytes(found: Start) -> int:
     """Bytes of the earlier plan's tables in their places, at today's sizes."""
     instance = found.compiled.instance
     size = bytes_to_move(instance)
-    return int(size[found.wish.options[found.wish.options >= 0]].sum())
+    return int(size[found.placement.options[found.placement.options >= 0]].sum())

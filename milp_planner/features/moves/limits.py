@@ -16,18 +16,16 @@ from formulations.result.outcome import BoundSource, StoppedBy, found
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost
 from milp_planner.errors import BadInput
-from milp_planner.features.moves.today import carried, moves_of
+from milp_planner.features.moves.today import moves_of
 from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
     ModelSource,
-    compile_for,
-    compile_instance,
 )
 from milp_planner.plans.placement import Plan, decode
-from milp_planner.today.matching import compile_grown
-from milp_planner.today.rows import TodaySource, read_today
+from milp_planner.start.mapping import placed_on, start_on
+from milp_planner.start.rows import StartSource
 
 LIMITS = ("tables", "bytes")
 #: Moved tables that the terminal names; --json has all.
@@ -76,7 +74,7 @@ def replan(
     by: str = "tables",
     model: ModelSource | None = None,
     cluster: ClusterSource | None = None,
-    today: TodaySource | None = None,
+    today: StartSource | None = None,
 ) -> tuple[ReplanInfo, Plan | None]:
     """The trade-off between moving little and running fast, and the plan of the largest limit.
 
@@ -97,7 +95,7 @@ def replan(
     base = compiled.instance
     now = known[0][2] if known else None
     if known and today is not None:
-        known += _on_the_way(current, base, known[0][1], by, grid)
+        known += _on_the_way(current, compiled, known[0][1], by, grid)
     answers = trade_off(base, by, grid, budget, known)
     there = {each.table for each in base.current}
     info = ReplanInfo(
@@ -117,26 +115,24 @@ def replan(
 
 
 def _known(
-    current: Plan, model: ModelSource, cluster: ClusterSource, today: TodaySource | None
+    current: Plan, model: ModelSource, cluster: ClusterSource, today: StartSource | None
 ) -> tuple[Compiled, list[tuple[int, Placement, int]]]:
     """The Instance that counts moves, and the plan in production if it fits."""
     kind = current.instance.objective.value
     if today is None:
-        compiled = compile_for(model, cluster, kind)
-        runs = {t.name: (t.option, t.ranks) for t in current.tables}
-        compiled = replace(compiled, instance=compile_instance(compiled.options, kind, runs))
-        start = carried(current, compiled.instance)
+        start = start_on(current, model, cluster, kind)
     else:
-        compiled, start = compile_grown(today, model, cluster, kind, later=read_today(current))
-    value = None if start is None else value_of(compiled.instance, start)
-    return compiled, [] if start is None or value is None else [(0, start, value)]
+        start = start_on(today, model, cluster, kind, exact=True, later=current)
+    whole = not start.displaced and -1 not in start.placement.options
+    value = value_of(start.compiled.instance, start.placement) if whole else None
+    return start.compiled, [] if value is None else [(0, start.placement, value)]
 
 
 def _on_the_way(
-    better: Plan, instance: Instance, start: Placement, by: str, limits: Sequence[int]
+    better: Plan, compiled: Compiled, start: Placement, by: str, limits: Sequence[int]
 ) -> list[tuple[int, Placement, int]]:
     """Within each limit, the best plan reached by the first moves to a better plan."""
-    after = carried(better, instance)
+    instance, after = compiled.instance, placed_on(compiled, better)
     if after is None or not check(instance, after).feasible:
         return []
     way, placements = moves_of(instance, start, after)

@@ -29,31 +29,11 @@ from milp_planner.errors import BadInput
 from milp_planner.features.moves.order import Migration, migration
 from milp_planner.files import Facts
 from milp_planner.inputs.interconnect import Interconnect
-from milp_planner.plans.compile import Compiled, as_current, regrouped
+from milp_planner.plans.compile import Compiled, as_current
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.units import PICOSECONDS
-from milp_planner.today.matching import compile_grown
-from milp_planner.today.rows import TodaySource, read_today
-
-
-def carried(plan: Plan, instance: Instance) -> Placement | None:
-    """A plan's placement on another Instance; None where that lacks some of its options."""
-    if set(instance.table_names) - {table.name for table in plan.tables}:
-        return None
-    options, ranks = [], []
-    for index, name in enumerate(instance.table_names):
-        placed = plan.table(name)
-        try:
-            options.append(instance.option_index(index, placed.option))
-        except KeyError:
-            return None
-        several = len(instance.blocks_of(options[-1])) > 1
-        ranks.append(
-            [np.asarray(block, dtype=np.int64) for block in regrouped(placed.ranks, several)]
-        )
-    found = Placement(np.asarray(options, dtype=np.int64), ranks)
-    return found if check(instance, found).objectives else None
-
+from milp_planner.start.mapping import placed_on, start_on
+from milp_planner.start.rows import StartSource
 
 #: The effect is shown after these numbers of moves.
 FIRST_MOVES = (1, 5, 20, 100)
@@ -140,7 +120,7 @@ class PlansOnTheWay(Sequence[Plan]):
         return self.make(self.placements[at])
 
 
-def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
+def moves(plan: Plan, today: StartSource) -> tuple[MovesInfo, PlansOnTheWay]:
     """What the first moves from today's plan to this one gain, and the plans after the moves.
 
     ``today`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
@@ -148,9 +128,9 @@ def moves(plan: Plan, today: TodaySource) -> tuple[MovesInfo, PlansOnTheWay]:
     """
     kind = plan.instance.objective.value
     inputs = (plan.model, plan.cluster, kind)
-    compiled, known = compile_grown(today, *inputs, later=read_today(plan))
-    assert known is not None  # the plan has a place for every new table
-    after = carried(plan, compiled.instance)
+    start = start_on(today, *inputs, exact=True, later=plan)
+    compiled, known = start.compiled, start.placement
+    after = placed_on(compiled, plan)
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")
     links = compiled.cluster.interconnect

@@ -43,7 +43,7 @@ from milp_planner.plans.ledger import assumed_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.profile import load_profile
 from milp_planner.request import Callbacks, Limits, PlanRequest
-from milp_planner.today.matching import compile_grown
+from milp_planner.start.mapping import start_on
 
 #: Default goals of re-planning: after the objective, fewest moves come first.
 STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
@@ -194,17 +194,17 @@ def _compiled(
     """The compiled inputs, and the settings with what the plan to start from adds to them."""
     objective = request.objective
     if request.before is not None:
-        carried, known = compile_from(
+        start, known = compile_from(
             request.before, model, cluster, objective, request.lost, request.moves,
             request.executable,
         )  # fmt: skip
         goals = STAY if settings.goals == DEFAULT_GOALS else settings.goals
         settings = replace(settings, hint=known.hint, prices=known.prices, goals=goals)
-        return carried.compiled, settings
+        return start.compiled, settings
     if request.today is None:
         return compile_for(model, cluster, objective), settings
-    compiled, hint = compile_grown(request.today, model, cluster, objective)
-    return compiled, replace(settings, hint=hint)
+    start = start_on(request.today, model, cluster, objective, exact=True)
+    return start.compiled, replace(settings, hint=start.placement)
 
 
 def _watched(

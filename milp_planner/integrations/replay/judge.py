@@ -21,8 +21,8 @@ from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import price
 from milp_planner.pricing.options import TIERED
-from milp_planner.today.matching import matched, place
-from milp_planner.today.rows import read_today
+from milp_planner.start.literal import matched, place
+from milp_planner.start.rows import read_start
 from milp_planner.version import __version__
 
 _Seats = tuple[tuple[str, int], ...]
@@ -285,7 +285,7 @@ def placed(plan: Plan, pins: Pins) -> Plan:
     model = narrowed(plan.model, pins)
     options = price(model, plan.cluster, plan.profile)
     instance = compile_instance(options, plan.instance.objective)
-    rows, wrong = matched(read_today(pins), model)
+    rows, wrong = matched(read_start(pins), model)
     try:
         placement = place(options, instance, rows, wrong=wrong)
     except BadInput as error:

@@ -21,7 +21,7 @@ from formulations.result.check import check, moved_tables
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import DEFAULT_GOALS, GOALS, Goals, Settings
-from milp_planner.today.matching import compile_today
+from milp_planner.start.mapping import start_on
 from tests.formulations.brute_force import brute_force
 from tests.formulations.needless import needless
 from tests.formulations.strategies import instances
@@ -213,7 +213,8 @@ def test_no_table_of_a_production_model_is_cut_without_need(
 ) -> None:
     """TorchRec's published plan (1,935 tables, 96 ranks): 34 needless cuts before, none after."""
     now = shared_data / "torchrec-production" / "today.csv"
-    compiled, today = compile_today(now, *production, "busiest_rank")
+    start = start_on(now, *production, "busiest_rank", exact=True)
+    compiled, today = start.compiled, start.placement
     assert len(needless(compiled.instance, today)) > 20
     assert needless(compiled.instance, finished(compiled.instance, today, LATE)) == []
 

@@ -217,15 +217,3 @@ def test_objective_and_phases(objective: str) -> None:
     instance = compile_instance(price(model({}), cluster()), objective)
     assert instance.objective == objective
     assert instance.phases == ("fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch")
-
-
-def test_moves_name_the_plan_in_production() -> None:
-    """Known options are given by index, vanished ones as −1; tables that are not in the plan are
-    new."""
-    options = price(model({}, {}, {}), cluster())
-    current = {"t0": ("table_wise/HBM_ONLY", ((3,),)), "t1": ("gone", ((0,),)), "old": ("x", ())}
-    instance = compile_instance(options, production=current)
-    validate(instance)
-    assert [(c.table, c.ranks) for c in instance.current] == [(0, ((3,),)), (1, ((0,),))]
-    assert instance.current[0].option == options.index(0, "table_wise/HBM_ONLY")
-    assert instance.current[1].option == -1

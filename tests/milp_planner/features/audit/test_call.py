@@ -16,8 +16,8 @@ from milp_planner.features.audit.call import audit_of
 from milp_planner.features.audit.facts import draw_audit
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.plans.placement import Plan
-from milp_planner.today.matching import matched
-from milp_planner.today.rows import read_today
+from milp_planner.start.literal import matched
+from milp_planner.start.rows import read_start
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -29,7 +29,7 @@ def _as_csv(found: Plan, path: Path) -> Path:
     rows = [
         f"{r.table},{r.mode},{r.ratio or ''},{r.sharding_type},"
         f'"{",".join(map(str, r.ranks or ()))}",{r.dist_type or ""},{r.column_width or ""}'
-        for r in read_today(found)
+        for r in read_start(found)
     ]
     path.write_text(
         "\n".join(["table,mode,ratio,sharding_type,ranks,dist_type,column_width", *rows])
@@ -86,7 +86,7 @@ def test_a_plan_of_other_tables_is_refused() -> None:
 def test_an_infeasible_plan_has_nothing_to_audit() -> None:
     """A plan without tables is refused with its status."""
     none = plan(MODEL, cluster(hbm="1MiB", ddr="1MiB"), formulation="greedy", settings=QUICK)
-    with pytest.raises(BadInput, match="has no tables"):
+    with pytest.raises(BadInput, match="places nothing"):
         audit(none, MODEL, cluster(), formulation="greedy", settings=QUICK)
 
 
@@ -134,7 +134,7 @@ def test_one_column_shard_is_a_whole_table(tmp_path: Path) -> None:
     rows = ["table,mode,sharding_type,ranks", *(f"{t.name},HBM_ONLY,table_wise,0" for t in
             MODEL.tables if t.kind == "torchrec")]  # fmt: skip
     (tmp_path / "p.csv").write_text("\n".join(rows).replace("table_wise", "column_wise"))
-    whole, wrong = matched(read_today(tmp_path / "p.csv"), MODEL.model_copy(
+    whole, wrong = matched(read_start(tmp_path / "p.csv"), MODEL.model_copy(
         update={"tables": tuple(t for t in MODEL.tables if t.kind == "torchrec")}))  # fmt: skip
     assert not wrong and {row and row.sharding_type for row in whole} == {"table_wise"}
 

@@ -11,7 +11,7 @@ from formulations.result.outcome import StoppedBy, found
 from milp_planner import Cluster, Model, plan
 from milp_planner.features.explain.slowest import Imbalance, imbalance_of, slowest_of
 from milp_planner.plans.placement import decode
-from milp_planner.today.matching import compile_today
+from milp_planner.start.mapping import start_on
 
 MODEL = {
     "name": "m", "workload": {"batch_per_rank": 128},
@@ -57,7 +57,8 @@ def test_megabytes_are_those_that_torchrec_printed(
 ) -> None:
     """Rank 28 of TorchRec's published plan is the slowest, with 840.93 MB in and 15,279.23 out."""
     printed = shared_data / "torchrec-production" / "sharding_stats_example.txt.gz"
-    compiled, today = compile_today(printed, *production, "busiest_rank")
+    start = start_on(printed, *production, "busiest_rank", exact=True)
+    compiled, today = start.compiled, start.placement
     outcome = found(compiled.instance, "today", today, StoppedBy.EXHAUSTED, None, None)
     info = slowest_of(decode(compiled.options, compiled.instance, outcome))
     first = info.rows[0]

@@ -13,10 +13,11 @@ from formulations.capacity.budget import Budget
 from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.limits import draw_replan, limited, replan, trade_off
-from milp_planner.features.moves.today import carried
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.exports import with_pins
+from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
+from milp_planner.start.mapping import placed_on
 from tests.milp_planner.features.explain.quick import (
     first_of_each,
     in_production,
@@ -138,7 +139,8 @@ def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: P
 def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:
     """A placement on ranks that no longer exist is not carried over."""
     wide = plan(MODEL, cluster(2), formulation="greedy", settings=LIMITS)
-    assert carried(wide, production.instance) is None or all(
+    compiled = compile_for(MODEL, cluster(), "step_time")
+    assert placed_on(compiled, wide) is None or all(
         rank < 2 for t in wide.tables for block in t.ranks for rank in block
     )
 

@@ -8,7 +8,7 @@ from milp_planner import plan
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.integrations.exports import torchrec
 from milp_planner.plans.placement import Plan
-from milp_planner.today.matching import compile_grown
+from milp_planner.start.mapping import start_on
 from tests.milp_planner.integrations.exports.plans import cluster, model, static
 
 
@@ -46,7 +46,7 @@ def test_a_grid_over_machines_is_warned_of() -> None:
 def test_a_plan_over_a_domain_is_known_as_todays(kind: str) -> None:
     """Given as today's plan, it is the same placement of the same option."""
     found = planned(kind)
-    _, known = compile_grown(found, found.model, found.cluster, "step_time")
+    known = start_on(found, found.model, found.cluster, "step_time", exact=True).placement
     assert found.outcome.placement is not None
     assert known.options.tolist() == found.outcome.placement.options.tolist()
     assert known.to_lists(0) == found.outcome.placement.to_lists(0)

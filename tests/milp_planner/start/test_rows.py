@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
-from milp_planner.today.rows import parse_ranks, read_csv, refuse
+from milp_planner.start.rows import parse_ranks, read_csv, refuse
 
 HEAD = "table,mode,ratio,sharding_type,ranks"
 

@@ -1,4 +1,4 @@
-"""The plan a user runs today, table by table: plan.json, CSV, TorchRec's printout, or pins."""
+"""A plan to start from, table by table: plan.json, CSV, TorchRec's printout, or pins."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from milp_planner.inputs.strict_yaml import csv_lines
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.pricing.options import TIERED
-from milp_planner.today.torchrec_stats import StatsTable, is_stats, read_stats
+from milp_planner.start.torchrec_stats import StatsTable, is_stats, read_stats
 
 #: A plan object, a file of one, or pins for each table (a trainer's file read back).
-TodaySource = Plan | str | Path | Mapping[str, PinSpec]
+StartSource = Plan | str | Path | Mapping[str, PinSpec]
 COLUMNS = ("table", "mode", "ratio", "sharding_type", "ranks", "dist_type", "column_width")
 #: Columns that a CSV may omit.
 OPTIONAL = ("ratio", "ranks", "dist_type", "column_width")
@@ -36,8 +36,8 @@ _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type"
 
 
 @dataclass(frozen=True)
-class CurrentTable:
-    """Today's placement of one table; None for fields that are not given."""
+class StartTable:
+    """Where a plan has one table; None for fields that are not given."""
 
     where: str
     """Name of the row in error messages."""
@@ -52,9 +52,11 @@ class CurrentTable:
     column_width: int | None = None
     fusion_caching: bool | None = None
     """The ``caching`` flag of its fusion group."""
+    option: str | None = None
+    """Its option's name, in a plan of ours."""
 
 
-def read_today(source: TodaySource) -> list[CurrentTable]:
+def read_start(source: StartSource) -> list[StartTable]:
     """Rows of a plan; BadInput says file and line, what was found, what is allowed.
 
     The source is a Plan; the path of a plan.json, of a CSV (:func:`read_csv`) or of the statistics
@@ -63,25 +65,38 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
     """
     if isinstance(source, Mapping):
         return [_of_pin(name, pin) for name, pin in source.items()]
-    if isinstance(source, str | Path):
-        path = Path(source)
-        text = unpacked_text(path)
-        if is_stats(text):
-            return [_of_stats(row) for row in read_stats(text, str(path))]
-        if not is_json(text):
-            _check_csv(text, path)
-            return read_csv(path)
-        document = read_document(path)
-        if not is_plan(document):
-            cure = (
-                "; in Python, milp_planner.integrations.stated.read_stated reads a trainer's file"
-            )
-            raise BadInput(f"{path}: is not a plan; allowed: {FORMS}{cure}")
-        source = plan_from_dict(document, str(path))
-    if not source.tables:
-        raise BadInput(f"today's plan has no tables: its status is {source.outcome.status}")
+    if (plan := plan_of(source)) is not None:
+        return rows_of(plan)
+    path = Path(str(source))
+    text = unpacked_text(path)
+    if is_stats(text):
+        return [_of_stats(row) for row in read_stats(text, str(path))]
+    _check_csv(text, path)
+    return read_csv(path)
+
+
+def plan_of(source: StartSource) -> Plan | None:
+    """The plan of ours that a source is or holds; None for one of theirs."""
+    if isinstance(source, Plan | Mapping):
+        return source if isinstance(source, Plan) else None
+    path = Path(source)
+    if not is_json(unpacked_text(path)):
+        return None
+    document = read_document(path)
+    if not is_plan(document):
+        cure = "; in Python, milp_planner.integrations.stated.read_stated reads a trainer's file"
+        raise BadInput(f"{path}: is not a plan; allowed: {FORMS}{cure}")
+    return plan_from_dict(document, str(path))
+
+
+def rows_of(plan: Plan) -> list[StartTable]:
+    """The tables of a plan of ours."""
+    if not plan.tables:
+        raise BadInput(
+            f"the plan to start from places nothing: its status is {plan.outcome.status}"
+        )
     return [
-        CurrentTable(
+        StartTable(
             where=f"table {t.name}",
             table=t.name,
             mode=t.mode,
@@ -91,8 +106,9 @@ def read_today(source: TodaySource) -> list[CurrentTable]:
             dist_type=t.dist_type,
             column_width=t.column_width if t.column_shards > 1 else None,
             fusion_caching=t.fusion_caching,
+            option=t.option,
         )
-        for t in source.tables
+        for t in plan.tables
     ]
 
 
@@ -128,8 +144,8 @@ def _check_csv(text: str, path: Path) -> None:
         raise BadInput(f"{path}: is not a plan; allowed: {FORMS}")
 
 
-def _of_stats(row: StatsTable) -> CurrentTable:
-    return CurrentTable(
+def _of_stats(row: StatsTable) -> StartTable:
+    return StartTable(
         where=f"{row.where}: table {row.name}",
         table=row.name,
         mode=row.mode,
@@ -140,10 +156,10 @@ def _of_stats(row: StatsTable) -> CurrentTable:
     )
 
 
-def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
+def _of_pin(name: str, pin: PinSpec) -> StartTable:
     if pin.mode is None or pin.sharding_type is None:
-        raise BadInput(f"today's plan does not give mode and sharding type of table {name}")
-    return CurrentTable(
+        raise BadInput(f"the plan to start from: table {name} has no mode or no sharding type")
+    return StartTable(
         where=f"table {name}",
         table=name,
         mode=pin.mode,
@@ -155,7 +171,7 @@ def _of_pin(name: str, pin: PinSpec) -> CurrentTable:
     )
 
 
-def read_csv(path: Path) -> list[CurrentTable]:
+def read_csv(path: Path) -> list[StartTable]:
     """Rows of a CSV with the columns ``table, mode, ratio, sharding_type, ranks``.
 
     BadInput names every wrong row, one per line.
@@ -212,7 +228,7 @@ def _header(cells: list[str], path: Path) -> list[str]:
     return names
 
 
-def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
+def _row(header: list[str], cells: list[str], where: str) -> StartTable:
     if len(cells) != len(header):
         raise BadInput(f"{where}: {len(cells)} cells under {len(header)} columns "
                        "(quote ranks that contain commas)")  # fmt: skip
@@ -222,7 +238,7 @@ def _row(header: list[str], cells: list[str], where: str) -> CurrentTable:
     dist_type = cell.get("dist_type") or None
     if dist_type is not None:
         one_of(dist_type, get_args(DistType), f"{where}: dist_type")
-    return CurrentTable(
+    return StartTable(
         where=f"{where}: table {cell['table']}",
         table=cell["table"],
         mode=mode,

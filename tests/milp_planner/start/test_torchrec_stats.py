@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.today.rows import read_today
-from milp_planner.today.torchrec_stats import read_stats
+from milp_planner.start.rows import read_start
+from milp_planner.start.torchrec_stats import read_stats
 
 HEAD = (
     "FQN          Sharding   Compute Kernel        Cache Load Factor   Emb Dim (CW Dim)   "
@@ -53,7 +53,7 @@ def test_it_is_a_plan_of_today(tmp_path: Path, packed: bool) -> None:
     data = printout(*ROWS).encode()
     path = tmp_path / ("stats.txt.gz" if packed else "stats.txt")
     path.write_bytes(gzip.compress(data) if packed else data)
-    assert [row.ranks for row in read_today(path)] == [(0, 3), (0, 1, 2, 3), (2,)]
+    assert [row.ranks for row in read_start(path)] == [(0, 3), (0, 1, 2, 3), (2,)]
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_mistakes(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "stats.txt"
     path.write_text(text)
     with pytest.raises(BadInput, match=r"stats\.txt") as error:
-        read_today(path)
+        read_start(path)
     assert sentence in str(error.value)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/torchrec-production")
 def test_the_published_printout() -> None:
     """All 1,935 tables of TorchRec's published plan, two of which are row-wise on all 96 ranks."""
-    rows = read_today(SHARED / "sharding_stats_example.txt.gz")
+    rows = read_start(SHARED / "sharding_stats_example.txt.gz")
     assert len(rows) == len({row.table for row in rows}) == 1935
     assert [row.ranks for row in rows if row.sharding_type == "row_wise"] == 2 * [tuple(range(96))]

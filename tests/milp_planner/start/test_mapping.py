@@ -1,7 +1,8 @@
-"""A plan carried over to a changed model and cluster: names, ranks and options are matched."""
+"""A plan to start from on a changed model and cluster: names, ranks and options are matched."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from formulations.result.check import check, moved_tables
 from milp_planner import Cluster, Model, Plan, plan
 from milp_planner.errors import BadInput
+from milp_planner.integrations.replay.judge import pins_of
 from milp_planner.plans.compile import compile_for
-from milp_planner.today.carried import Carried, carried, same_ranks
+from milp_planner.start.mapping import Start, placed_on, same_ranks, start_on
 from tests.milp_planner.features.small import MODEL, cluster
 
 TABLE = {"name": "more", "rows": "1M", "dim": 64, "pooling_factor": 2}
@@ -27,18 +29,18 @@ def changed(tables: list[dict[str, Any]], **fields: Any) -> Model:
     return Model.from_dict({**MODEL.to_dict(), "tables": tables, **fields})
 
 
-def on(before: Plan, model: Model = MODEL, place: Cluster | None = None, **more: Any) -> Carried:
+def on(before: Plan, model: Model = MODEL, place: Cluster | None = None, **more: Any) -> Start:
     """The plan carried to a model and cluster."""
-    return carried(before, compile_for(model, place or cluster(2), "step_time"), **more)
+    return start_on(before, model, place or cluster(2), "step_time", **more)
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
     """The placement and its objective are the same."""
     found = on(before)
     assert (found.gone, found.new, found.displaced) == ((), (), ())
-    verdict = check(found.compiled.instance, found.wish)
+    verdict = check(found.compiled.instance, found.placement)
     assert verdict.objectives["step_time"] == before.outcome.objective
-    assert moved_tables(found.compiled.instance, found.wish) == []
+    assert moved_tables(found.compiled.instance, found.placement) == []
 
 
 def test_tables_come_go_and_grow(before: Plan) -> None:
@@ -47,7 +49,7 @@ def test_tables_come_go_and_grow(before: Plan) -> None:
     tables[1]["rows"] = 2_400_000
     found = on(before, changed([*tables[1:], TABLE]))
     assert (found.gone, found.new, found.displaced) == (("users",), ("more",), ())
-    assert found.wish.options[-1] == -1 and found.wish.ranks[-1] == []
+    assert found.placement.options[-1] == -1 and found.placement.ranks[-1] == []
     assert [now.table for now in found.compiled.instance.current] == [0, 1, 2]
     assert [now.option >= 0 for now in found.compiled.instance.current] == [True] * 3
 
@@ -60,7 +62,7 @@ def test_a_ratio_that_is_gone_becomes_the_nearest(before: Plan) -> None:
     assert other.table("users").option.endswith("CACHING/0.4")
     tables[0]["constraints"] = {"modes": ["CACHING"], "cache_ratios": ["0.1", "0.5", "0.9"]}
     found = on(other, changed(tables))
-    name = found.compiled.instance.option_names[int(found.wish.options[0])]
+    name = found.compiled.instance.option_names[int(found.placement.options[0])]
     assert name == other.table("users").option.replace("0.4", "0.5")
     assert found.displaced == ("users",)
     assert found.compiled.instance.current[0].option == -1
@@ -72,7 +74,7 @@ def test_a_mode_that_is_gone_becomes_the_one_with_as_much_in_hbm(before: Plan) -
     assert before.table("users").mode == "HBM_ONLY"
     tables[0]["constraints"] = {"modes": ["CACHING", "HOST_ONLY"]}
     found = on(before, changed(tables))
-    name = found.compiled.instance.option_names[int(found.wish.options[0])]
+    name = found.compiled.instance.option_names[int(found.placement.options[0])]
     assert name.startswith(before.table("users").sharding_type) and name.endswith("CACHING/0.9")
 
 
@@ -105,3 +107,44 @@ def test_refusals(before: Plan) -> None:
         on(before, changed([TABLE], name="other"))
     with pytest.raises(BadInput, match=r"lost rank 4: .* has the ranks 0 to 3"):
         on(before, lost=(4,))
+
+
+def test_theirs_is_taken_literally(before: Plan, tmp_path: Path) -> None:
+    """A CSV of the same plan is the same start; a row that is not legal is an error, while the same
+    table of our plan starts from the nearest option; new tables are free in both."""
+    rows = [
+        f"{name},{p.mode},{p.cache_ratio or ''},{p.sharding_type},"
+        f"{' '.join(map(str, p.ranks or ()))},{p.column_width or ''},{p.dist_type or ''}"
+        for name, p in pins_of(before).items()
+    ]
+    path = tmp_path / "theirs.csv"
+    header = "table,mode,ratio,sharding_type,ranks,column_width,dist_type"
+    path.write_text("\n".join([header, *rows]))
+    ours, theirs = on(before), start_on(path, MODEL, cluster(2), "step_time")
+    names = ours.compiled.instance.option_names
+    for one, other in zip(
+        ours.compiled.instance.current, theirs.compiled.instance.current, strict=True
+    ):
+        same = [names[now.option].removesuffix("/beside_caching") for now in (one, other)]
+        assert same[0] == same[1] and one.ranks == other.ranks, "a CSV names no fusion group"
+    tables = [*MODEL.to_dict()["tables"], TABLE]
+    tables[0]["constraints"] = {"modes": ["CACHING", "HOST_ONLY"]}
+    assert on(before, changed(tables)).displaced == ("users",)
+    with pytest.raises(BadInput, match=r"table users: .* is not a legal option"):
+        start_on(path, changed(tables), cluster(2), "step_time")
+    free = start_on(path, changed([*MODEL.to_dict()["tables"], TABLE]), cluster(2), "step_time")
+    assert free.new == ("more",) and free.placement.options[-1] == -1
+
+
+def test_theirs_after_ranks_were_lost(before: Plan) -> None:
+    """Tables of pins on a lost rank must move; the others stay."""
+    found = start_on(pins_of(before), MODEL, cluster(2), "step_time", lost=[3])
+    assert {*found.displaced} == {t.name for t in before.tables if 3 in sum(t.ranks, ())}
+
+
+def test_a_plan_on_another_instance(before: Plan) -> None:
+    """Where the options and ranks exist, the same placement; else None."""
+    found = placed_on(compile_for(MODEL, cluster(2), "step_time"), before)
+    assert found is not None and before.outcome.placement is not None
+    assert found.options.tolist() == before.outcome.placement.options.tolist()
+    assert placed_on(compile_for(MODEL, cluster(1), "step_time"), before) is None

@@ -9,8 +9,8 @@ import pytest
 from milp_planner.cli.main import run
 from milp_planner.errors import BadInput
 from milp_planner.inputs.files import load_model
-from milp_planner.today.torchrec_stats import model_files, read_stats
-from tests.milp_planner.today.test_torchrec_stats import SHARED, printout
+from milp_planner.start.torchrec_stats import model_files, read_stats
+from tests.milp_planner.start.test_torchrec_stats import SHARED, printout
 
 COLUMNS = {
     "FQN": 20, "Sharding": 12, "Compute Kernel": 18, "Sum Num Poolings": 20, "Num Indices": 15,

@@ -1,4 +1,4 @@
-"""From the plan a user runs today to a Placement on our Instance of it."""
+"""A plan taken literally: the options and ranks that its rows mean, all of which must be legal."""
 
 from __future__ import annotations
 
@@ -8,95 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from formulations import Instance, Placement, Settings, check, solve
+from formulations import Instance, Placement
+from formulations.instance.assigning import misplaced
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
-from milp_planner.plans.compile import (
-    ClusterSource,
-    Compiled,
-    ModelSource,
-    as_current,
-    compile_for,
-    to_model,
-)
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
-from milp_planner.today.rows import CurrentTable, TodaySource, read_today, refuse
+from milp_planner.start.rows import StartTable, refuse
 
-#: Most seconds for placing new tables initially.
-GREEDY_SECONDS = 10.0
-_COLUMN_WISE = ("column_wise", "table_column_wise")
+COLUMN_WISE = ("column_wise", "table_column_wise")
 
 
-def compile_today(
-    source: TodaySource, model: ModelSource, cluster: ClusterSource, objective: str
-) -> tuple[Compiled, Placement]:
-    """Compile a model that has every option of today's plan, and place the plan on it.
-
-    The plan may not fit, but its ranks suit its options: BadInput for a plan that does not belong
-    to the model and cluster. The Instance has it as ``current``, so moves from it are counted.
-    """
-    read = to_model(model)
-    rows, wrong = matched(read_today(source), read)
-    missing = [t.name for t, row in zip(read.tables, rows, strict=True) if row is None]
-    if missing and not wrong:  # a misspelt table is present under another name
-        more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        wrong.append(f"today's plan does not place table {missing[0]}{more}")
-    compiled = compile_for(widened(read, rows), cluster, objective)
-    return _on_it(compiled, rows, (), wrong)
-
-
-def compile_grown(
-    source: TodaySource,
-    model: ModelSource,
-    cluster: ClusterSource,
-    objective: str,
-    later: Sequence[CurrentTable] = (),
-) -> tuple[Compiled, Placement | None]:
-    """As :func:`compile_today`, for a model with new tables, which can be placed anywhere.
-
-    New tables are not in ``current``. In the Placement they are where ``later`` has them, or else
-    where greedy puts them; None if greedy finds no place.
-    """
-    read = to_model(model)
-    rows, wrong = matched(read_today(source), read)
-    new = [t.name for t, row in zip(read.tables, rows, strict=True) if row is None]
-    if not new:
-        compiled = compile_for(widened(read, rows), cluster, objective)
-        return _on_it(compiled, rows, (), wrong)
-    by_name = {row.table: row for row in later}
-    if all(name in by_name for name in new):
-        rows = [row or _whole(by_name[t.name]) for t, row in zip(read.tables, rows, strict=True)]
-        compiled = compile_for(widened(read, rows), cluster, objective)
-        return _on_it(compiled, rows, new, wrong)
-    compiled = compile_for(widened(read, rows), cluster, objective)
-    start = solve(compiled.instance, "greedy", Settings(time_limit=GREEDY_SECONDS)).placement
-    if start is None and not wrong:
-        return compiled, None
-    return _on_it(compiled, rows, new, wrong, start)
-
-
-def _on_it(
-    compiled: Compiled,
-    rows: Sequence[CurrentTable | None],
-    new: Sequence[str],
-    wrong: Sequence[str],
-    start: Placement | None = None,
-) -> tuple[Compiled, Placement]:
-    """The plan on the Instance, which counts moves from it, except moves of new tables."""
-    placement = place(compiled.options, compiled.instance, rows, start, wrong)
-    verdict = check(compiled.instance, placement)
-    if not verdict.objectives:
-        raise BadInput(f"today's plan: {verdict.violations[0]}")
-    names = compiled.instance.table_names
-    current = tuple(now for now in as_current(placement) if names[now.table] not in new)
-    return replace(compiled, instance=replace(compiled.instance, current=current)), placement
-
-
-def matched(
-    rows: Sequence[CurrentTable], model: Model
-) -> tuple[list[CurrentTable | None], list[str]]:
+def matched(rows: Sequence[StartTable], model: Model) -> tuple[list[StartTable | None], list[str]]:
     """The row of each table of the model, or None; and problems of wrong rows.
 
     A row may name its table by a longer path that ends in the table's name after a dot, as
@@ -104,7 +28,7 @@ def matched(
     """
     names = [table.name for table in model.tables]
     known, wrong = set(names), list[str]()
-    by_name: dict[str, CurrentTable] = {}
+    by_name: dict[str, StartTable] = {}
     for row in rows:
         name = _known_as(row.table, known)
         if name is None:
@@ -112,7 +36,7 @@ def matched(
         elif name in by_name:
             wrong.append(f"{row.where}: is listed twice")
         else:
-            by_name[name] = _whole(replace(row, table=name))
+            by_name[name] = whole(replace(row, table=name))
     return [by_name.get(name) for name in names], wrong
 
 
@@ -123,13 +47,13 @@ def _known_as(path: str, known: set[str]) -> str | None:
     return next((end for end in ends if end in known), None)
 
 
-def _whole(row: CurrentTable) -> CurrentTable:
+def whole(row: StartTable) -> StartTable:
     if row.sharding_type != "column_wise" or row.ranks is None or len(row.ranks) != 1:
         return row
     return replace(row, sharding_type="table_wise", column_width=None)
 
 
-def widened(model: Model, rows: Sequence[CurrentTable | None]) -> Model:
+def widened(model: Model, rows: Sequence[StartTable | None]) -> Model:
     """The model with every ratio and column width of the plan on its tables' grids.
 
     ``rows`` are in the order of the model's tables, None for a table that is new.
@@ -156,13 +80,10 @@ def widened(model: Model, rows: Sequence[CurrentTable | None]) -> Model:
 def place(
     options: Options,
     instance: Instance,
-    rows: Sequence[CurrentTable | None],
-    start: Placement | None = None,
+    rows: Sequence[StartTable | None],
     wrong: Sequence[str] = (),
 ) -> Placement:
-    """The Placement that a plan describes, whether or not it fits.
-
-    Tables without a row stay as in ``start``.
+    """The Placement that a plan describes, whether or not it fits; option −1 without a row.
 
     BadInput names every row that is not a legal option of its table, or whose ranks do not suit it,
     after the problems already in ``wrong``.
@@ -173,19 +94,16 @@ def place(
         if row is not None:
             with _noted(problems):
                 candidates[index] = _candidates(options, index, row)
-        elif start is not None:
-            candidates[index] = [int(start.options[index])]
-    chosen = _consistent(instance, candidates)
-    ranks = []
-    for index, option in chosen.items():
+    found = np.full(instance.num_tables, -1, dtype=np.int64)
+    ranks: list[list[np.ndarray]] = [[] for _ in range(instance.num_tables)]
+    for index, option in _consistent(instance, candidates).items():
         row = rows[index]
-        if row is not None:
-            with _noted(problems):
-                ranks.append(_ranks(instance, option, row))
-        elif start is not None:
-            ranks.append(list(start.ranks[index]))
+        assert row is not None
+        found[index] = option
+        with _noted(problems):
+            ranks[index] = _ranks(instance, option, row)
     refuse(problems)
-    return Placement(np.asarray([*chosen.values()], dtype=np.int64), ranks)
+    return Placement(found, ranks)
 
 
 @contextmanager
@@ -197,7 +115,7 @@ def _noted(problems: list[str]) -> Iterator[None]:
         problems.append(str(error))
 
 
-def _candidates(options: Options, index: int, row: CurrentTable) -> list[int]:
+def _candidates(options: Options, index: int, row: StartTable) -> list[int]:
     """Options that a row may mean, likeliest first."""
     table = options.model.tables[index]
     found = [o for o in options.of(index) if _means(options.choices[o], row)]
@@ -222,7 +140,7 @@ def _few(asked: str, names: list[str]) -> str:
     )
 
 
-def _means(choice: Choice, row: CurrentTable) -> bool:
+def _means(choice: Choice, row: StartTable) -> bool:
     shards = None if row.ranks is None else len(row.ranks)
     return (
         choice.sharding == row.sharding_type
@@ -231,7 +149,7 @@ def _means(choice: Choice, row: CurrentTable) -> bool:
         and (row.dist_type is None or choice.dist_type == row.dist_type)
         and (row.column_width is None or choice.width == row.column_width)
         and (row.fusion_caching is None or choice.caching_group == row.fusion_caching)
-        and (row.sharding_type not in _COLUMN_WISE or choice.columns == shards)
+        and (row.sharding_type not in COLUMN_WISE or choice.columns == shards)
         and (choice.sharding != "grid_shard" or choice.columns * choice.row_parts == shards)
         and (choice.members is None or row.ranks is None or {*choice.members} == {*row.ranks})
     )
@@ -255,7 +173,7 @@ def _consistent(instance: Instance, candidates: Mapping[int, list[int]]) -> dict
     }
 
 
-def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarray]:
+def _ranks(instance: Instance, option: int, row: StartTable) -> list[np.ndarray]:
     """Ranks of every block of an option, from those the row lists in shard order."""
     blocks = list(instance.blocks_of(option))
     fixed = [instance.settled_ranks(block) for block in blocks]
@@ -272,6 +190,9 @@ def _ranks(instance: Instance, option: int, row: CurrentTable) -> list[np.ndarra
     if beyond:
         raise BadInput(f"{row.where}: rank {beyond[0]} does not exist; "
                        f"allowed: 0 to {instance.num_ranks - 1}")  # fmt: skip
+    for block in blocks:
+        if wrong := misplaced(instance, instance.block(block), np.asarray(row.ranks)):
+            raise BadInput(f"{row.where}: {instance.option_names[option]}: {wrong}")
     return [np.asarray(row.ranks, dtype=np.int64)]
 
 
