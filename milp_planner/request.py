@@ -34,7 +34,7 @@ from milp_planner.inputs.quantities import parse_bytes
 
 if TYPE_CHECKING:
     from formulations.settings import News, Settings
-    from milp_planner.inputs import Cluster
+    from milp_planner.inputs import Cluster, Model
 
 SECONDS = 60.0
 """Default time limit."""
@@ -177,6 +177,18 @@ def _pairs(value: Any) -> Any:
             raise ValueError(f"found {pair!r}; {name} is given twice")
         found[name] = _plain(text)
     return found
+
+
+def _changes(value: Any) -> Any:
+    """``["cluster.hbm=96GB"]`` as a mapping of paths to text."""
+    if not isinstance(value, list | tuple):
+        return value
+    from milp_planner.inputs.changes import parse_change
+
+    found = [parse_change(str(each)) for each in value]
+    if len(dict(found)) < len(found):
+        raise ValueError(f"found {show(value)}; a path is given twice")
+    return dict(found)
 
 
 def _plain(text: str) -> Any:
@@ -369,9 +381,15 @@ class Inputs(Request):
     sync_interval=8; may be repeated. Fields that are auto, the default of all, are chosen with the
     plan."""
 
-    def changed(self, cluster: Cluster) -> Cluster:
-        """The cluster with the profile, reservations and division that are asked for."""
-        from milp_planner.inputs.changes import changed_cluster
+    change: Annotated[
+        dict[str, Any], BeforeValidator(_changes), Option("--change PATH=VALUE")
+    ] = Field(default_factory=dict)  # fmt: skip
+    """Change a field of the model or the cluster by its path, such as tables.user_*.rows=×1.2,
+    cluster.hbm=+10GB or workload.batch_per_rank=512 (docs/inputs.md); may be repeated."""
+
+    def changed(self, model: Model, cluster: Cluster) -> tuple[Model, Cluster]:
+        """Both inputs with the changes, profile, reservations and division that are asked for."""
+        from milp_planner.inputs.changes import changed, changed_cluster
 
         stated = {
             "profile": {"cluster.profile": self.profile} if self.profile else {},
@@ -385,7 +403,7 @@ class Inputs(Request):
             except BadInput as error:
                 said = str(error)
                 raise BadInput(said if said.startswith(where) else f"{where}: {said}") from None
-        return cluster
+        return changed(model, cluster, self.change)
 
 
 class PlanRequest(Aims, Inputs):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @asking(
     PlanRequest, "model", "cluster", "formulation", "objective", "time_limit", "seed", "workers",
-    "options", "profile", "reserve", "goals",
+    "options", "profile", "reserve", "change", "goals",
 )  # fmt: skip
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     request: PlanRequest,

@@ -13,7 +13,7 @@ from milp_planner.request import PlanRequest
 
 
 @asking(
-    PlanRequest, "model", "cluster", "time_limit", "gap", "seed", "workers", "options",
+    PlanRequest, "model", "cluster", "time_limit", "gap", "seed", "workers", "options", "change",
     time_limit=10.0,
 )  # fmt: skip
 def run(

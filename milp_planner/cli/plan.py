@@ -56,7 +56,7 @@ def plan(
     check_writable(target, kind="plan")
     kept = readers.find_cache(request.cache, no_cache)
     tables, place = readers.find(request)
-    found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept}
+    found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
     if request.today is not None:
         found["today"] = readers.find_today(Path(request.today), tables, place)
     if output is None and target is not None:  # last, so that mistakes in the inputs are told

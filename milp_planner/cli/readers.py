@@ -21,8 +21,7 @@ def find(request: Inputs) -> tuple[Model, Cluster]:
     """The model and the cluster of a request, by path or shipped name, with its changes."""
     from scenarios import catalog
 
-    model = catalog.find_model(request.model)
-    return model, request.changed(catalog.find_cluster(request.cluster))
+    return request.changed(catalog.find_model(request.model), catalog.find_cluster(request.cluster))
 
 
 def find_today(path: Path, model: Model, cluster: Cluster) -> StartSource:

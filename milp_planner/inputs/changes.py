@@ -140,10 +140,10 @@ def _change(data: dict[str, Any], path: str, value: Any, done: set[tuple[int, An
 
 
 def parse_change(text: str) -> tuple[str, str]:
-    """``PATH=VALUE`` as path and value; BadInput without both."""
+    """``PATH=VALUE`` as path and value; ValueError without both."""
     path, equals, value = (part.strip() for part in text.partition("="))
     if not (path and equals and value):
-        raise BadInput(f"{text!r}: needs PATH=VALUE, such as cluster.hbm=96GB")
+        raise ValueError(f"found {text!r}; needs PATH=VALUE, such as cluster.hbm=96GB")
     return path, value
 
 
@@ -168,24 +168,15 @@ def _places(data: Any, parts: list[str], path: str) -> Iterator[_Place]:
     if isinstance(data, list):
         yield from _in_list(data, parts, path)
         return
-    if not isinstance(data, dict) or (first not in data and (rest or not _open(data))):
-        known = data if isinstance(data, dict) else ()
-        raise BadInput(f"{path}: no field {first!r}; {choice(first, [*known])}")
-    if not rest:
+    if isinstance(data, dict) and not rest:  # validation tells a field that does not exist
         yield data, first
         return
+    if not isinstance(data, dict) or first not in data:
+        known = data if isinstance(data, dict) else ()
+        raise BadInput(f"{path}: no field {first!r}; {choice(first, [*known])}")
     if data[first] is None:
-        data[first] = _NotGiven()
+        data[first] = {}
     yield from _places(data[first], rest, path)
-
-
-class _NotGiven(dict[str, Any]):
-    """A part that was not given, to which any fields may be added."""
-
-
-def _open(data: dict[str, Any]) -> bool:
-    """Whether fields may be added: to such a part, or to one kind of many."""
-    return isinstance(data, _NotGiven) or "kind" in data
 
 
 def _in_list(data: list[Any], parts: list[str], path: str) -> Iterator[_Place]:

@@ -93,6 +93,8 @@ def test_text_and_values_mean_the_same() -> None:
         ({"seed": "-1"}, "--seed: found '-1'; allowed: a whole number, 0 to 2147483647"),
         ({"seed": "٣"}, "--seed: found '٣'"),
         ({"workers": "1.5"}, "--workers: found '1.5'; allowed: a whole number, 1 to 1024"),
+        ({"change": ["hbm"]}, "--change: found 'hbm'; needs PATH=VALUE, such as cluster.hbm=96GB"),
+        ({"change": ["hbm=1", "hbm=2"]}, "a path is given twice"),
         ({"options": ["solver"]}, "--set: found 'solver'; needs FIELD=VALUE"),
         ({"options": ["=cbc"]}, "--set: found '=cbc'"),
         ({"reserve": ["a=1", "a=2"]}, "--reserve: found 'a=2'; a is given twice"),
@@ -194,8 +196,15 @@ def test_inputs_change_by_what_is_asked() -> None:
         {"name": "c", "machines": 1, "ranks_per_machine": 1, "hbm": "1GiB", "ddr": "1GiB"}
     )
     asked = Inputs.of({**_TWO, "profile": "h100", "reserve": {"hbm_percent": 10}})
-    changed = asked.changed(place)
+    table = {"name": "t", "rows": 10, "dim": 4}
+    model = milp_planner.Model.from_dict(
+        {"name": "m", "workload": {"batch_per_rank": 8}, "tables": [table]}
+    )
+    _, changed = asked.changed(model, place)
     assert changed.profile == "h100" and changed.reservations.hbm_percent == 10
-    assert Inputs.of(_TWO).changed(place) is place
-    with pytest.raises(BadInput, match=r"--reserve: .*did you mean hbm_percent"):
-        Inputs.of({**_TWO, "reserve": {"hbm_prcent": 10}}).changed(place)
+    assert Inputs.of(_TWO).changed(model, place) == (model, place)
+    with pytest.raises(BadInput, match=r"--reserve: reservations\.hbm_prcent"):
+        Inputs.of({**_TWO, "reserve": {"hbm_prcent": 10}}).changed(model, place)
+    both = Inputs.of({**_TWO, "change": ["tables.t.rows=+50%", "hbm=2GiB"]}, written=True)
+    grown, larger = both.changed(model, place)
+    assert grown.table("t").rows == 15 and larger.ranks[0].hbm_bytes == 2**31

@@ -88,7 +88,8 @@ def plan(
     **asked
         Fields of :class:`milp_planner.request.PlanRequest`, None standing for its default:
         ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
-        ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``; ``today``, or
+        ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``,
+        ``change``; ``today``, or
         ``before`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``, ``executable``;
         ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there,
         and in ``milp-planner plan --help``.
@@ -127,7 +128,7 @@ def planned(
     call = settings.call or CallTime(settings.time_limit)
     settings = replace(settings, on_progress=newest, call=call)
     solver = _planned if request.diagnose else _solved
-    model, place = to_model(request.model), request.changed(to_cluster(request.cluster))
+    model, place = request.changed(to_model(request.model), to_cluster(request.cluster))
     if is_open(place):
         _refuse_with_divisions(request, caller)
         report = partial(_report_division, newest, caller.on_start, request.formulation)

@@ -193,3 +193,13 @@ def test_a_pipelined_step(cli: Cli, tmp_path: Path) -> None:
     assert cli("report", "overlap.json", "-o", "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert "time that nothing hides" in page and "The dense part hides up to" in page
+
+
+def test_a_change_is_made_once(cli: Cli) -> None:
+    """By path, of the model and of the cluster, and the plan has the changed inputs."""
+    asked = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
+    changes = ("--change", "tables.users.rows=×2", "--change", "cluster.hbm=+1GiB")
+    before, after = cli(*asked).json, cli(*asked, *changes).json
+    rows = [doc["model"]["tables"][0]["rows"] for doc in (before, after)]
+    hbm = [doc["cluster"]["machines"][0]["ranks"][0]["hbm"] for doc in (before, after)]
+    assert rows[1] == 2 * rows[0] and hbm[1] == hbm[0] + 2**30

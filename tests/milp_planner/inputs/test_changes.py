@@ -78,7 +78,7 @@ def test_fields_go_by_their_own_name() -> None:
     [
         ("hbn", 1, "change of 'hbn': .*did you mean hbm"),
         ("tables.user.y.rows", 1, "no table is called 'user'"),
-        ("workload.dedupe", 1, "no field 'dedupe'.*did you mean dedup"),
+        ("workload.dedupe", 1, "dedupe: unknown field; did you mean dedup"),
         ("tables.*.rows", "many", "tables"),
         ("hbm_percent", "+10GB", "amounts are added to whole numbers"),
         ("cluster.machines", 0, "machines"),
@@ -94,7 +94,7 @@ def test_text_of_a_change() -> None:
     """A path and a value, both needed."""
     assert parse_change("cluster.hbm = 96GB") == ("cluster.hbm", "96GB")
     for wrong in ("hbm", "=3", "hbm="):
-        with pytest.raises(BadInput, match="PATH=VALUE"):
+        with pytest.raises(ValueError, match="PATH=VALUE"):
             parse_change(wrong)
 
 

@@ -139,3 +139,14 @@ def test_public_names_are_lazy_and_complete() -> None:
     assert all(getattr(milp_planner, name) is not None for name in milp_planner.__all__)
     with pytest.raises(AttributeError, match="no attribute 'plam'"):
         _ = milp_planner.plam  # type: ignore[attr-defined]
+
+
+def test_inputs_change_by_path() -> None:
+    """What a request changes is what is planned, once, and a mistake names the field."""
+    changes = {"cluster.machines": 2, "tables.users.rows": "×2", "workload.batch_per_rank": "+50%"}
+    found = plan(MODEL, cluster(), formulation="greedy", change=changes)
+    assert len(found.cluster.machines) == 2
+    assert found.model.table("users").rows == 2 * MODEL.table("users").rows
+    assert found.model.workload.batch_per_rank * 2 == 3 * MODEL.workload.batch_per_rank
+    with pytest.raises(BadInput, match=r"rowz: unknown field; did you mean rows"):
+        plan(MODEL, cluster(), change={"tables.users.rowz": 3})
