@@ -16,7 +16,9 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Annotated, Any, get_args
+
+from pydantic.fields import FieldInfo
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster, Reservations
@@ -24,7 +26,7 @@ from milp_planner.inputs.interconnect import Domains, Interconnect
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.quantities import parse_bytes, parse_fraction
-from milp_planner.inputs.spec import Spec
+from milp_planner.inputs.spec import Count, Spec
 from milp_planner.inputs.strict_yaml import plain_scalar
 from milp_planner.inputs.two_d import TwoD
 
@@ -121,6 +123,36 @@ def root_of(path: str) -> str:
     """Which input a path is about: ``model`` or ``cluster``; BadInput for neither."""
     fields = {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)}
     return _whole(path, fields).partition(".")[0]
+
+
+def type_of(path: str) -> Any:
+    """The annotated type of the field that a path names; of a list of machines or ranks, a number.
+
+    BadInput for a path without such a field.
+    """
+    fields = {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)}
+    whole = _whole(path, fields)
+    root, *parts = whole.split(".")
+    found: FieldInfo | None = None
+    within: list[type[Spec]] = [Model if root == "model" else Cluster]
+    known: dict[str, FieldInfo] = {}
+    for part in parts:  # names and numbers of entries are no fields
+        known = {i.alias or name: i for each in within for name, i in each.model_fields.items()}
+        if part in known:
+            found, within = known[part], [*specs_in(known[part].annotation)]
+    if found is None or parts[-1] not in known:
+        raise BadInput(f"{path}: no such field; {choice(parts[-1], known)}")
+    if whole in (SHORT["machines"], SHORT["ranks_per_machine"]):
+        return Count
+    return Annotated[(found.annotation, path, *found.metadata)]
+
+
+def specs_in(annotation: Any) -> Iterator[type[Spec]]:
+    """The input classes that a field can hold, through tuples and unions."""
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from specs_in(argument)
 
 
 def _change(data: dict[str, Any], path: str, value: Any, done: set[tuple[int, Any]]) -> None:

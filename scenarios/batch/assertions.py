@@ -54,7 +54,11 @@ def matches(where: Where, scenario: Scenario) -> bool:
     for name, wanted in where.to_dict().items():
         if not wanted:
             continue
-        found = label["axes"].get(name) if name in AXES else label[_LABELS.get(name, name)]
+        found = (
+            label["axes"].get(name)
+            if name in AXES or "." in name
+            else label[_LABELS.get(name, name)]
+        )
         if found not in wanted:
             return False
     return True

@@ -26,7 +26,7 @@ BEST = {
 }  # fmt: skip
 """Derived columns, by their names in the table and in ``Row``."""
 COLUMNS = (
-    *LABELS, "options", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
+    *LABELS, "options", "axes", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
     "error", "version", "plan", *BEST,
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds except ``seconds``.
@@ -34,7 +34,8 @@ COLUMNS = (
 ``best`` and ``best_bound`` cover all scenarios with the same inputs and objective. ``gap`` is
 relative to ``best_bound``, so it is known also for formulations that prove nothing;
 ``certified_gap`` is relative to ``best_certified``, the largest bound certified by any of them;
-``own_gap`` to the scenario's own ``bound``. ``options`` is JSON, from which, for example,
+``own_gap`` to the scenario's own ``bound``. ``options`` and ``axes`` (which alone has those named
+by a path) are JSON, from which, for example,
 ``json_extract(options, '$.hbm_bins_per_device')`` selects a setting."""
 
 _READING = {
@@ -75,7 +76,7 @@ def _row(record: Record) -> list[Any]:
     error, headroom = record.get("error"), record.get("headroom") or {}
     return [
         *(record.get(name) for name in LABELS),
-        json.dumps(record.get("options") or {}),
+        *(json.dumps(record.get(name) or {}) for name in ("options", "axes")),
         *(record["axes"].get(name) for name in AXES),
         *(record.get(name) for name in ANSWERS),
         *((record.get("objectives") or {}).get(name) for name in OBJECTIVES),

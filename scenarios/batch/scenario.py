@@ -23,7 +23,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.profile import load_profile
 from scenarios import catalog
 from scenarios.batch.evidence import Shared
-from scenarios.batch.suite import Suite
+from scenarios.batch.suite import Suite, ordered
 from scenarios.batch.vary import vary_cluster, vary_model
 
 _Names = tuple[str, str, str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
@@ -158,7 +158,8 @@ def expand(suite: Suite, folder: str | Path = ".") -> list[Scenario]:
 
 def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
     """Every scenario of a suite, without reading its inputs, which may be wrong or missing."""
-    swept = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
+    given = {axis: values for axis, values in suite.sweep.to_dict().items() if values}
+    swept = {axis: given[axis] for axis in sorted(given, key=ordered)}
     points = [tuple(zip(swept, p, strict=True)) for p in itertools.product(*swept.values())]
     for (model, cluster), axes, objective, seed, formulation in itertools.product(
         suite.places, points, suite.objectives, suite.seeds, suite.formulations

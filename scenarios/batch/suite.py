@@ -5,20 +5,26 @@ from __future__ import annotations
 import itertools
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    model_validator,
+)
 
 from formulations import registry
 from formulations.errors import InstanceError
 from milp_planner.errors import BadInput
+from milp_planner.inputs.changes import root_of, type_of
 from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.files import build, read_document
-from milp_planner.inputs.model import Codec, CostModel, Fusion, StorageModel
-from milp_planner.inputs.problems import choice, nearest, problem_at
-from milp_planner.inputs.spec import Bytes, Count, Percent, Spec, as_tuple
-from milp_planner.inputs.table import Dtype, Name
-from milp_planner.inputs.two_d import Layout, Strategy
+from milp_planner.inputs.problems import choice, nearest, problem_at, unknown_field
+from milp_planner.inputs.spec import Count, Percent, Spec, as_tuple
+from milp_planner.inputs.table import Name
 from milp_planner.pricing.profile import profile_names
 from milp_planner.request import SECONDS, FiledShare, Objective, Seconds, Seed, Work
 from scenarios.batch.vary import growths
@@ -41,24 +47,15 @@ Text = Annotated[str, Field(min_length=1)]
 Alpha = Annotated[float, Field(ge=0, le=10)]
 Positive = Annotated[float, Field(gt=0)]
 Ratio = Annotated[float, Field(ge=1)]
-Multiple = Annotated[int, Field(ge=0)]
 Growth = Annotated[str, AfterValidator(_readable)]
 Setting = bool | int | float | str
 
 
-class Sweep(Spec):
-    """Axes that change a model or a cluster: each a value or a list; all are combined."""
+class _Own(Spec):
+    """Axes that are not a field's path, or more than that."""
 
-    hbm: Annotated[tuple[Bytes, ...], _List] = ()
-    """HBM of every rank, in bytes."""
-    ddr: Annotated[tuple[Bytes, ...], _List] = ()
-    """DDR of every machine, in bytes."""
-    machines: Annotated[tuple[Count, ...], _List] = ()
-    """Number of machines, each like the cluster's first."""
-    ranks_per_machine: Annotated[tuple[Count, ...], _List] = ()
-    """Ranks of every machine, each like the machine's first."""
-    batch: Annotated[tuple[Count, ...], _List] = ()
-    """Samples per rank and step."""
+    model_config = ConfigDict(extra="allow")
+
     skew: Annotated[tuple[Alpha, ...], _List] = ()
     """Zipf exponent of the accesses, in place of the model's access statistics."""
     measured_skew: Annotated[tuple[Ratio, ...], _List] = ()
@@ -84,66 +81,51 @@ class Sweep(Spec):
     """The only routing rule of dynamicemb tables; ``any`` leaves the model's own."""
     cache_ratios: Annotated[tuple[Literal["tenths", "twentieths", "fiftieths"], ...], _List] = ()
     """Cache-ratio grid of all tables without one of their own."""
-    storage_model: Annotated[tuple[StorageModel, ...], _List] = ()
-    """Bytes as the dynamicemb runtime uses them, or as TorchEasyRec's planner counts them."""
-    cost_model: Annotated[tuple[CostModel, ...], _List] = ()
-    """Times of dynamicemb lookups by the law of the tiers, or by TorchEasyRec's rules."""
-    fusion: Annotated[tuple[Fusion, ...], _List] = ()
-    """Whether fused tables must share one cache ratio."""
-    exchange_dtype: Annotated[tuple[Dtype, ...], _List] = ()
-    """Element type of embeddings on the wire, of all tables without one of their own."""
-    exchange_dtype_backward: Annotated[tuple[Dtype, ...], _List] = ()
-    """Element type of gradients on the wire, likewise."""
-    codec: Annotated[tuple[Codec, ...], _List] = ()
-    """How embeddings are cast to the wire's type."""
-    dedup: Annotated[tuple[bool, ...], _List] = ()
-    """Whether equal ids of a rank's batch are exchanged once."""
-    dim: Annotated[tuple[Count, ...], _List] = ()
-    """Columns of every table."""
-    outside_embeddings: Annotated[tuple[Bytes, ...], _List] = ()
-    """HBM that every rank needs outside the embeddings, in bytes; overrides the model's own."""
-    hbm_percent: Annotated[tuple[Percent, ...], _List] = ()
-    """Percentage of every rank's HBM to reserve; as this and the following, a field of the
-    cluster's reservations."""
-    percent_covers: Annotated[tuple[Literal["outside", "buffers"], ...], _List] = ()
-    """What that percentage is meant for; buffers needs one."""
-    min_headroom: Annotated[tuple[Percent, ...], _List] = ()
-    """Percentage of every rank's HBM and of every machine's DDR that must stay free."""
-    fragmentation: Annotated[tuple[Percent, ...], _List] = ()
-    """Percentage of every rank's HBM that the allocator holds but cannot provide."""
-    dense_parameter_bytes: Annotated[tuple[Bytes, ...], _List] = ()
-    """Bytes of the dense parameters on one rank."""
-    dense_multiple: Annotated[tuple[Multiple, ...], _List] = ()
-    """Multiple of the dense parameters to reserve."""
-    activations: Annotated[tuple[Bytes, ...], _List] = ()
-    """HBM that the dense part takes alone, per rank."""
-    kjt_multiple: Annotated[tuple[Multiple, ...], _List] = ()
-    """Multiple of the ids of one batch to reserve."""
-    hbm_bytes: Annotated[tuple[Bytes, ...], _List] = ()
-    """Further HBM to reserve per rank."""
-    ddr_percent: Annotated[tuple[Percent, ...], _List] = ()
-    """Percentage of every machine's DDR to reserve."""
-    ddr_bytes: Annotated[tuple[Bytes, ...], _List] = ()
-    """Further DDR to reserve per machine."""
-
     sharding_group_size: Annotated[tuple[Literal["all", "auto"] | Count, ...], _List] = ()
     """Ranks in a sharding group; ``all``: the cluster is not divided."""
-    layout: Annotated[tuple[Layout | Literal["auto"], ...], _List] = ()
-    """How groups lie in the cluster; as this and the following, a field of its ``two_d``."""
-    strategy: Annotated[tuple[Strategy | Literal["auto"], ...], _List] = ()
-    """Whether replicas keep only part of their rows between forward and backward pass."""
-    sync_interval: Annotated[tuple[Count | Literal["never"], ...], _List] = ()
-    """Steps between two averagings of the replicas."""
 
     @model_validator(mode="after")
-    def _profiles_exist(self) -> Sweep:
+    def _exist(self) -> Self:
         for number, name in enumerate(self.profile):
             _known(name, profile_names(), "profile", number)
+        for name, value in (self.__pydantic_extra__ or {}).items():
+            if "." not in name:
+                raise problem_at(unknown_field(name, [*type(self).model_fields]), name)
+            try:
+                root_of(name)
+            except BadInput as error:
+                raise problem_at(str(error), name) from None
+            self.__pydantic_extra__[name] = _listed(value)  # type: ignore[index]
         return self
 
 
-AXES = tuple(Sweep.model_fields)
-"""Names of the axes, in the order in which they vary (the last one fastest)."""
+AXES = (
+    "hbm", "ddr", "machines", "ranks_per_machine", "batch", "skew", "measured_skew", "peak_skew",
+    "sequence_length", "growth", "table_growth", "profile", "sharding", "other_sharding", "mode",
+    "dist_type", "cache_ratios", "storage_model", "cost_model", "fusion", "exchange_dtype",
+    "exchange_dtype_backward", "codec", "dedup", "dim", "outside_embeddings", "hbm_percent",
+    "percent_covers", "min_headroom", "fragmentation", "dense_parameter_bytes", "dense_multiple",
+    "activations", "kjt_multiple", "hbm_bytes", "ddr_percent", "ddr_bytes",
+    "sharding_group_size", "layout", "strategy", "sync_interval",
+)  # fmt: skip
+"""Names of the axes, in the order in which they vary (the last one fastest); paths follow."""
+
+
+def ordered(axis: str) -> int:
+    """The place of an axis in that order."""
+    return AXES.index(axis) if axis in AXES else len(AXES)
+
+
+if TYPE_CHECKING:
+    Sweep = _Own
+else:
+    Sweep = create_model("Sweep", __base__=_Own, **{
+        name: (Annotated[tuple[type_of(name), ...], _List], ())
+        for name in AXES
+        if name not in _Own.model_fields
+    })  # fmt: skip
+"""Axes that change a model or a cluster: each a value or a list; all are combined. Those that name
+a field are of its type (:mod:`milp_planner.inputs.changes`); any path with dots is an axis, too."""
 
 
 class Where(Sweep):

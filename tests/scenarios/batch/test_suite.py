@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
-from scenarios.batch.scenario import expand
+from scenarios.batch.assertions import matches
+from scenarios.batch.scenario import cross, expand
 from scenarios.batch.suite import find_suite, load_suite, suites
 from scenarios.catalog import models
 
@@ -94,3 +95,19 @@ def test_the_catalogue_has_every_shipped_model_once() -> None:
     """The suite ``catalogue`` plans every shipped model."""
     suite, _ = find_suite("catalogue")
     assert sorted(model for model, _ in suite.places) == sorted(entry.name for entry in models())
+
+
+def test_any_field_is_an_axis(tmp_path: Path) -> None:
+    """By its path, also in an assertion, beside those with a name; a path that leads nowhere is
+    told with its line."""
+    path = tmp_path / "suite.yaml"
+    axes = "sweep: {hbm: 40GiB, tables.*.rows: [×1, ×2]}\n"
+    where = "{tables.*.rows: ×2}"
+    path.write_text(HEAD + axes + f"assertions: [{{name: a, where: {where}, fits: true}}]\n")
+    suite = load_suite(path)
+    found = list(cross(suite, str(tmp_path)))
+    assert [dict(s.axes)["tables.*.rows"] for s in found] == ["×1", "×2"]
+    assert [matches(suite.assertions[0].where, s) for s in found] == [False, True]
+    path.write_text(HEAD + "sweep: {tabels.a.rows: 3}\n")
+    with pytest.raises(BadInput, match=r":4: .*change of 'tabels.a.rows'"):
+        load_suite(path)

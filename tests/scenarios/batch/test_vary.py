@@ -186,3 +186,17 @@ def test_growth_of_tables_is_checked_when_a_suite_is_read(text: str, words: str)
         Sweep.from_dict({"table_growth": [text]})
     with pytest.raises(BadInput, match=r"no table is called 'item_ib'; .*did you mean item_id\?"):
         vary_model(find_model("dlrmv4-yambda5b"), {"table_growth": "item_ib=5%"})
+
+
+def test_a_path_is_an_axis() -> None:
+    """Of the model or of the cluster, with all that a change can say."""
+    model, cluster = find_model("dlrmv4-yambda5b"), find_cluster("8xh100")
+    axes = {
+        "tables.item_id.rows": "×2", "cluster.machines.0.ddr": "1TiB",
+        "interconnect.intra_machine": "×2",
+    }  # fmt: skip
+    assert vary_model(model, axes).table("item_id").rows == 2 * model.table("item_id").rows
+    varied = vary_cluster(cluster, axes)
+    assert varied.machines[0].ddr_bytes == 2**40 and varied.interconnect is not None
+    assert cluster.interconnect is not None
+    assert varied.interconnect.intra_machine == 2 * cluster.interconnect.intra_machine
