@@ -282,6 +282,9 @@ class Request(BaseModel):
         options = cls.model_fields[name].metadata if name in cls.model_fields else []
         return next((each.name for each in options if isinstance(each, Option)), path)
 
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     @property
     def given(self) -> dict[str, Any]:
         """The fields that were asked for, without those left at their default."""
@@ -468,8 +471,9 @@ class PlanRequest(Aims, Inputs):
         return most if self.moves_within is None else replace(most, within=self.moves_within)
 
 
-KEYED = ("formulation", "seed", "options")
-"""Fields besides inputs, start and goals that decide a plan, for the cache's key."""
+KEYED = ("seed", "goals", "options")
+"""Fields that decide a plan of given inputs, formulation and start, for the cache's key. Limits and
+``gap`` say only when an answer is good enough."""
 
 
 @dataclass(frozen=True)

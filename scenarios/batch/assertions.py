@@ -67,10 +67,11 @@ def matches(where: Where, scenario: Scenario) -> bool:
 def describe(scenario: Scenario) -> str:
     """A scenario in a few words."""
     axes = "".join(f", {name} {show_axis(name, value)}" for name, value in scenario.axes)
-    options = "".join(f" {name}={value}" for name, value in scenario.options)
+    asked = scenario.asked
+    options = "".join(f" {name}={value}" for name, value in asked.options.items())
     return (
-        f"{scenario.model} on {scenario.cluster}{axes}, {scenario.objective}, "
-        f"{scenario.formulation}{options}, seed {scenario.seed}"
+        f"{scenario.model} on {scenario.cluster}{axes}, {asked.objective}, "
+        f"{asked.formulation}{options}, seed {asked.seed}"
     )
 
 

@@ -75,7 +75,7 @@ def _head(scenario: Scenario, key: str) -> dict[str, Any]:
 
 
 def _solve(scenario: Scenario) -> dict[str, Any]:
-    _warm_up(scenario.formulation)
+    _warm_up(scenario.asked.formulation)
     best, more = _shared(scenario, scenario.shared or Shared())
     samples = best.model.workload.batch_per_rank * best.instance.num_ranks * best.cluster.replicas
     found = {"samples": samples, **_answer(best.instance, best.outcome), **more}
@@ -115,8 +115,8 @@ def _planned(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
     kept, began, priced = to_cache(scenario.cache or None), time.perf_counter(), list[float]()
     best = plan(
         *scenario.inputs(),
-        formulation=scenario.formulation,
-        objective=scenario.objective,
+        formulation=scenario.asked.formulation,
+        objective=scenario.asked.objective,
         settings=replace(scenario.settings(), known=partial(start, shared)),
         progress=False,
         cache=kept,
@@ -131,7 +131,7 @@ def _planned(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
 
 def _before(scenario: Scenario, shared: Shared) -> Plan | None:
     """The plan that the scenario had before; None if that is not known."""
-    compiled = compile_for(*scenario.inputs(), scenario.objective)
+    compiled = compile_for(*scenario.inputs(), scenario.asked.objective)
     outcome = before(compiled.instance, shared)
     return None if outcome is None else decode(compiled.options, compiled.instance, outcome)
 
@@ -147,7 +147,7 @@ def _combined(plan: Plan, shared: Shared) -> Plan:
 
 def _may_improve(scenario: Scenario, known: Outcome, outcome: Outcome) -> bool:
     """Whether a plan taken from another scenario may not be the best one here."""
-    settled = outcome.closed or near_enough(outcome, scenario.gap)
+    settled = outcome.closed or near_enough(outcome, scenario.asked.gap)
     return outcome.objective != known.objective and not settled
 
 

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from typing import Any
 
+from milp_planner.request import SECONDS
 from scenarios.batch.execute import execute, failure
 from scenarios.batch.scenario import Scenario
 
@@ -89,7 +90,8 @@ class _Process:
     def give(self, task: Task) -> None:
         """Send a scenario."""
         self.task = task
-        self._deadline = time.monotonic() + PATIENCE * task[1].time_limit + GRACE
+        seconds = task[1].asked.time_limit or SECONDS
+        self._deadline = time.monotonic() + PATIENCE * seconds + GRACE
         try:
             self.pipe.send(task)
         except OSError:

@@ -21,6 +21,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import versions
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.profile import load_profile
+from milp_planner.request import Aims
 from scenarios import catalog
 from scenarios.batch.evidence import Shared
 from scenarios.batch.suite import Suite, ordered
@@ -43,15 +44,9 @@ class Scenario:
         Value of each swept axis, as plain JSON.
     only_tables : tuple of str
     hot_ids : int
-    objective, formulation : str
-    seed : int
-    time_limit : float
-    work_limit : float or None
+    asked : Aims
+        What is asked of the plan.
     polish, certificate : bool
-    options : tuple of (str, value)
-        Settings of this formulation.
-    gap : float
-        Certified gap at which to stop, a share.
     keeps_plan : bool
         Whether the record contains the plan; the key does not depend on it.
     shared : Shared or None
@@ -67,15 +62,9 @@ class Scenario:
     axes: tuple[tuple[str, Any], ...]
     only_tables: tuple[str, ...]
     hot_ids: int
-    objective: str
-    formulation: str
-    seed: int
-    time_limit: float
-    work_limit: float | None
+    asked: Aims
     polish: bool
     certificate: bool
-    options: tuple[tuple[str, Any], ...]
-    gap: float = 0.0
     keeps_plan: bool = False
     shared: Shared | None = None
     cache: str = ""
@@ -97,16 +86,8 @@ class Scenario:
 
     def settings(self) -> Settings:
         """Settings of the solve, with one worker, because batches run many solves at a time."""
-        return Settings(
-            time_limit=self.time_limit,
-            work_limit=self.work_limit,
-            workers=1,
-            seed=self.seed,
-            polish=self.polish,
-            certificate=self.certificate,
-            gap=self.gap,
-            options=dict(self.options),
-        )
+        base = Settings(workers=1, polish=self.polish, certificate=self.certificate)
+        return self.asked.settings(base)
 
     def label(self) -> dict[str, Any]:
         """The fields that identify the scenario for people, with which a record starts."""
@@ -114,10 +95,10 @@ class Scenario:
             "model": self.model,
             "cluster": self.cluster,
             "axes": dict(self.axes),
-            "objective_kind": self.objective,
-            "formulation": self.formulation,
-            "options": dict(self.options),
-            "seed": self.seed,
+            "objective_kind": self.asked.objective,
+            "formulation": self.asked.formulation,
+            "options": self.asked.options,
+            "seed": self.asked.seed,
         }
 
     def key(self) -> str:
@@ -165,19 +146,25 @@ def cross(suite: Suite, folder: str) -> Iterator[Scenario]:
         suite.places, points, suite.objectives, suite.seeds, suite.formulations
     ):
         for options in _options(suite, formulation):
+            asked = Aims.of(
+                {
+                    "objective": objective, "formulation": formulation, "seed": seed,
+                    "time_limit": suite.time_limit, "work_limit": suite.work_limit,
+                    "gap": suite.gap, "options": options,
+                }
+            )  # fmt: skip
             yield Scenario(
-                model, cluster, folder, axes, suite.only_tables, suite.hot_ids, objective,
-                formulation, seed, suite.time_limit, suite.work_limit, suite.polish,
-                suite.certificate, options, suite.gap,
+                model, cluster, folder, axes, suite.only_tables, suite.hot_ids, asked,
+                suite.polish, suite.certificate,
             )  # fmt: skip
 
 
-def _options(suite: Suite, formulation: str) -> Iterator[tuple[tuple[str, Any], ...]]:
+def _options(suite: Suite, formulation: str) -> Iterator[dict[str, Any]]:
     """Every combination of the settings that the suite gives to one formulation."""
     own = settings_for(formulation, Settings(options=suite.settings)).options
     values: list[Any] = list(own.values())
     for chosen in itertools.product(*values):
-        yield tuple(zip(own, chosen, strict=True))
+        yield dict(zip(own, chosen, strict=True))
 
 
 def settings_for(name: str, settings: Settings) -> Settings:

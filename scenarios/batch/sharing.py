@@ -119,9 +119,9 @@ class Findings:
         ]
         alike = [each for each in others if record.get("shape") in (None, each[2].get("shape"))]
         plans = [
-            (found["objectives"][mine.objective], other)
+            (found["objectives"][mine.asked.objective], other)
             for other, theirs, found in others
-            if _takes(mine, theirs) and mine.objective in (found.get("objectives") or {})
+            if _takes(mine, theirs) and mine.asked.objective in (found.get("objectives") or {})
         ]
         above = [(found, o) for o, theirs, found in alike if _proves(theirs, mine)]
         below = [(_certified(found), o) for o, theirs, found in alike if _proves(mine, theirs)]
@@ -164,18 +164,18 @@ def _takes(mine: Scenario, other: Scenario) -> bool:
     """Whether a plan of another scenario may be one here, at its cost for this objective."""
     if not _proving(mine) or not leaves_as_much(dict(mine.axes), dict(other.axes)):
         return False
-    if mine.objective != other.objective:
-        return mine.formulation in ("auto", other.formulation)
+    if mine.asked.objective != other.asked.objective:
+        return mine.asked.formulation in ("auto", other.asked.formulation)
     return mine.axes != other.axes and replace(other, axes=mine.axes) == mine
 
 
 def _proves(other: Scenario, mine: Scenario) -> bool:
     """Whether a bound of another scenario is one here."""
-    return other.objective == mine.objective and _takes(other, mine)
+    return other.asked.objective == mine.asked.objective and _takes(other, mine)
 
 
 def _proving(scenario: Scenario) -> bool:
-    return registry.get(scenario.formulation).proves in ("optimum", "optimum or gap")
+    return registry.get(scenario.asked.formulation).proves in ("optimum", "optimum or gap")
 
 
 def _family(scenario: Scenario) -> str:

@@ -190,6 +190,16 @@ def test_no_option_is_declared_beside_the_request() -> None:
     assert found == {name for name, spelling in asked.items() if spelling.startswith("-")}
 
 
+def test_every_field_is_about_the_inputs_the_start_the_key_or_when_to_stop() -> None:
+    """A field that decides a plan and were not in the cache's key would give a wrong answer."""
+    inputs = {*Inputs.model_fields, "objective", "today", "before", "lost", "max_moved",
+              "executable"}  # fmt: skip
+    stops = {"time_limit", "work_limit", "gap", "workers", "diagnose"}
+    beside = {"formulation", "moves_within"}  # in the key, but no settings of a solve
+    apart = {"cache", "trainer", "move_cost"}  # the last is not cached, the one before plans twice
+    assert {*KEYED, *inputs, *stops, *beside, *apart} == PlanRequest.model_fields.keys()
+
+
 def test_inputs_change_by_what_is_asked() -> None:
     """Profile and reservations override the cluster's own; a mistake names the option."""
     place = milp_planner.Cluster.from_dict(

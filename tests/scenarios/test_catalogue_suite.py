@@ -20,7 +20,8 @@ def test_every_model_has_a_plan(scenario: Scenario) -> None:
     """The plan passes the check and has a bound that a certificate proves."""
     if scenario.model in LARGE:
         pytest.skip("planned by the suite itself: milp-planner batch catalogue")
-    short = replace(scenario, work_limit=1.0, time_limit=300.0)
+    asked = scenario.asked.model_copy(update={"work_limit": 1.0, "time_limit": 300.0})
+    short = replace(scenario, asked=asked)
     record = execute(short, short.key())
     assert record["error"] is None
     assert record["status"] in ("optimal", "feasible"), record["note"]

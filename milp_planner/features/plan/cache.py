@@ -33,6 +33,7 @@ from milp_planner.errors import BadInput
 from milp_planner.files import write_atomically
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.compile import Compiled
+from milp_planner.request import KEYED
 from milp_planner.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -117,8 +118,8 @@ class Question:
     instance : Instance
     formulation : str
     settings : Settings
-        Seed, goals and the formulation's own settings are part of the question. ``gap`` is how
-        close to the optimum an answer must be. Limits do not matter.
+        Those of :data:`milp_planner.request.KEYED` are part of the question. ``gap`` is how close
+        to the optimum an answer must be. Limits do not matter.
     inputs : dict of str to str
         Fingerprints or versions of the instance's sources.
     """
@@ -132,12 +133,13 @@ class Question:
     def name(self) -> str:
         """A digest of the question."""
         settings = self.settings
+        asked = {name: getattr(settings, name) for name in KEYED}
         document = {
             **self.inputs,
             "instance": self._digest,
             "formulation": self.formulation,
-            "seed": settings.seed,
             "polish": settings.polish,
+            **asked,
             "goals": str(settings.goals),
             "options": {str(name): value for name, value in settings.options.items()},
             "versions": versions(),
@@ -176,12 +178,18 @@ class Question:
         return digest_of(self.instance)
 
 
-def question_of(compiled: Compiled, formulation: str, settings: Settings) -> Question:
-    """The question of a plan; its inputs are part of it, including their names and comments."""
+def question_of(
+    compiled: Compiled, formulation: str, settings: Settings, within: float = 0.0
+) -> Question:
+    """The question of a plan; its inputs are part of it, including their names and comments.
+
+    ``within`` is the share of the objective that may be given up for bytes that stay.
+    """
     inputs = {
         "model": compiled.model.fingerprint(),
         "cluster": compiled.cluster.fingerprint(),
         "profile": compiled.options.profile.fingerprint(),
+        **({"within": repr(within)} if within else {}),
     }
     return Question(compiled.instance, formulation, settings, inputs)
 

@@ -177,7 +177,7 @@ def _answered(
     few = request.moves.within if request.before is not None and settings.goals == STAY else 0.0
     if few:
         solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
-    question = question_of(compiled, formulation, settings)
+    question = question_of(compiled, formulation, settings, within=few)
     outcome = answered(to_cache(request.cache), question, solve_it)
     with uncollected():
         return decode(compiled.options, compiled.instance, outcome)

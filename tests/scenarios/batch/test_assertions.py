@@ -66,7 +66,7 @@ def test_where_selects() -> None:
         s for s in expand(suite())
         if matches(Where.from_dict({"hbm": "0.03125GiB", "formulation": "cpsat"}), s)
     ]  # fmt: skip
-    assert [(dict(s.axes)["hbm"], s.formulation) for s in chosen] == [(2**25, "cpsat")]
+    assert [(dict(s.axes)["hbm"], s.asked.formulation) for s in chosen] == [(2**25, "cpsat")]
     assert not any(matches(Where.from_dict({"batch": 1}), s) for s in expand(suite()))
 
 

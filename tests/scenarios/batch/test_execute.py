@@ -18,7 +18,7 @@ from scenarios.batch.execute import execute, headroom
 from scenarios.batch.scenario import Scenario, expand
 from tests.scenarios.batch.small import suite
 
-EXACT = next(s for s in expand(suite()) if s.formulation == "cpsat")
+EXACT = next(s for s in expand(suite()) if s.asked.formulation == "cpsat")
 
 
 def _execute(scenario: Scenario) -> dict[str, object]:
@@ -30,7 +30,7 @@ def _execute(scenario: Scenario) -> dict[str, object]:
 def test_the_record_is_the_outcome() -> None:
     """It has the same Instance, status, objective and bound as a solve by hand."""
     record = _execute(EXACT)
-    instance = compile_for(*EXACT.inputs(), EXACT.objective).instance
+    instance = compile_for(*EXACT.inputs(), EXACT.asked.objective).instance
     outcome = solve(instance, "cpsat", EXACT.settings())
     assert record["error"] is None and record["status"] == "optimal"
     assert record["instance"] == instance.fingerprint

@@ -18,7 +18,7 @@ def test_expand_is_the_product() -> None:
     """Every combination once, in the order of the file."""
     found = expand(suite(seeds=[0, 1], objectives=["total", "step_time"]))
     assert len(set(found)) == len(found) == 2 * 2 * 2 * 2
-    assert [s.formulation for s in found[:2]] == ["greedy", "cpsat"]
+    assert [s.asked.formulation for s in found[:2]] == ["greedy", "cpsat"]
 
 
 def test_lists_of_settings_are_crossed() -> None:
@@ -29,7 +29,7 @@ def test_lists_of_settings_are_crossed() -> None:
         "cpsat.cores": [True, False],
     }
     found = expand(suite(formulations=["dp", "greedy"], sweep={}, settings=settings))
-    assert [(s.formulation, dict(s.options)) for s in found] == [
+    assert [(s.asked.formulation, s.asked.options) for s in found] == [
         ("dp", {"hbm_bins_per_device": 5, "variant": "first"}),
         ("dp", {"hbm_bins_per_device": 10, "variant": "first"}),
         ("greedy", {}),

@@ -222,12 +222,18 @@ def test_who_takes_whose_plans(tmp_path: Path) -> None:
     also takes its own for the same objective."""
     asked = suite(objectives=list(KINDS), formulations=["auto", "cpsat", "greedy"])
     tasks = [(scenario.key(), scenario) for scenario in expand(asked)]
-    key, first = next(t for t in tasks if (t[1].formulation, t[1].objective) == ("cpsat", KINDS[0]))
+    key, first = next(
+        t for t in tasks if (t[1].asked.formulation, t[1].asked.objective) == ("cpsat", KINDS[0])
+    )
     known = Findings(tasks, tmp_path, counted=False)
     costs = {"objectives": {kind: 7 for kind in KINDS}, "objective": 7, "status": "feasible"}
     known.take({"key": key, **costs}, b"what it found")
     took = [
-        (s.formulation, s.objective, s.axes == first.axes and s.cluster == first.cluster)
+        (
+            s.asked.formulation,
+            s.asked.objective,
+            s.axes == first.axes and s.cluster == first.cluster,
+        )
         for _, s in map(known.started, tasks)
         if s.shared is not None and s.shared.plan
     ]

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from milp_planner.errors import BadInput
+from milp_planner.request import PlanRequest
 from scenarios.batch.assertions import matches
 from scenarios.batch.scenario import cross, expand
-from scenarios.batch.suite import find_suite, load_suite, suites
+from scenarios.batch.suite import Suite, find_suite, load_suite, suites
 from scenarios.catalog import models
+from tests.scenarios.batch.small import suite
 
 LEAST = {
     "catalogue": 22,
@@ -111,3 +113,22 @@ def test_any_field_is_an_axis(tmp_path: Path) -> None:
     path.write_text(HEAD + "sweep: {tabels.a.rows: 3}\n")
     with pytest.raises(BadInput, match=r":4: .*change of 'tabels.a.rows'"):
         load_suite(path)
+
+
+def test_no_field_is_declared_beside_the_request() -> None:
+    """Where a suite has a field of a request, alone or as a list, it has the request's type."""
+    wrong = {
+        "time_limit": -1, "work_limit": "soon", "gap": "x", "seed": -1, "objective": "step_tme",
+    }  # fmt: skip
+    several = {"seed": "seeds", "objective": "objectives"}
+    assert (
+        wrong.keys()
+        == (PlanRequest.model_fields.keys() & Suite.model_fields.keys()) | several.keys()
+    )
+    for name, value in wrong.items():
+        with pytest.raises(BadInput) as theirs:
+            PlanRequest.of({"model": "m", "cluster": "c", name: value})
+        with pytest.raises(BadInput) as ours:
+            suite(**{several.get(name, name): value})
+        said = str(ours.value).replace(f"{several.get(name)}[0]", name)
+        assert said == str(theirs.value)

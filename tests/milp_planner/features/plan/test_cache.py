@@ -140,6 +140,7 @@ def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -
         )  # fmt: skip
         assert cache.get(question_of(same, "auto", near)) is None
     assert cache.get(question_of(same, "scale", asked)) is None
+    assert cache.get(question_of(same, "auto", asked, within=0.005)) is None
 
 
 def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
