@@ -83,6 +83,17 @@ def changed(model: Model, cluster: Cluster, changes: Changes) -> tuple[Model, Cl
     return model, cluster
 
 
+def changed_at_scale(model: Model, cluster: Cluster, changes: Changes) -> tuple[Model, Cluster]:
+    """The same for questions of capacity: where the number of ranks changes and the batch of a rank
+    does not, they share the global batch, each rounded up to whole samples."""
+    more, larger = changed(model, cluster, changes)
+    batch, ranks = more.workload.batch_per_rank, larger.num_ranks
+    if ranks == cluster.num_ranks or batch != model.workload.batch_per_rank:
+        return more, larger
+    each = -(-batch * cluster.num_ranks // ranks)
+    return changed_model(more, {"workload.batch_per_rank": each}), larger
+
+
 def changed_model(model: Model, changes: Changes, where: str = "") -> Model:
     """The same for a model alone; ``where`` names it in errors."""
     data = {"model": model.to_dict()}

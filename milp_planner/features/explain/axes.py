@@ -16,7 +16,7 @@ from formulations.result.check import compute_loads
 from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.shortage import memory_for, memory_leaving
-from milp_planner.inputs.changes import changed
+from milp_planner.inputs.changes import changed, changed_at_scale
 from milp_planner.inputs.constraints import ranks_needed
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.compile import Compiled, compile_for
@@ -163,15 +163,8 @@ class Field:
     def compiled(self, point: int) -> Compiled:
         """The changed inputs, priced; the same global batch on another number of ranks."""
         plan = self.plan
-        model, cluster = changed(plan.model, plan.cluster, {self.name: self.value(point)})
-        batch = model.workload.batch_per_rank
-        if (
-            batch == plan.model.workload.batch_per_rank
-            and cluster.num_ranks != plan.cluster.num_ranks
-        ):
-            same = -(-batch * plan.cluster.num_ranks // cluster.num_ranks)
-            model, _ = changed(model, cluster, {"workload.batch_per_rank": same})
-        return compile_for(model, cluster, plan.instance.objective.value)
+        inputs = changed_at_scale(plan.model, plan.cluster, {self.name: self.value(point)})
+        return compile_for(*inputs, plan.instance.objective.value)
 
     def instance(self, point: int) -> Instance:
         """The Instance at a point."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from formulations import Instance, InstanceError, Outcome, Settings
@@ -13,7 +12,7 @@ from formulations.capacity.curve import Curve
 from formulations.result.outcome import StoppedBy, nothing
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.changes import changed_cluster, changed_model
+from milp_planner.inputs.changes import changed_at_scale, changed_cluster, changed_model
 from milp_planner.inputs.table import Table
 from milp_planner.plans.compile import Compiled, compile_for
 from milp_planner.plans.forced import NAMED, Forced, forced_overflow
@@ -111,9 +110,9 @@ def with_more_machines(
 
     The number is doubled until a plan exists, then bisected, within ``seconds``. ``now`` is the
     present number; ``enough`` a number with a plan (None: none was found); ``too_few`` the largest
-    smaller number proved to have none; ``tried`` the largest tried. The batch per rank is fixed, so
-    the global batch grows. Only memory decides: a link between machines that the cluster does not
-    describe counts as fast as the link inside one.
+    smaller number proved to have none; ``tried`` the largest tried. The global batch stays as it
+    is. Only memory decides: a link between machines that the cluster does not describe counts as
+    fast as the link inside one.
     """
     diagnosis = outcome.detail.get("diagnosis")
     alike = len(set(cluster.machines)) == 1 and cluster.replicas == 1
@@ -133,22 +132,11 @@ def _linked(cluster: Cluster) -> Cluster:
     return changed_cluster(cluster, missing)
 
 
-def machine_curve(model: Model, cluster: Cluster, objective: str, budget: Budget) -> Curve:
-    """The objective over the number of machines; plans and bounds do not carry over.
-
-    BadInput or InstanceError from a point that has no Instance.
-    """
-
-    @lru_cache(maxsize=1)
-    def make(count: int) -> Instance:
-        return compile_for(model, changed_cluster(cluster, {"machines": count}), objective).instance
-
-    return Curve(make, None, budget)
-
-
 def _search(model: Model, cluster: Cluster, budget: Budget) -> dict[str, int | None]:
     """The numbers of :func:`with_more_machines`."""
-    made = machine_curve(model, cluster, "total", budget).make
+
+    def made(count: int) -> Instance:
+        return compile_for(*changed_at_scale(model, cluster, {"machines": count}), "total").instance
 
     def fitted(count: int, share: float) -> Outcome:
         try:

@@ -232,9 +232,9 @@ def _machines(info: ShortageInfo) -> Iterator[str]:
         return
     if enough is not None:
         sure = "proved: one less is too few" if few == enough - 1 else "fewer may do"
-        yield f"or {enough} machines like this one would do ({sure})"
+        yield f"or {enough} machines like this one would do, for the same global batch ({sure})"
     elif few > info.machines_now:
-        yield f"proved: even {few} machines like this one are too few"
+        yield f"proved: even {few} machines like this one are too few for the same global batch"
 
 
 def _drop(info: ShortageInfo) -> Iterator[str]:

@@ -17,7 +17,7 @@ from milp_planner.features.plan.shortage import (
     with_diagnosis,
 )
 from milp_planner.inputs import Cluster
-from milp_planner.inputs.changes import changed_cluster
+from milp_planner.inputs.changes import changed_at_scale, changed_cluster
 from milp_planner.plans.compile import compile_for
 from tests.milp_planner.features.explain.quick import truth
 from tests.milp_planner.features.plan.test_ranks import drawn
@@ -64,7 +64,8 @@ def test_plan_says_how_many_machines_would_do() -> None:
     none = plan(read, site, formulation="cpsat", settings=LIMITS)
     info = shortage_of(none.outcome.detail)
     assert info is not None and (info.machines, info.machines_too_few) == (5, 4)
-    said = "or 5 machines like this one would do (proved: one less is too few)"
+    said = "or 5 machines like this one would do, for the same global batch (proved: one less is "
+    said += "too few)"
     assert said in list(advice(info, "ps"))
     assert "each tier after reservations, with the others" in drawn(draw_shortage(info))
     assert plan(
@@ -85,3 +86,15 @@ def test_machines_of_several_kinds_have_no_kind() -> None:
     info = shortage_of(none.outcome.detail)
     assert info is not None and info.machines_now is None
     assert not any("machines like" in line for line in advice(info, "ps"))
+
+
+def test_more_machines_share_the_global_batch() -> None:
+    """Each takes its part, rounded up, unless another batch is asked for as well."""
+    read = model({"rows": 1000, "constraints": {"sharding_types": "row_wise"}}, batch_per_rank=4096)
+    whole = cluster(1, 2, hbm="8MiB", ddr="0B")
+    larger, place = changed_at_scale(read, whole, {"machines": 2})
+    assert (larger.workload.batch_per_rank, place.num_ranks) == (2048, 4)
+    same, _ = changed_at_scale(read, whole, {"batch": 100, "machines": 3})
+    assert same.workload.batch_per_rank == 100
+    odd, _ = changed_at_scale(read, whole, {"machines": 3})
+    assert odd.workload.batch_per_rank == 1366
