@@ -9,13 +9,14 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from formulations import Instance, Outcome, Status, StoppedBy
 from formulations.capacity.proofs import relaxed_bound, usable_certificate
 from formulations.errors import InstanceError
+from formulations.evidence import verify
 from formulations.evidence.certify import with_certificate
-from formulations.evidence.verify import accepted
 from formulations.instance import strict_json
 from formulations.reduce import suits
 from formulations.result.certificate import Certificate, certificate_from_dict
@@ -30,6 +31,8 @@ from formulations.result.placement import Placement
 from formulations.settings import Data
 from scenarios.batch.neighbours import shape_of
 
+accepted = partial(verify.accepted, seconds=30.0)
+"""Whether a certificate holds; one that takes the checker longer is left out."""
 _OF = ("capacity", "largest_use")
 """Rows of resources."""
 
@@ -101,14 +104,14 @@ def _bounded(instance: Instance, outcome: Outcome, shared: Shared) -> Outcome:
     above, below = _here(instance, shared.certified), _here(instance, shared.below)
     if above is not None and above.target is not None:
         least = above.target if objective is None else min(above.target, objective)
-        outcome = with_certificate(instance, outcome, replace(above, target=least))
+        outcome = with_certificate(instance, outcome, replace(above, target=least), accepted)
     for known in (above, below):
         bound = relaxed_bound(instance, known) if known is not None else None
         if known is not None and bound is not None:
             least = bound if objective is None else min(bound, objective)
             use = [*dict.fromkeys([0, *known.nodes[0].get("use", [])])]
             root = replace(known, target=least, nodes=({"use": use},))
-            outcome = with_certificate(instance, outcome, root)
+            outcome = with_certificate(instance, outcome, root, accepted)
     outcome = _without_certificate(instance, outcome, shared)
     return outcome if outcome is first else _noted(outcome, "bound")
 

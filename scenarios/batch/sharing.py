@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from formulations import registry
-from milp_planner.features.plan.cache import MOST_BYTES, Entries
+from milp_planner.features.plan.cache import Entries
 from scenarios.batch.evidence import Shared
 from scenarios.batch.local import Task
 from scenarios.batch.neighbours import leaves_as_much, without_memory
@@ -68,14 +68,14 @@ class Findings:
             self._alike[_family(scenario)].append(key)
         self._records: dict[str, Record] = {}
         self._tried: set[tuple[str, _Best]] = set()
-        self._entries = Entries(folder / FOLDER, ".outcome", MOST_BYTES)
+        self._entries = Entries(folder / FOLDER, ".outcome", most=2**40)
 
     def take(self, record: Record, outcome: bytes | None = None) -> None:
         """Add a record, and keep its outcome where there is one to keep."""
         key = record["key"]
         if outcome is not None:
             self._entries.write(key, outcome)
-        if outcome is not None or self._entries.read(key) is not None:
+        if key in self._entries:
             self._records[key] = record
 
     def _shares(self, key: str) -> bool:

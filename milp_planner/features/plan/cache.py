@@ -63,7 +63,7 @@ class Entries:
         """The bytes written under a name; None if there are none, or if something else than a
         regular file of them is there."""
         try:
-            content = read_regular(self._path(name), self.most)
+            content = read_regular(self._path(name), min(self.most, strict_json.MAX_BYTES))
         except OSError:
             return None
         digest, data = content[:_DIGEST], content[_DIGEST:]
@@ -83,6 +83,10 @@ class Entries:
             if left < 0:
                 with contextlib.suppress(OSError):  # another process removed it first
                     path.unlink()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a file under a name, which may be damaged."""
+        return self._path(name).is_file()
 
     def used(self, name: str) -> None:
         """Mark an entry as just used."""
