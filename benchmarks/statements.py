@@ -244,9 +244,9 @@ def _none(text: str) -> Iterator[Found]:
 SINGLE = ("1xa10", "8xh100", "8xh200", "8xb200", "8xmi350x")
 READERS: dict[str, Reader] = {
     "docs/suites/catalogue.md": listed,
-    "docs/suites/profiles.md": crossed({name: name for name in SINGLE}),
-    "docs/suites/growth.md": crossed(column="+0%"),
-    "docs/suites/capacity.md": crossed({"8": "8xh100", "4 × 8": "4x8xh100"}),
+    "docs/suites/results.md": crossed(
+        {**{name: name for name in SINGLE}, "8": "8xh100", "4 × 8": "4x8xh100"}, column="+0%"
+    ),
     "docs/trust/sensitivity.md": sensitivity,
     "docs/dp-vs-exact.md": demo,
     "docs/from-plan-to-run.md": replayed,

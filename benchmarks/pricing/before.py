@@ -1,4 +1,4 @@
-"""HYBRID or CACHING before and after the law of the tiers: the table of docs/suites/modes.md.
+"""HYBRID or CACHING before and after the law of the tiers: a table of docs/suites/results.md.
 
     python benchmarks/pricing/before.py [--against REV]
 
@@ -21,7 +21,7 @@ from benchmarks.pages import update
 from benchmarks.pricing.run import state
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "suites" / "modes.md"
+PAGE = ROOT / "docs" / "suites" / "results.md"
 BEFORE = "55004ff"
 DDR = ("440GiB", "60GiB", "52GiB", "48GiB")
 TABLES = ("video_id", "user_id")

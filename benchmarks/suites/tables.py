@@ -22,24 +22,25 @@ from scenarios.batch.suite import load_suite
 from scenarios.catalog import find_model
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-ELSEWHERE = {"dp-vs-exact": DOCS / "dp-vs-exact.md"}
+ELSEWHERE = {
+    "dp-vs-exact": DOCS / "dp-vs-exact.md", "catalogue": DOCS / "suites" / "catalogue.md",
+}  # fmt: skip
 """Pages of suites that answer a question of their own."""
 KILLS = Path(__file__).with_name("kills.json")
-BLOCK = "results: benchmarks/suites/figures.py"
 MS = 1e9
 Rows = sqlite3.Connection
 
 
 def write(name: str, run: Path) -> Path:
     """Put a run's tables, figure and origin between the marks of the suite's page."""
-    page = ELSEWHERE.get(name, DOCS / "suites" / f"{name}.md")
+    page = ELSEWHERE.get(name, DOCS / "suites" / "results.md")
     link = os.path.relpath(run, page.parent)
     parts = [
         *TABLES[name](connect(run), run),
         f"![{ABOUT[name]}]({link}/figure.svg)",
         _origin(connect(run), run, link),
     ]
-    update(page, {BLOCK: "\n\n".join(parts)})
+    update(page, {f"{name}: benchmarks/suites/figures.py": "\n\n".join(parts)})
     return page
 
 

@@ -142,7 +142,7 @@ def test_matrices_and_boxes_are_read() -> None:
 │ step_time 4 ms   gap 25%   bound 3 ms │
 ╰────╯
 """
-    name = "docs/suites/growth.md"
+    name = "docs/suites/results.md"
     first, second = statements({name: page})
     assert first == Statement(name, name, "m", "8xh100", pytest.approx(1, rel=0.01), 2)
     assert second == Statement(name, name, "m", "1xa10", pytest.approx(3, rel=0.01), 4)
