@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulations.capacity.budget import EXACT_ALONE, Budget
+from formulations.capacity.budget import Budget
 from formulations.capacity.curve import Curve
 from formulations.diagnose.questions import (
     fullest,
-    lendable,
     use_as_cost,
     with_capacity,
 )
 from formulations.instance import Instance, Objective, Resource, Scope
-from formulations.presolve import placement_variables
 from formulations.result.outcome import Outcome, Status
 from formulations.result.placement import Placement
 
@@ -64,9 +62,8 @@ def least_capacity(
     """Solve for the least uniform capacity of a resource.
 
     First its use becomes the objective (the fullest rank of a rank resource, otherwise the use of
-    all places together, which bounds the average). Where that leaves the answer open, capacity is
-    lent in powers of two (:mod:`formulations.diagnose.questions`); on instances too large for the
-    exact model, bisection starts between a capacity proved too small and one known to suffice.
+    all places together, which bounds the average). Where that leaves the answer open, it is
+    bisected between a capacity proved too small and one known to suffice.
 
     Parameters
     ----------
@@ -129,16 +126,8 @@ class _Question:
         return outcome, None if outcome.bound is None else max(0, -(-outcome.bound // places))
 
     def narrow(self, least: int, bound: int) -> tuple[int, int]:
-        """Tighten a capacity that suffices and a bound on the answer."""
-        if placement_variables(self.instance) > EXACT_ALONE:
-            return self._halve(least, bound)
-        outcome = self.budget.ask(lendable(self.instance, self.names, least), self.share)
-        if outcome.objective is not None:
-            least = min(least, outcome.objective)
-        return least, min(least, max(bound, outcome.bound or 0))
-
-    def _halve(self, least: int, bound: int) -> tuple[int, int]:
-        """Bisect; an undecided capacity counts as too small, so that ``least`` can still fall."""
+        """Bisect between a bound on the answer and a capacity that suffices; an undecided one
+        counts as too small, so that ``least`` can still fall."""
         part = self.budget.part(self.share)
         curve = Curve(
             lambda capacity: with_capacity(self.instance, self.names, capacity), self.fullest, part,

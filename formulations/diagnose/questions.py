@@ -14,15 +14,14 @@ import numpy as np
 
 from formulations.capacity.budget import without_costs
 from formulations.fusion import without_fusion
-from formulations.instance import Current, Instance, IntArray, Objective, Pin, Scope, Where
+from formulations.instance import Current, Instance, IntArray, Objective, Pin, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.facts import members
 from formulations.result.check import compute_loads
 from formulations.result.placement import Placement
 
-#: Name of the option that leaves a table out, and prefix of the tables that lend capacity.
+#: Name of the option that leaves a table out.
 DROPPED = "(dropped)"
-LENT = "(capacity) "
 
 
 def droppable(instance: Instance) -> Instance:
@@ -83,30 +82,6 @@ def with_capacity(instance: Instance, resources: Sequence[str], capacity: int) -
         for r in instance.resources
     )
     return replace(instance, resources=changed)
-
-
-def lendable(instance: Instance, resources: Sequence[str], most: int) -> Instance:
-    """Minimise the uniform capacity of the first of some resources of one scope, up to ``most``.
-
-    Every place gets a capacity of 2^k − 1 ≥ ``most`` (others: see :func:`with_capacity`); for each
-    power of two below, one more table either takes that much away at every place (free) or leaves
-    it (at that cost). The optimum is the least uniform capacity, exactly.
-    """
-    bits = max(1, most.bit_length())
-    free = with_capacity(without_costs(instance, resources[0]), resources, 2**bits - 1)
-    where: dict[Scope, Where | list[int]] = {
-        Scope.RANK: list(range(instance.num_ranks)),
-        Scope.MACHINE: [ranks[0] for ranks in instance.machines],
-        Scope.CLUSTER: Where.CLUSTER,
-    }
-    scope = instance.resources[_column(instance, resources[0])].scope
-    builder = _builder(free)
-    for bit in reversed(range(bits)):
-        builder.add_table(f"{LENT}2^{bit}")
-        taken = Shard(dict.fromkeys(resources, 2**bit), (0,))
-        builder.add_option("taken", [Block(where[scope], [taken])])
-        builder.add_option("left", [Block(Where.CLUSTER, [Shard({}, (2**bit,))])])
-    return appended(free, builder.build())
 
 
 def only(instance: Instance, tables: Collection[str]) -> Instance:

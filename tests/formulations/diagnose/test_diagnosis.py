@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from formulations import Instance, Scope, Settings
 from formulations.capacity import budget
 from formulations.capacity.budget import Budget
-from formulations.diagnose import capacity, diagnose, fewest_drops, least_capacity
+from formulations.diagnose import diagnose, fewest_drops, least_capacity
 from formulations.diagnose.questions import constraints_of, lift, only, with_capacity
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from tests.formulations.diagnose.test_questions import fits, small
@@ -93,8 +93,7 @@ def test_drop_advice_followed(instance: Instance) -> None:
 def test_large_instances_are_answered_truly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where bounds and plans answer instead of the exact model, brute force agrees with both, and
     capacities and tables to drop are still found."""
-    for module in (capacity, budget):
-        monkeypatch.setattr(module, "EXACT_ALONE", -1)
+    monkeypatch.setattr(budget, "EXACT_ALONE", -1)
     limits, found = Settings(time_limit=4, workers=1), set()
 
     @given(small)
