@@ -25,6 +25,7 @@ from milp_planner.inputs.table import Table
 from milp_planner.pricing.entries import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile
+from milp_planner.pricing.shared_caches import together
 from milp_planner.pricing.units import IntArray
 
 if TYPE_CHECKING:
@@ -272,6 +273,9 @@ def fusion_of(
     known: dict[tuple[int, str, bool], int] = {}
     for option, (choice, owner) in enumerate(zip(choices, columns.table.tolist(), strict=True)):
         if choice.caching_group is None or choice.dist_type is None:
+            kernel = together(model.tables[owner], choice, model.workload)
+            if kernel is not None:
+                group[option] = names.setdefault(kernel, len(names))
             continue
         key = (owner, choice.dist_type, choice.caching_group)
         if key not in known:

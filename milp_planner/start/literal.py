@@ -15,6 +15,7 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
 from milp_planner.pricing import Options
 from milp_planner.pricing.options import TIERED, Choice
+from milp_planner.pricing.shared_caches import Cached, factors
 from milp_planner.start.rows import StartTable, refuse
 
 COLUMN_WISE = ("column_wise", "table_column_wise")
@@ -38,6 +39,25 @@ def matched(rows: Sequence[StartTable], model: Model) -> tuple[list[StartTable |
         else:
             by_name[name] = whole(replace(row, table=name))
     return [by_name.get(name) for name in names], wrong
+
+
+def as_they_run(rows: Sequence[StartTable | None], model: Model) -> list[StartTable | None]:
+    """The rows of cached tables at the load factors of TorchRec's kernels."""
+    cached = {
+        row.table: Cached(
+            row.sharding_type, row.column_width or table.dim, row.ratio, row.ranks or (0,)
+        )
+        for table, row in zip(model.tables, rows, strict=True)
+        if row is not None and row.ratio is not None and row.mode == "CACHING"
+        if table.kind == "torchrec" and (row.ranks or row.sharding_type == "row_wise")
+    }
+    found = factors(model, cached)
+    return [
+        replace(row, ratio=found[row.table][0])
+        if row is not None and len(found.get(row.table, ())) == 1
+        else row
+        for row in rows
+    ]
 
 
 def _known_as(path: str, known: set[str]) -> str | None:

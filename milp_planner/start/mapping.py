@@ -29,7 +29,7 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.options import Choice
-from milp_planner.start.literal import COLUMN_WISE, matched, place, whole, widened
+from milp_planner.start.literal import COLUMN_WISE, as_they_run, matched, place, whole, widened
 from milp_planner.start.rows import StartSource, StartTable, plan_of, read_start, refuse, rows_of
 
 _WHOLE = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}
@@ -98,6 +98,7 @@ def start_on(
     ranks = same_ranks(site if ours is None else ours.cluster, site, lost)
     first = {row.table: whole(row) for row in (() if later is None else rows_of(later))}
     rows_here = [row or first.get(name) for name, row in zip(names, found, strict=True)]
+    rows_here = as_they_run(rows_here, read) if literal else rows_here
     compiled = compile_for(widened(read, rows_here) if literal else read, site, objective)
     if literal and not lost:
         start = _literal(compiled, rows_here, unknown, new)

@@ -17,6 +17,7 @@ from typing import Any
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay.caches import shared
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.pricing.options import Choice
 
@@ -37,7 +38,8 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
             "examples' get_planner makes only row_wise and data_parallel; give their part to "
             "DistributedModelParallel(plan=…) (export --to torchrec)",
         )
-    yield Ran(dict(planned), left=left)
+    pins, several = shared(planned, model)
+    yield Ran(pins, left=(*left, *several))
 
 
 def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:

@@ -14,6 +14,7 @@ from milp_planner.inputs import Model
 from milp_planner.inputs.constraints import Constraints, PinSpec
 from milp_planner.integrations import exports, replay
 from milp_planner.integrations.replay import Pins, Ran, Trainer
+from milp_planner.integrations.replay.caches import padding
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.integrations.replay.search import Search, widened
 from milp_planner.plans.compile import compile_instance
@@ -229,9 +230,25 @@ def _judged(
     if not fitting:
         raise FallsShort(_overflow(found[0][1]))
     ran, as_plan = min(fitting, key=lambda each: cost_of(each[1]))
+    padded = _padded(as_plan)
     ran = trainer.steady(ran, asked, plan.model, plan.cluster)
     ran = replace(ran, settings={**settings, **ran.settings})
-    return _judgement(to, plan, ran, as_plan), as_plan
+    kept = "; ".join(filter(None, (ran.kept, padded)))
+    return _judgement(to, plan, replace(ran, kept=kept), as_plan), as_plan
+
+
+def _padded(ran: Plan) -> str:
+    """A sentence about caches whose rows are as wide as their widest table; FallsShort if the
+    memory that this takes is not left."""
+    more, ledger = padding(ran), ledger_of(ran)
+    if not more or ledger is None:
+        return ""
+    room = {place.place: place.room for place in ledger.hbm}
+    rank = min(more, key=lambda each: room[each] - more[each])
+    text = f"rows of a shared cache are as wide as its widest table: {show_bytes(more[rank])} more"
+    if room[rank] < more[rank]:
+        raise FallsShort(f"{text} on rank {rank}, where {show_bytes(room[rank])} are left")
+    return f"{text} than planned on rank {rank}, which has room for it"
 
 
 def _judgement(to: str, plan: Plan, ran: Ran, as_plan: Plan) -> Judgement:

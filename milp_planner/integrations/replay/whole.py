@@ -16,14 +16,16 @@ from typing import Any
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay.caches import shared
 from milp_planner.pricing.options import Choice
 
 DECIDES, WHY = False, ""
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
-    """The plan itself."""
-    yield Ran(dict(planned))
+    """The plan itself, at the load factors of its kernels."""
+    pins, left = shared(planned, model)
+    yield Ran(pins, left=left)
 
 
 def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
+from formulations import Settings, Status, solve
+from milp_planner.plans.compile import compile_instance
+from milp_planner.pricing import price
 from milp_planner.pricing.options import group_name, level_denominator
-from tests.milp_planner.pricing.build import model, priced
+from tests.milp_planner.pricing.build import cluster, model, priced
 
 DYN = {"kind": "dynamicemb"}
 
@@ -76,8 +81,37 @@ def test_free_fusion_names_no_groups() -> None:
     assert len(options) == 40
 
 
-def test_torchrec_tables_do_not_fuse() -> None:
-    """Only dynamicemb options name groups."""
-    options = priced({}, DYN)
-    assert all(options.group[o] == -1 for o in options.of(0))
+def test_cached_torchrec_tables_share_a_ratio_where_they_certainly_meet() -> None:
+    """Row-wise, or pinned to one rank; other options are where the plan puts them."""
+    pinned = {"pin": {"sharding_type": "table_wise", "ranks": [3]}}
+    options = priced({}, DYN, {"constraints": pinned})
     assert all(options.group[o] >= 0 for o in options.of(1))
+    for table, certain in ((0, "row_wise"), (2, "table_wise")):
+        for o in options.of(table):
+            choice = options.choices[o]
+            meets = choice.mode == "CACHING" and choice.sharding == certain
+            assert (options.group[o] >= 0) == meets
+            assert not meets or options.groups[options.group[o]].startswith("torchrec[")
+    assert priced({}, fusion="free").groups == ()
+
+
+@pytest.mark.parametrize(
+    ("pins", "feasible"),
+    [
+        (({"sharding_type": "row_wise"}, {"sharding_type": "row_wise"}), False),
+        (({"ranks": [1]}, {"ranks": [1]}), False),
+        (({"ranks": [1]}, {"ranks": [0]}), True),
+    ],
+)
+def test_ratios_that_one_cache_cannot_have(
+    pins: tuple[dict[str, object], ...], feasible: bool
+) -> None:
+    """Of 0.3 and 0.5 in one kernel TorchRec makes one mean: no plan has both on one rank."""
+    caching = {"mode": "CACHING", "sharding_type": "table_wise"}
+    tables = [
+        {"constraints": {"pin": {**caching, "cache_ratio": ratio, **pin}}}
+        for ratio, pin in zip(("0.3", "0.5"), pins, strict=True)
+    ]
+    instance = compile_instance(price(model(*tables), cluster(1, 2)))
+    found = solve(instance, "cpsat", Settings(time_limit=20))
+    assert found.status == (Status.OPTIMAL if feasible else Status.INFEASIBLE)
