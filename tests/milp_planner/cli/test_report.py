@@ -1,12 +1,69 @@
-"""``milp-planner report``: the page and its figures."""
+"""``milp-planner report``: a plan, a batch, a comparison, or two of a kind, as page and figures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.milp_planner.cli.conftest import Cli
 
 FAST = ("--time-limit", 20, "--workers", 1)
+SUITE = """
+name: small
+models: model.yaml
+clusters: cluster.yaml
+formulations: [greedy, cpsat]
+objectives: total
+time_limit: 60
+assertions: [{name: nothing is free, hbm_headroom: 100%}]
+"""
+
+
+@pytest.fixture
+def folder(cli: Cli, tmp_path: Path) -> Path:
+    """A folder that a batch left; its model no longer exists."""
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    done = cli("batch", "suite.yaml", "-o", "runs", "--workers", 1)
+    assert done.code == 1 and "as a page: milp-planner report runs" in done.out
+    (tmp_path / "model.yaml").unlink()
+    return tmp_path / "runs"
+
+
+def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Page and JSON have the same figures, without solving anything or reading any input."""
+    done = cli("report", folder, "-o", "batch.html", "--json")
+    assert done.code == 0 and (tmp_path / "batch.html").is_file()
+    assert [row["status"] for row in done.json["rows"]][1] == "optimal"
+    assert done.json["assertions"][0]["holds"] is False
+    assert not (tmp_path / "report.html").exists()
+    assert cli("report", folder).code == 0
+    assert "Suite small" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_what_differs_between_two_batches(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    """Terminal, page and JSON; nothing is read but the folders."""
+    done = cli("report", folder, folder, "-o", "diff.html")
+    assert done.code == 0
+    assert "2 scenarios in both; plans of b: 0 lower, 2 equal" in " ".join(done.out.split())
+    assert "Two batches" in (tmp_path / "diff.html").read_text("utf-8")
+    found = cli("report", folder, folder, "--json").json
+    assert found["rows"] == {"changed": [], "alike": 2, "removed": [], "added": []}
+    assert found["names"] == [str(folder)] * 2
+
+
+def test_what_differs_between_two_plans(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """Terminal, page and JSON of a plan and one with less memory and one table fewer."""
+    model = (tmp_path / "model.yaml").read_text()
+    (tmp_path / "less.yaml").write_text(model.replace("  - {name: ads, rows: 10k, dim: 32}\n", ""))
+    assert cli("plan", "less.yaml", "cluster.yaml", "-f", "greedy", "-o", "less.json").code == 0
+    done = cli("report", planned, "less.json", "-o", "diff.html")
+    assert done.code == 0
+    assert "only in a: ads" in " ".join(done.out.split())
+    assert "Two plans" in (tmp_path / "diff.html").read_text("utf-8")
+    found = cli("report", planned, "less.json", "--json").json
+    assert found["rows"]["removed"] == ["ads"]
+    assert any(change["key"].startswith("model.tables[ads]") for change in found["inputs"])
 
 
 def test_it_writes_a_page(cli: Cli, planned: Path, tmp_path: Path) -> None:
@@ -36,11 +93,40 @@ def test_answers_given_as_files_are_drawn(cli: Cli, planned: Path, tmp_path: Pat
     assert '<h2 id="smallest">' in (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_bad_input_writes_nothing(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A wrong question, a file that is no plan, a missing folder: exit code 2."""
-    for wrong in ((planned, "--ask", "how"), ("cluster.yaml",), (planned, "cluster.yaml"),
-                  (planned, "-o", "no/such.html")):  # fmt: skip
-        done = cli("report", *wrong)
-        assert done.code == 2
-        assert len(done.err.strip().splitlines()) == 1
+def test_a_comparison_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
+    """The file of compare -o gives its page and its JSON."""
+    done = cli("compare", "model.yaml", "cluster.yaml", "-f", "dp,cpsat", "--objective", "total",
+               "-o", "c.json")  # fmt: skip
+    assert done.code == 0 and "cpsat" in done.out
+    found = cli("report", "c.json", "--json").json
+    assert (found["model"], found["cluster"]) == ("small", "pair")
+    assert {row["label"].split(",")[0] for row in found["rows"]} == {"cpsat", "dp"}
+    assert cli("report", "c.json").code == 0
+    assert "Minimising total" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("plan.json --ask how", "how"),
+        ("cluster.yaml", "plan"),
+        ("plan.json cluster.yaml", "cluster.yaml"),
+        ("plan.json -o no/such.html", "no/such.html"),
+        ("empty", "milp-planner batch"),
+        ("empty --ask why", "need a plan.json"),
+        *((two, "allowed: two plans or two folders of batch") for two in (
+            "plan.json empty", "empty plan.json", "plan.json plan.json plan.json",
+            "plan.json plan.json --ask why", "empty empty empty",
+        )),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(
+    cli: Cli, planned: Path, tmp_path: Path, wrong: str, sentence: str
+) -> None:
+    """A wrong question, a file or folder of something else, two of different kinds: exit code 2,
+    and nothing is written."""
+    (tmp_path / "empty").mkdir()
+    done = cli("report", *wrong.split())
+    assert done.code == 2 and sentence in done.err
+    assert len(done.err.strip().splitlines()) == 1
     assert not list(tmp_path.glob("*.html"))
