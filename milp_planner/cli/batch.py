@@ -146,11 +146,10 @@ def _answer(folder: Path, query: str) -> list[dict[str, Any]]:
 
 
 def _show(batch: Batch, rows: list[dict[str, Any]] | None, folder: Path) -> None:
-    from milp_planner.cli.report import info_of
     from scenarios.batch.info import draw_batch, draw_rows
 
     out = console.out()
-    out.print(draw_batch(info_of(batch)))
+    out.print(draw_batch(batch.info))
     if rows is not None:
         out.print(draw_rows(rows))
     left = len(batch.tasks) - len(batch.results)

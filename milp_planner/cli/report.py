@@ -11,13 +11,11 @@ from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish
 from milp_planner.cli.options import argument, asking, option
 from milp_planner.errors import BadInput
-from milp_planner.files import check_writable, write_atomically
+from milp_planner.files import check_writable, kind_of, write_atomically
 from milp_planner.request import Limits
 
 if TYPE_CHECKING:
     from milp_planner.features.report.diff import Diff
-    from scenarios.batch.info import BatchInfo
-    from scenarios.batch.runner import Batch
 
 
 @asking(Limits, "formulation", "time_limit", "seed", "workers")
@@ -71,15 +69,14 @@ def run(
     questions = parse_questions(ask or [])
     if today is not None and "moves" not in questions:
         questions.append("moves")
-    other = _second(source, answers or [], bool(questions))
-    kind = None if other is not None else _kind_of(source, bool(questions or answers))
     target = output or (None if json else Path("report.html"))
+    found = _read(source, answers or [], bool(questions))
     check_writable(target, kind="page")
-    if other is not None:
-        report_two(source, other, target, json)
-        return
-    if kind is not None:
-        kind(source, target, json)
+    if found is not None:
+        info, page, drawing = found
+        if target is not None:
+            write_atomically(target, page())
+        console.tell(json, info.to_dict, drawing, target)
         return
     read = read_plan(source)
     asked = Asked(
@@ -98,91 +95,57 @@ def run(
     finish("feasible", work.interrupted)
 
 
-def _second(source: Path, others: list[Path], asked: bool) -> Path | None:
-    """The second of two plans or batches; None if the further files are answers, or none.
+def _read(
+    source: Path, others: list[Path], asked: bool
+) -> tuple[Any, Callable[[], str], Callable[[], list[Any]]] | None:
+    """What is reported without a plan to explain: facts, their page and their drawing.
 
-    BadInput for a batch beside anything else, or with questions.
+    None for a single plan, or an unknown file. BadInput for two of different kinds, and for
+    questions or answers about something else than a plan.
     """
-    folders = [path for path in (source, *others) if path.is_dir()]
-    plans = [path for path in others if not path.is_dir() and is_plan_file(path)]
-    if not plans and (not folders or not others):
+    from scenarios.batch import read_batch
+    from scenarios.batch.page import render_batch
+    from scenarios.compare.facts import read_comparison
+    from scenarios.compare.page import render_comparison
+
+    kinds = [_kind(path) for path in (source, *others)]
+    if others and ("batch" in kinds or "plan" in kinds[1:]):
+        if asked or kinds not in (["plan", "plan"], ["batch", "batch"]):
+            raise BadInput(
+                f"{source} with {', '.join(map(str, others))}: allowed: two plans or two folders "
+                "of batch, without questions; or a plan and its answers"
+            )
+        diff = _difference(source, others[0])
+        return diff, diff.page, lambda: [diff.drawing()]
+    if kinds[0] not in ("batch", "comparison"):
         return None
-    pair = len(others) == 1 and not asked
-    if pair and (len(folders) == 2 or (plans and not folders)):
-        return others[0]
-    raise BadInput(
-        f"{source} with {', '.join(map(str, others))}: allowed: two plans or two folders of batch, "
-        "without questions; or a plan and its answers"
-    )
+    if asked or others:
+        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS need a plan.json")
+    if kinds[0] == "batch":
+        batch = read_batch(source).info
+        return batch, lambda: render_batch(batch), list
+    comparison = read_comparison(source)
+    return comparison, lambda: render_comparison(comparison), list
 
 
-def is_plan_file(path: Path) -> bool:
-    """Whether a file begins as a plan.json."""
+def _kind(path: Path) -> str:
+    """``batch`` for a folder, else what its beginning says it is."""
     from formulations.runtime.regular_file import first_bytes
-    from milp_planner.plans.plan_file import FORMAT
 
     try:
-        return f'"{FORMAT}"'.encode() in first_bytes(path, 200)
+        return "batch" if path.is_dir() else kind_of(first_bytes(path, 500))
     except OSError:
-        return False
+        return ""
 
 
-def report_two(first: Path, second: Path, target: Path | None, json: bool) -> None:
-    """The page, drawing or JSON of what differs between two plans, or two batches."""
+def _difference(first: Path, second: Path) -> Diff:
+    """What differs between two plans, or two batches."""
     from milp_planner.features.report.plan_diff import diff_of_plans
     from milp_planner.plans.plan_file import read_plan
     from scenarios.batch import read_batch
     from scenarios.batch.diff import diff_of_batches
 
     names = str(first), str(second)
-    found: Diff
     if first.is_dir():
-        found = diff_of_batches((info_of(read_batch(first)), info_of(read_batch(second))), names)
-    else:
-        found = diff_of_plans((read_plan(first), read_plan(second)), names)
-    if target is not None:
-        write_atomically(target, found.page())
-    console.tell(json, found.to_dict, lambda: [found.drawing()], target)
-
-
-def _kind_of(source: Path, asked: bool) -> Callable[[Path, Path | None, bool], None] | None:
-    """The function that reports a batch or a comparison; None for a plan or an unknown file."""
-    from scenarios.compare.facts import is_comparison
-
-    if not (source.is_dir() or is_comparison(source)):
-        return None
-    if asked:
-        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS need a plan.json")
-    return report_batch if source.is_dir() else report_comparison
-
-
-def report_batch(folder: Path, target: Path | None, json: bool) -> None:
-    """The page or JSON of a batch's folder."""
-    from scenarios.batch import read_batch
-    from scenarios.batch.page import render_batch
-
-    _give(info_of(read_batch(folder)), render_batch, target, json)
-
-
-def report_comparison(path: Path, target: Path | None, json: bool) -> None:
-    """The page or JSON of a file that ``compare -o`` wrote."""
-    from scenarios.compare.facts import read_comparison
-    from scenarios.compare.page import render_comparison
-
-    _give(read_comparison(path), render_comparison, target, json)
-
-
-def info_of(batch: Batch) -> BatchInfo:
-    """The figures of a batch."""
-    from scenarios.batch.info import batch_of
-
-    suite = batch.suite
-    return batch_of(
-        suite.name, suite.description, len(batch.tasks), batch.results, batch.judgements
-    )
-
-
-def _give(info: Any, render: Callable[[Any], str], target: Path | None, json: bool) -> None:
-    if target is not None:
-        write_atomically(target, render(info))
-    console.tell(json, info.to_dict, list, target)
+        return diff_of_batches((read_batch(first).info, read_batch(second).info), names)
+    return diff_of_plans((read_plan(first), read_plan(second)), names)

@@ -14,7 +14,7 @@ from milp_planner.features.plan.cache import PlanCache
 from milp_planner.files import write_json
 from scenarios.batch.assertions import check_assertions, judge
 from scenarios.batch.execute import FAILED
-from scenarios.batch.info import AssertionInfo
+from scenarios.batch.info import AssertionInfo, BatchInfo, batch_of
 from scenarios.batch.local import Task, run_local
 from scenarios.batch.record import check_record
 from scenarios.batch.scenario import expand
@@ -64,6 +64,12 @@ class Batch:
     def judgements(self) -> tuple[AssertionInfo, ...]:
         """The suite's assertions, evaluated on the records."""
         return tuple(judge(each, self.tasks, self.records) for each in self.suite.assertions)
+
+    @property
+    def info(self) -> BatchInfo:
+        """The figures of its page."""
+        suite, tasks = self.suite, len(self.tasks)
+        return batch_of(suite.name, suite.description, tasks, self.results, self.judgements)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from rich.text import Text
 
 from formulations.instance import Objective, strict_json
 from formulations.result.outcome import gap_between, without_share
-from formulations.runtime.regular_file import first_bytes
 from formulations.settings import TracePoint
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.page import Shown
@@ -28,7 +26,6 @@ FORMAT = "milp-planner-comparison/1"
 SHARED = "auto, cpsat and scale start from the plans that they made for the objectives above."
 #: Statuses that claim a proof; :attr:`ComparisonRow.word` says whose.
 PROOFS = ("optimal", "infeasible")
-_HEAD = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"milp-planner-comparison/')
 
 
 @dataclass(frozen=True)
@@ -182,14 +179,6 @@ class Comparison(Shown):
         if len(self.bounds) > 1:
             parts += [Text(SHARED, style="dim"), Text("")]
         return Group(*parts[:-1])
-
-
-def is_comparison(path: Path) -> bool:
-    """Whether a file has the format of a comparison; only its beginning is read."""
-    try:
-        return _HEAD.match(first_bytes(path, 200)) is not None
-    except OSError:
-        return False
 
 
 def read_comparison(path: str | Path) -> Comparison:
