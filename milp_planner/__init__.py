@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from milp_planner.integrations.replay.plan_for import plan_for
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
-    from milp_planner.request import Moves
+    from milp_planner.request.values import Moves
     from scenarios.compare.call import compare
 
 
@@ -57,7 +57,7 @@ _HOME = {
     "Model": ("milp_planner.inputs", "Model"),
     "Cluster": ("milp_planner.inputs", "Cluster"),
     "Asked": ("milp_planner.features.explain.answers", "Asked"),
-    "Moves": ("milp_planner.request", "Moves"),
+    "Moves": ("milp_planner.request.values", "Moves"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),
     "check": ("milp_planner.features.plan.call", "check"),

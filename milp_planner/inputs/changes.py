@@ -182,14 +182,6 @@ def _change(data: dict[str, Any], path: str, value: Any, done: set[tuple[int, An
         _refill_domains(data["cluster"])
 
 
-def parse_change(text: str) -> tuple[str, str]:
-    """``PATH=VALUE`` as path and value; ValueError without both."""
-    path, equals, value = (part.strip() for part in text.partition("="))
-    if not (path and equals and value):
-        raise ValueError(f"found {text!r}; needs PATH=VALUE, such as cluster.hbm=96GB")
-    return path, value
-
-
 def _whole(path: str, data: Mapping[str, Any]) -> str:
     """The full path that a short one stands for."""
     first, _, rest = path.partition(".")

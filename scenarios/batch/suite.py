@@ -26,7 +26,8 @@ from milp_planner.inputs.problems import choice, nearest, problem_at, unknown_fi
 from milp_planner.inputs.spec import Count, Percent, Spec, as_tuple
 from milp_planner.inputs.table import Name
 from milp_planner.pricing.profile import profile_names
-from milp_planner.request import SECONDS, FiledShare, Objective, Seconds, Seed, Work
+from milp_planner.request import SECONDS
+from milp_planner.request.values import FiledShare, Objective, Seconds, Seed, Work
 from scenarios.batch.vary import growths
 from scenarios.catalog import is_path
 

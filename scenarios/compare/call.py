@@ -14,7 +14,6 @@ from formulations.result.outcome import gap_between, standing
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
 from milp_planner.features.plan.call import planned
-from milp_planner.features.plan.limits import limited
 from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
@@ -72,7 +71,7 @@ def compare(
     BadInput, InstanceError
         For malformed inputs or unknown names.
     """
-    settings = limited(Limits.of(asked), settings)
+    settings = Limits.of(asked).settings(settings)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
     first = compile_for(model, cluster, objectives[0])
     compiled = {o: replace(first, instance=compile_instance(first.options, o)) for o in objectives}

@@ -15,7 +15,6 @@ from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
 from milp_planner.features.moves.today import MovesInfo, PlansOnTheWay, moves_of
-from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
@@ -140,7 +139,7 @@ def audit(
         For malformed inputs, or a plan that does not belong to the model and cluster.
     """
     request = Aims.of(asked)
-    limits = limited(request, settings)
+    limits = request.settings(settings)
     registry.get(request.formulation).check(limits.options)
     start = start_on(plan, model, cluster, request.objective, exact=True)
     if start.new:

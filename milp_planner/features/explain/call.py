@@ -16,7 +16,6 @@ from formulations.instance import strict_json
 from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import ANSWERS, GONE, QUESTIONS, Answers, Asked, answer
-from milp_planner.features.plan.limits import limited
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_document
@@ -56,7 +55,7 @@ def explain(
         if question not in QUESTIONS:
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
     request = Limits.of(limits)
-    budget = Budget(limited(request, settings), request.formulation)
+    budget = Budget(request.settings(settings), request.formulation)
     return answer(plan, questions or ("why",), asked or Asked(), budget)
 
 

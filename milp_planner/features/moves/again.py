@@ -15,7 +15,7 @@ from milp_planner.inputs.problems import one_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.live import RUNTIMES, restricted
 from milp_planner.plans.placement import Plan
-from milp_planner.request import Moves
+from milp_planner.request.values import Moves
 from milp_planner.start.mapping import Start, start_on
 from milp_planner.start.rows import StartSource, plan_of
 

@@ -25,7 +25,6 @@ from milp_planner.features.moves.few import (
 from milp_planner.features.plan.cache import answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
-from milp_planner.features.plan.limits import limited
 from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
@@ -70,21 +69,8 @@ def plan(
         Objects, or paths of their YAML files.
     settings : Settings, optional
         Limits and preferences where no keyword states another.
-    on_plan : callable, optional
-        ``on_plan(plan, bound)`` is called for every better plan and for every better bound on the
-        best one (in picoseconds; None while there is none). Updates within a tenth of a second are
-        combined, and only the newest is reported. The plan has passed the solver-free check. The
-        call happens in the thread that called ``plan``, so the solver does not wait for it. If it
-        returns False, or raises ``KeyboardInterrupt``, the search ends and the best plan is
-        returned, as after Ctrl-C; any other exception ends the search and is raised here.
-    progress : bool, optional
-        Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
-        Default: in notebooks only.
-    on_improvement : callable, optional
-        Called with a :class:`formulations.settings.TracePoint` for every better plan or bound, from
-        any thread.
-    on_start : callable, optional
-        Called with the formulation's name when pricing is done and solving begins.
+    on_plan, progress, on_improvement, on_start : optional
+        As in :class:`milp_planner.request.Callbacks`.
     **asked
         Fields of :class:`milp_planner.request.PlanRequest`, None standing for its default:
         ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
@@ -120,7 +106,8 @@ def planned(
 ) -> Plan:
     """The answer to a request; ``base`` holds limits and preferences that it does not state,
     ``compiled`` its inputs where they are priced already."""
-    settings = limited(request, base, caller)
+    runtime = {} if caller.stop is None else {"stop": caller.stop}
+    settings = request.settings(base, **runtime)
     registry.get(request.formulation).check(settings.options)
     if request.trainer is not None:
         return _for_trainer(request, caller, settings)

@@ -35,7 +35,6 @@ from formulations.result.check import check
 from formulations.runtime.timing import CallTime
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
-from milp_planner.features.plan.limits import limited
 from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
@@ -175,9 +174,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             speed_up(self._enumerator)
         self._plan_loader = plan_loader
         self._formulation = formulation
-        self._settings = limited(
-            Limits.of({"time_limit": float(timeout_seconds) if timeout_seconds else None}), settings
-        )
+        seconds = float(timeout_seconds) if timeout_seconds else None
+        self._settings = Limits.of({"time_limit": seconds}).settings(settings)
         self._ddr: DdrScope = one_of(ddr, get_args(DdrScope), "ddr")
         self._lift = lift
         self._objective: RatingName = one_of(objective, get_args(RatingName), "objective")

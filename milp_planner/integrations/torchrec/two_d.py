@@ -18,7 +18,6 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingStra
 from formulations import Settings
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.divide import Try, best_of
-from milp_planner.features.plan.limits import limited
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
@@ -97,7 +96,7 @@ class TwoDShardingPlanner:
                 "two_d: found fully_sharded or never; allowed with TorchRec's estimates: strategy "
                 "default and an interval (milp_planner.plan knows both)"
             )
-        self._topology, self._settings = topology, limited(Limits(), settings)
+        self._topology, self._settings = topology, Limits().settings(settings)
         self._formulation, self._more = formulation, planner
         asked = asked.model_copy(update={"strategy": "default"})
         self._job = _job(topology(world_size, local_world_size), asked)

@@ -8,7 +8,7 @@ import pytest
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.changes import apply, changed, parse_change
+from milp_planner.inputs.changes import apply, changed
 from tests.milp_planner.pricing.build import cluster, model
 
 MODEL = model({"rows": 1000, "dim": 8}, {"rows": 33, "dim": 8, "name": "user.x"})
@@ -88,14 +88,6 @@ def test_what_cannot_be_changed_is_said(path: str, value: Any, words: str) -> No
     """In one sentence with the nearest name."""
     with pytest.raises(BadInput, match=words):
         of(path, value)
-
-
-def test_text_of_a_change() -> None:
-    """A path and a value, both needed."""
-    assert parse_change("cluster.hbm = 96GB") == ("cluster.hbm", "96GB")
-    for wrong in ("hbm", "=3", "hbm="):
-        with pytest.raises(ValueError, match="PATH=VALUE"):
-            parse_change(wrong)
 
 
 def test_a_curve_is_scaled_up_to_one() -> None:

@@ -47,7 +47,7 @@ HEAD = "name: s\nmodels: m\nclusters: c\n"
          ("settings.dp.variant", "'frist', allowed: 'first' or 'merged'")),
         (HEAD + "assertions: [{name: a}]\n", ("asserts nothing",)),
         (HEAD + "assertions: [{name: a, fits: false, optimal: true}]\n", ("false contradicts",)),
-        (HEAD + "time_limit: 0\n", (":4: time_limit", "a positive number")),
+        (HEAD + "time_limit: 0\n", (":4: time_limit", "above 0")),
         ("name: s\nclusters: c\n", ("models: is missing",)),
         ("name: s\nmodels: m\npairs: {m: c}\n", ("clusters: is missing",)),
         ("name: s\npairs: {m: []}\n", ("pairs.m: found 0 entries",)),

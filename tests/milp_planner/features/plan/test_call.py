@@ -68,7 +68,7 @@ def test_the_time_limit_holds_for_the_call(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_limit_that_is_none_is_refused(wrong: object) -> None:
     """By every public call that takes one, before any work."""
     place, best = cluster(), plan(MODEL, cluster(), formulation="greedy")
-    said = rf"time_limit: found {wrong!r}; allowed: a positive number"
+    said = rf"time_limit: found {wrong!r}; allowed: "
     calls: list[Callable[[], object]] = [
         lambda: plan(MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
         lambda: plan(MODEL, place, settings=Settings(time_limit=wrong)),  # type: ignore[arg-type]
@@ -86,8 +86,8 @@ def test_a_limit_that_is_none_is_refused(wrong: object) -> None:
     ("given", "said"),
     [
         ({"settings": {"workers": 8}}, r"settings: found a dict; allowed: .*Settings\(time_limit"),
-        ({"settings": Settings(workers=0)}, "workers: found 0; allowed: a whole number, 1 to 1024"),
-        ({"settings": Settings(work_limit=-2)}, "work_limit: found -2; allowed: a positive"),
+        ({"settings": Settings(workers=0)}, "workers: found 0; allowed: at least 1"),
+        ({"settings": Settings(work_limit=-2)}, "work_limit: found -2; allowed: above 0"),
         ({"settings": Settings(seed=-1)}, "seed: found -1"),
         ({"gap": "5"}, "gap: found '5'; allowed: a share below 1, such as 0.5% or 0.005"),
         ({"gap": float("nan")}, "gap: found nan"),

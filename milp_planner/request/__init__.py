@@ -6,31 +6,37 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     model_validator,
 )
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs.problems import problem_at, problems_of, show
-from milp_planner.inputs.quantities import parse_bytes
+from milp_planner.inputs.problems import problem_at, problems_of
+from milp_planner.request.values import (
+    Changes,
+    MostMoved,
+    Moves,
+    Objective,
+    Pairs,
+    Price,
+    Ranks,
+    Seconds,
+    Seed,
+    Share,
+    Work,
+    Workers,
+)
 
 if TYPE_CHECKING:
     from formulations.settings import News, Settings
@@ -38,8 +44,6 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0
 """Default time limit."""
-GIVEN_UP = 0.005
-"""Share of the objective that a re-plan may give up for bytes that stay, unless told otherwise."""
 CACHE_VARIABLE = "MILP_PLANNER_CACHE"
 """The environment variable that names the cache's folder if the request does not."""
 
@@ -54,198 +58,6 @@ class Option:
     def name(self) -> str:
         """The first name."""
         return self.spelling.split()[0]
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Limits on what may move from the earlier plan, and what fewer moves are worth."""
-
-    tables: int | None = None
-    bytes: int | None = None
-    share: float | None = None
-    """Of the bytes that the earlier plan holds; None, for all three: no limit."""
-    within: float = GIVEN_UP
-    """Share of the objective that may be given up for bytes that stay."""
-
-    def __post_init__(self) -> None:
-        counts = [value for value in (self.tables, self.bytes) if value is not None]
-        if min(counts, default=0) < 0 or not 0 <= (self.share or 0.0) <= 1:
-            raise BadInput(
-                f"max_moved: found {self}; allowed: a number of tables or bytes from 0, or a share "
-                "of the bytes from 0 to 1"
-            )
-        if not 0 <= self.within < 1:
-            raise BadInput(
-                f"moves within: found {self.within}; allowed: a share of the objective from 0, "
-                "below 1"
-            )
-
-
-_NUMBER = re.compile(r"[-+]?[0-9]{1,40}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
-
-
-def _number(value: Any, info: ValidationInfo) -> Any:
-    """NumPy's numbers are plain ones, and so is text that people write."""
-    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is not None and info.context is True:
-        return float(value) if found[1] or found[2] else int(value)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
-def _positive(value: Any, info: ValidationInfo) -> Any:
-    found = _number(value, info)
-    if type(found) not in (int, float) or not 0 < found < math.inf:
-        raise ValueError(f"found {show(value)}; allowed: a positive number")
-    return float(found)
-
-
-def _whole(least: int, most: int) -> BeforeValidator:
-    """A whole number within limits."""
-
-    def parse(value: Any, info: ValidationInfo) -> Any:
-        found = _number(value, info)
-        if type(found) is not int or not least <= found <= most:
-            raise ValueError(f"found {show(value)}; allowed: a whole number, {least} to {most}")
-        return found
-
-    return BeforeValidator(parse)
-
-
-SURELY_A_SHARE = 0.01
-"""Files and command lines write a share from here on with its sign, as 0.5 could mean 0.5%."""
-
-
-def _share(value: Any, info: ValidationInfo) -> Any:
-    """``0.5%`` or 0.005, from a program or as a person has written it."""
-    return _filed_share(value) if info.context is True else _as_share(value, _number(value, info))
-
-
-def _filed_share(value: Any) -> Any:
-    """The same in a file, where 0.5 may be meant as a percentage, and is asked about."""
-    plain = isinstance(value, Real) and not isinstance(value, bool)
-    plain = plain or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
-    number = float(value) if plain else value
-    if type(number) in (int, float) and 100 > number >= SURELY_A_SHARE:
-        also = f", or {100 * number:g}%" if number < 1 else ""
-        raise ValueError(
-            f"found {show(value)}; allowed: a share such as 0.5% or 0.005; did you mean "
-            f"{number:g}%{also}?"
-        )
-    return _as_share(value, number)
-
-
-def _as_share(value: Any, number: Any) -> float:
-    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d*)?\s*%\s*", value):
-        number = float(value.strip().rstrip("%")) / 100
-    if type(number) not in (int, float) or not 0 <= number < 1:
-        raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
-    return float(number)
-
-
-def _moves(value: Any, info: ValidationInfo) -> Any:
-    """20 tables, ``10GB``, or ``5%`` of the bytes."""
-    value = _number(value, info)
-    if value is None or isinstance(value, Moves):
-        return value
-    try:
-        if isinstance(value, str):
-            if value.strip().endswith("%"):
-                return Moves(share=float(value.strip()[:-1]) / 100)
-            return Moves(bytes=parse_bytes(value.strip()))
-        if isinstance(value, int) and not isinstance(value, bool):
-            return Moves(tables=value)
-    except (ValueError, BadInput):
-        pass
-    raise ValueError(
-        f"found {show(value)}; allowed: a number of tables such as 20, a size such as 10GB, or a "
-        "percentage such as 5%"
-    )
-
-
-def _pairs(value: Any) -> Any:
-    """``["hbm_percent=10", "solver=cbc", "bins=[1,2]"]`` as a mapping."""
-    if not isinstance(value, list | tuple):
-        return value
-    found: dict[str, Any] = {}
-    for pair in value:
-        name, equals, text = (part.strip() for part in str(pair).partition("="))
-        if not (name and equals and text):
-            raise ValueError(f"found {pair!r}; needs FIELD=VALUE, such as hbm_percent=10")
-        if name in found:
-            raise ValueError(f"found {pair!r}; {name} is given twice")
-        found[name] = _plain(text)
-    return found
-
-
-def _changes(value: Any) -> Any:
-    """``["cluster.hbm=96GB"]`` as a mapping of paths to text."""
-    if not isinstance(value, list | tuple):
-        return value
-    from milp_planner.inputs.changes import parse_change
-
-    found = [parse_change(str(each)) for each in value]
-    if len(dict(found)) < len(found):
-        raise ValueError(f"found {show(value)}; a path is given twice")
-    return dict(found)
-
-
-def _plain(text: str) -> Any:
-    """Text as YAML reads it, or a list in JSON."""
-    from milp_planner.inputs.strict_yaml import plain_scalar
-
-    return json.loads(text) if text[:1] in ("[", "{", '"') else plain_scalar(text, in_yaml=False)
-
-
-def _ranks(value: Any) -> Any:
-    """``13,40-47``, or a collection of ranks."""
-    if not isinstance(value, str):
-        return tuple(int(rank) for rank in value)
-    from milp_planner.start.rows import parse_ranks
-
-    try:
-        found = parse_ranks(value, "ranks")
-    except BadInput:
-        found = None
-    if found is None:
-        raise ValueError(f"found {value!r}; needs ranks such as 13,40-47")
-    return found
-
-
-def _price(value: Any) -> Any:
-    """``1ms/GB``, or picoseconds a byte."""
-    if not isinstance(value, str):
-        return Fraction(value)
-    from milp_planner.plans.moving import parse_price
-
-    try:
-        return parse_price(value)
-    except BadInput as error:
-        raise ValueError(str(error).partition(": ")[2]) from None
-
-
-_IS_SHARE = WithJsonSchema(
-    {
-        "anyOf": [
-            {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
-            {"type": "string", "pattern": r"^\d+(\.\d*)?%$"},
-        ]
-    }
-)
-Share = Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1), _IS_SHARE]
-"""A share: 0.5% or 0.005."""
-FiledShare = Annotated[
-    float, BeforeValidator(_filed_share), Field(ge=0, lt=1), _IS_SHARE,
-    PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str),
-]  # fmt: skip
-"""The same in a file, with its sign from 1% on, as 0.5 could mean 0.5%."""
-Seconds = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
-Work = Annotated[float, BeforeValidator(_positive), Field(gt=0)]
-Seed = Annotated[int, _whole(0, 2**31 - 1), Field(ge=0, le=2**31 - 1)]
-Workers = Annotated[int, _whole(1, 1024), Field(ge=1, le=1024)]
-Objective = Literal["step_time", "pipelined_step", "busiest_rank", "total"]
-Pairs = Annotated[dict[str, Any], BeforeValidator(_pairs)]
 
 
 class Request(BaseModel):
@@ -322,14 +134,24 @@ class Limits(Request):
         return self
 
     def settings(self, base: Settings | None = None, **runtime: Any) -> Settings:
-        """For the solvers: ``base`` where nothing else is asked, and runtime objects."""
-        from formulations.settings import Settings, available_cores
+        """For the solvers: ``base`` where nothing else is asked, and runtime objects.
 
+        BadInput for a base of another type, or with a limit, number of workers, seed or gap that a
+        request could not have.
+        """
+        from formulations.settings import Settings
+
+        named = ("time_limit", "work_limit", "gap", "seed", "workers")
         if base is None:
-            seconds = SECONDS if self.work_limit is None else None
-            base = Settings(time_limit=seconds, workers=available_cores())
-        named = ("time_limit", "work_limit", "gap", "seed", "workers", "options")
-        asked = {n: v for n, v in self.given.items() if n in named and v is not None}
+            base = Settings(time_limit=SECONDS if self.work_limit is None else None)
+        elif not isinstance(base, Settings):
+            raise BadInput(
+                f"settings: found a {type(base).__name__}; allowed: formulations.Settings, such as "
+                "Settings(time_limit=60, workers=8)"
+            )
+        else:
+            base = replace(base, **Limits.of({n: getattr(base, n) for n in named}).given)
+        asked = {n: v for n, v in self.given.items() if n in (*named, "options")}
         return replace(base, **asked, **runtime)
 
 
@@ -384,9 +206,7 @@ class Inputs(Request):
     sync_interval=8; may be repeated. Fields that are auto, the default of all, are chosen with the
     plan."""
 
-    change: Annotated[
-        dict[str, Any], BeforeValidator(_changes), Option("--change PATH=VALUE")
-    ] = Field(default_factory=dict)  # fmt: skip
+    change: Annotated[Changes, Option("--change PATH=VALUE")] = Field(default_factory=dict)
     """Change a field of the model or the cluster by its path, such as tables.user_*.rows=×1.2,
     cluster.hbm=+10GB or workload.batch_per_rank=512 (docs/inputs.md); may be repeated."""
 
@@ -421,22 +241,15 @@ class PlanRequest(Aims, Inputs):
     before: Annotated[Any, Option("--from PLAN")] = None
     """A plan.json to start the search from and to count moves from. Its tables, rows, ranks and
     options may differ from those of the inputs; the part that still applies is used."""
-    lost: Annotated[
-        tuple[int, ...], BeforeValidator(_ranks), Option("--lost RANKS")
-    ] = ()  # fmt: skip
+    lost: Annotated[Ranks, Option("--lost RANKS")] = ()
     """Ranks of the plan to start from that are gone, such as 13,40-47."""
-    max_moved: Annotated[
-        Moves | None, BeforeValidator(_moves), Option("--max-moved LIMIT"),
-        WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}),
-    ] = None  # fmt: skip
+    max_moved: Annotated[MostMoved | None, Option("--max-moved LIMIT")] = None
     """How much may move from the plan to start from: a number of tables, a size such as 10GB, or a
     share of the bytes such as 5%."""
     moves_within: Annotated[Share | None, Option("--moves-within SHARE")] = None
     """Share of the objective that may be given up for bytes that stay where they are in the plan to
     start from; default: 0.5%, or nothing with goals or a price on moves."""
-    move_cost: Annotated[
-        Fraction | None, BeforeValidator(_price), Option("--move-cost PRICE")
-    ] = None  # fmt: skip
+    move_cost: Annotated[Price | None, Option("--move-cost PRICE")] = None
     """Price of moving from the plan to start from, such as 1ms/GB; the plan minimises the sum of
     objective and price."""
     executable: Annotated[Literal["torchrec"] | None, Option("--executable RUNTIME")] = None
@@ -481,12 +294,19 @@ class Callbacks:
     """How a caller and a plan talk while it is made; none of it changes what is asked."""
 
     on_plan: Callable[..., object] | None = None
-    """``on_plan(plan, bound)``: a better plan, or a better bound."""
+    """``on_plan(plan, bound)`` is called for every better plan and for every better bound on the
+    best one (in picoseconds; None while there is none). Updates within a tenth of a second are
+    combined, and only the newest is reported. The plan has passed the solver-free check. The call
+    happens in the caller's thread, so the solver does not wait for it. If it returns False, or
+    raises ``KeyboardInterrupt``, the search ends and the best plan is returned, as after Ctrl-C;
+    any other exception ends the search and is raised here."""
     progress: bool | None = None
-    """Whether to write a line of progress; None: in notebooks."""
+    """Whether to write a line of progress to stderr: seconds, plan, bound, gap, certified gap.
+    Default: in notebooks only."""
     on_improvement: Callable[[News], None] | None = None
-    """Every better objective or bound, from any thread."""
+    """Called with a :class:`formulations.settings.TracePoint` for every better plan or bound, from
+    any thread."""
     on_start: Callable[..., None] | None = None
-    """Pricing is done and solving begins."""
+    """Called with the formulation's name when pricing is done and solving begins."""
     stop: threading.Event | None = None
     """Set by the caller to end the search."""
