@@ -130,10 +130,15 @@ def apply(data: dict[str, Any], changes: Changes) -> list[str]:
     return [path.partition(".")[0] for path in paths]
 
 
+def whole_path(path: str) -> str:
+    """A path from its input on, such as ``cluster.machines.ranks.hbm`` for ``hbm``; BadInput for
+    one of neither input."""
+    return _whole(path, {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)})
+
+
 def root_of(path: str) -> str:
     """Which input a path is about: ``model`` or ``cluster``; BadInput for neither."""
-    fields = {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)}
-    return _whole(path, fields).partition(".")[0]
+    return whole_path(path).partition(".")[0]
 
 
 def type_of(path: str) -> Any:
@@ -141,8 +146,7 @@ def type_of(path: str) -> Any:
 
     BadInput for a path without such a field.
     """
-    fields = {"model": dict(Model.model_fields), "cluster": dict(Cluster.model_fields)}
-    whole = _whole(path, fields)
+    whole = whole_path(path)
     root, *parts = whole.split(".")
     found: FieldInfo | None = None
     within: list[type[Spec]] = [Model if root == "model" else Cluster]
