@@ -20,27 +20,6 @@ MOST_SCENARIOS = 40
 """Most scenarios on the terminal; the page has all."""
 
 
-@dataclass(frozen=True)
-class Result:
-    """One scenario's result in one batch; seconds alone are no difference."""
-
-    standing: str
-    objective: int | None
-    certified_bound: int | None
-    certified_gap: float | None
-    seconds: float | None
-
-    @classmethod
-    def of(cls, row: Row) -> Result:
-        """The result of a row."""
-        return cls(row.standing, row.objective, row.certified_bound, row.certified_gap, row.seconds)
-
-    def same(self, other: Result) -> bool:
-        """Whether plan and proof are equal."""
-        names = ("standing", "objective", "certified_bound")
-        return all(getattr(self, name) == getattr(other, name) for name in names)
-
-
 @dataclass(frozen=True, repr=False)
 class BatchDiff(Diff):
     """Two batches side by side; the rows are scenarios."""
@@ -77,7 +56,7 @@ class BatchDiff(Diff):
 def diff_of_batches(batches: tuple[BatchInfo, BatchInfo], names: tuple[str, str]) -> BatchDiff:
     """Match the scenarios of two batches, of the same suite or of others."""
     first, second = (
-        {f"{row.instance}, {row.series}, seed {row.seed}": Result.of(row) for row in batch.rows}
+        {f"{row.instance}, {row.series}, seed {row.seed}": row for row in batch.rows}
         for batch in batches
     )
     pairs = [(each, second[key]) for key, each in first.items() if key in second]
@@ -88,16 +67,22 @@ def diff_of_batches(batches: tuple[BatchInfo, BatchInfo], names: tuple[str, str]
         names=names,
         titles=(f"suite {batches[0].name}", f"suite {batches[1].name}"),
         standings=(_versions(batches[0]), _versions(batches[1])),
-        rows=changes(first, second, Result.same),
+        rows=changes(first, second, _same),
         counts={word: counts[word] for word in _WORDS},
         mean_ratio=geometric_mean(known) if known else None,
     )
 
 
+def _same(one: Row, other: Row) -> bool:
+    """Whether plan and proof are equal; seconds alone are no difference."""
+    names = ("standing", "objective", "certified_bound")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
 _WORDS = ("lower", "equal", "higher", "found only in a", "found only in b")
 
 
-def _word(pair: tuple[Result, Result]) -> str:
+def _word(pair: tuple[Row, Row]) -> str:
     """How the second objective compares with the first; empty without plans."""
     a, b = (each.objective for each in pair)
     if a is None or b is None:
@@ -135,5 +120,5 @@ def _grid(rows: list[Change]) -> Grid:
     return Grid.of("changes", "changes", caption, head, cells, least, ("scenario",))
 
 
-def _seconds(result: Result) -> str:
+def _seconds(result: Row) -> str:
     return UNKNOWN if result.seconds is None else show_seconds(result.seconds)
