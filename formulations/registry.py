@@ -28,7 +28,7 @@ class Formulation:
     proves : str
         What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
         (a bound always, the optimum where plan and bound meet), ``gap`` (a bound in floating
-        point, which proves neither) or ``nothing``.
+        point; either only for small instances) or ``nothing``.
     summary : str
         One line for ``milp-planner list formulations``.
     function : str

@@ -2,9 +2,9 @@
 
 Settings of its own (``Settings.options``): ``solver``, ``"highs"`` or ``"cbc"``. These solvers
 work in floating point: their plans are rounded and checked in integers, and their bounds are
-labelled as floating point. An outcome is *optimal* or *infeasible* only if a certificate proves it,
-never because the solver says so. CBC gives no bound. ``work_limit`` has no meaning here and is
-ignored.
+labelled as floating point. An outcome is *optimal* or *infeasible* only if a certificate or, on
+small instances, :mod:`formulations.mip_exact` proves it in integers, never because the solver says
+so. CBC gives no bound. ``work_limit`` has no meaning here and is ignored.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Found
 from formulations.errors import MissingSolver
 from formulations.instance import Instance
+from formulations.mip_exact import best_plan
 from formulations.mip_model import MipModel, rounded
 from formulations.proof.prove import prove_infeasible
 from formulations.result.check import check
 from formulations.result.outcome import (
     BoundSource,
     Outcome,
+    Status,
     StoppedBy,
     found,
     infeasible,
     nothing,
     why_stopped,
 )
+from formulations.result.placement import Placement
 from formulations.settings import Settings, one_of
 
 
@@ -53,11 +56,16 @@ class Report:
     version: str
 
 
-#: Solve within what is left on the clock, at a feasibility tolerance.
-Backend = Callable[[pulp.LpProblem, Settings, Clock, float], Report]
+@dataclass(frozen=True)
+class Backend:
+    """A solver: how PuLP calls it within what is left on the clock, at a feasibility tolerance; and
+    its report on a problem that it has solved."""
+
+    solver: Callable[[Settings, Clock, float], Any]
+    report: Callable[[pulp.LpProblem], Report]
 
 
-def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
+def _highs(settings: Settings, clock: Clock, tolerance: float) -> Any:
     try:
         import highspy
     except ImportError as error:
@@ -89,8 +97,12 @@ def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance:
                     lp.solverModel.setOptionValue("presolve", "off")
             super().callSolver(lp)
 
+        def findSolutionValues(self, lp: pulp.LpProblem) -> tuple[int, int]:
+            empty = _without_values(lp.solverModel)
+            return empty or super().findSolutionValues(lp)
+
     clock.check()
-    solver = Timed(
+    return Timed(
         msg=False,
         gapRel=settings.gap_asked,
         gapAbs=0.0,
@@ -107,7 +119,24 @@ def _highs(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance:
         mip_feasibility_tolerance=tolerance,
         primal_feasibility_tolerance=tolerance,
     )
-    problem.solve(solver)
+
+
+def _without_values(highs: Any) -> tuple[int, int] | None:
+    """PuLP's statuses where HiGHS ends without values, which PuLP 3.3 reads all the same."""
+    from highspy import HighsModelStatus
+
+    found = highs.getSolution()
+    if (len(found.col_value), len(found.row_value)) == (highs.getNumCol(), highs.getNumRow()):
+        return None
+    none = HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible
+    if highs.getModelStatus() in none:
+        return pulp.LpStatusInfeasible, pulp.LpSolutionInfeasible
+    return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
+
+
+def _report_of_highs(problem: pulp.LpProblem) -> Report:
+    import highspy
+
     info = problem.solverModel.getInfo()
     has_plan = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
     bound = float(info.mip_dual_bound)
@@ -125,7 +154,7 @@ def _stopper(settings: Settings) -> Callable[..., None]:
     return stop
 
 
-def _cbc(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: float) -> Report:
+def _cbc(settings: Settings, clock: Clock, tolerance: float) -> Any:
     clock.check()
     seconds = clock.seconds_left()
     solver = _bundled_cbc(
@@ -143,7 +172,10 @@ def _cbc(problem: pulp.LpProblem, settings: Settings, clock: Clock, tolerance: f
     )
     if not solver.available():
         raise MissingSolver("CBC is missing: it comes with pulp on most platforms")
-    problem.solve(solver)
+    return solver
+
+
+def _report_of_cbc(problem: pulp.LpProblem) -> Report:
     return Report(_claim(problem, has_plan=True), None, "")
 
 
@@ -168,7 +200,7 @@ def _claim(problem: pulp.LpProblem, has_plan: bool) -> Found:
     return Found.UNKNOWN
 
 
-BACKENDS: dict[str, Backend] = {"highs": _highs, "cbc": _cbc}
+BACKENDS = {"highs": Backend(_highs, _report_of_highs), "cbc": Backend(_cbc, _report_of_cbc)}
 """Each raises MissingSolver when it is not installed."""
 
 #: Feasibility tolerances on rows scaled to one: HiGHS's own, then one for a budget met to the byte.
@@ -196,7 +228,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
         When the solver is not installed.
     """
     name = str(settings.options.get("solver", "highs"))
-    run = BACKENDS[name]
+    backend = BACKENDS[name]
     for table in range(instance.num_tables):
         if not instance.allowed[list(instance.options_of(table))].any():
             note = f"no option of table {instance.table_names[table]!r} is allowed"
@@ -205,11 +237,16 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     for tolerance in TOLERANCES:
         try:
             model = MipModel(instance, clock.check)
-            report = run(model.problem, settings, clock, tolerance)
+            model.problem.solve(backend.solver(settings, clock, tolerance))
         except OutOfTime:
             note = note or "the time ended before the model was built"
             return nothing("mip", why_stopped(clock), note, solver=name)
+        report = backend.report(model.problem)
         outcome = _outcome(model, report, name, settings, clock)
+        if outcome is None or outcome.status in (Status.FEASIBLE, Status.UNKNOWN):
+            plan, who = outcome.placement if outcome else None, _who(name, report)
+            decided = _decided(model, plan, backend, settings, clock, who)
+            outcome = decided or outcome
         if outcome is not None:
             return outcome
         note = f"{name} answered with a plan that its rounding errors make infeasible"
@@ -246,6 +283,34 @@ def _outcome(
             "" if bound is not None else ", but states no bound"
         )
     return found(model.instance, "mip", placement, why, bound, known, note=note, **who)
+
+
+def _decided(
+    model: MipModel,
+    plan: Placement | None,
+    backend: Backend,
+    settings: Settings,
+    clock: Clock,
+    who: dict[str, str],
+) -> Outcome | None:
+    """The optimum, or that there is no plan, proved in integers; None where that takes too long."""
+
+    def relax(problem: pulp.LpProblem) -> None:
+        problem.solve(backend.solver(settings, clock, TOLERANCES[-1]))
+
+    if clock.over() or settings.gap_asked:
+        return None
+    try:
+        best = best_plan(model, plan, relax)
+    except OutOfTime:
+        return None
+    if best is None:
+        return None
+    proof = BoundSource("mip", exact=True)
+    if best.placement is None:
+        return infeasible("mip", proof, **who)
+    cost, why = best.cost, StoppedBy.PROOF
+    return found(model.instance, "mip", best.placement, why, cost, proof, **who)
 
 
 def _no_plan(

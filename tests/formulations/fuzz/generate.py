@@ -246,3 +246,9 @@ def ranks_for(
     return tuple(
         tuple(rng.randrange(highest) for _ in range(rng.randint(0, 4))) for _ in range(blocks)
     )
+
+
+def largest(instance: Instance) -> int:
+    """The largest cost, use or capacity of an instance, without its sign."""
+    parts = [instance.shard_cost, instance.shard_use, *(r.capacity for r in instance.resources)]
+    return max(int(abs(part).max(initial=0)) for part in parts)

@@ -15,7 +15,7 @@ import pytest
 from formulations.instance import Objective, Scope, Where
 from formulations.registry import FORMULATIONS
 from tests.formulations.fuzz.contest import CONTESTANTS, play
-from tests.formulations.fuzz.generate import COSTS, generate
+from tests.formulations.fuzz.generate import COSTS, generate, largest
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -31,6 +31,17 @@ def test_nothing_false_is_said(start: int) -> None:
     for number in range(start, start + 8):
         for result in play(number, list(CONTESTANTS), seconds=20):
             assert result.wrong == (), (number, result)
+
+
+@pytest.mark.parametrize("name", ["mip", "mip by CBC"])
+def test_mip_decides_what_cpsat_decides(name: str) -> None:
+    """Where numbers stay below 2^40, the second opinion is a proof as well, by either solver."""
+    drawn = [n for n in range(40) if largest(generate(n)) < 2**40]
+    assert len(drawn) > 15
+    for number in drawn:
+        cpsat, mip = play(number, ["cpsat", name], seconds=20)
+        assert cpsat.answer in ("optimal", "infeasible")
+        assert (mip.answer, mip.wrong) == (cpsat.answer, ()), number
 
 
 def test_the_instances_show_everything() -> None:

@@ -7,6 +7,7 @@ import pulp
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from formulations import mip_exact
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Where
@@ -33,15 +34,19 @@ def solve(instance: Instance, solver: str = "highs", **wishes: object) -> Outcom
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_highs_equals_brute_force(instance: Instance) -> None:
-    """Objective and bound are the oracle's; in floating point nothing is called optimal."""
+    """Small instances are decided: the oracle's optimum, or that there is no plan."""
+    _decides(instance, "highs")
+
+
+def _decides(instance: Instance, solver: str) -> None:
     truth = brute_force(instance)
-    outcome = solve(instance)
+    outcome = solve(instance, solver)
+    assert outcome.bound_source is not None and outcome.bound_source.exact
     if truth.objective is None:
-        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
+        assert outcome.status == Status.INFEASIBLE
         return
-    assert outcome.status == Status.FEASIBLE
+    assert outcome.status == Status.OPTIMAL
     assert outcome.objective == outcome.bound == truth.objective
-    assert outcome.bound_source is not None and not outcome.bound_source.exact
     assert outcome.placement is not None
     assert check(instance, outcome.placement).feasible
 
@@ -49,15 +54,39 @@ def test_highs_equals_brute_force(instance: Instance) -> None:
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_cbc_equals_brute_force(instance: Instance) -> None:
-    """CBC finds the oracle's objective; it claims no bound, so nothing is called optimal."""
-    truth = brute_force(instance)
-    outcome = solve(instance, "cbc")
-    if truth.objective is None:
-        assert outcome.status in (Status.INFEASIBLE, Status.UNKNOWN)
-        return
+    """CBC, which gives no bound, decides them as well."""
+    _decides(instance, "cbc")
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_what_fits_nowhere_is_infeasible(solver: str) -> None:
+    """HiGHS ends without any values where no option fits, which PuLP's reader cannot take."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "busiest_rank")
+    for name in "ab":
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])])])
+    assert solve(builder.build(), solver).status == Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_a_wrong_answer_is_improved(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof takes nothing from the solver's plan: from none, it finds the best one itself."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
+    for cost in (3, 4, 5):
+        builder.add_table(f"t{cost}")
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 4}, [cost])])])
+    monkeypatch.setattr(mip, "rounded", lambda model: None)
+    outcome = solve(builder.build(), solver)
+    assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 7)
+    assert "rounding" not in outcome.note
+
+
+def test_a_proof_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the steps of a proof a plan is feasible, with HiGHS's bound in floating point."""
+    monkeypatch.setattr(mip_exact, "MOST_COEFFICIENTS", 0)
+    outcome = solve(_knapsack(6))
     assert outcome.status == Status.FEASIBLE
-    assert outcome.objective == truth.objective
-    assert outcome.bound is None and outcome.gap is None
+    assert outcome.bound_source is not None and not outcome.bound_source.exact
 
 
 def _knapsack(tables: int = 40) -> Instance:
@@ -94,16 +123,16 @@ def test_out_of_time_is_never_optimal(solver: str) -> None:
 
 def test_a_second_solve_with_other_threads_runs() -> None:
     """HiGHS keeps one thread pool a process; a solve with more threads must not fail."""
-    first, second = solve(_knapsack(), workers=1), solve(_knapsack(), workers=2)
-    assert first.status == second.status == Status.FEASIBLE
+    first, second = solve(_knapsack(6), workers=1), solve(_knapsack(6), workers=2)
+    assert first.status == second.status == Status.OPTIMAL
     assert first.objective == second.objective
-    assert first.gap == second.gap and (first.gap or 0) < 1e-5
 
 
 def test_an_answer_that_rounding_breaks_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rounded answer that the check rejects ends as unknown, not as a plan."""
     wrong = Placement(np.asarray([0]), [[np.asarray([0])]])
     monkeypatch.setattr("formulations.methods.mip.rounded", lambda model: wrong)
+    monkeypatch.setattr(mip_exact, "MOST_COEFFICIENTS", 0)
     outcome = solve(_knapsack())
     assert outcome.status == Status.UNKNOWN
     assert outcome.placement is None
