@@ -14,6 +14,7 @@ from milp_planner.request import PlanRequest
 
 @asking(
     PlanRequest, "model", "cluster", "time_limit", "gap", "seed", "workers", "options", "change",
+    "cache",
     time_limit=10.0,
 )  # fmt: skip
 def run(
@@ -58,6 +59,7 @@ def run(
             objectives=list(dict.fromkeys(objective or OBJECTIVES)),
             settings=work.settings(request.settings()),
             on_start=work.begin,
+            cache=readers.find_cache(request.cache, False),
         )
     )
     if output is not None:

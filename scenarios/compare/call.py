@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from formulations import Instance, Outcome, Settings, registry
@@ -13,6 +14,7 @@ from formulations.result.check import check
 from formulations.result.outcome import gap_between, standing
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
+from milp_planner.features.plan.cache import PlanCache, to_cache
 from milp_planner.features.plan.call import planned
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -42,6 +44,7 @@ def compare(
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
     on_start: Callable[[str, str], None] | None = None,
+    cache: PlanCache | str | Path | None = None,
     **asked: Any,
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
@@ -56,6 +59,8 @@ def compare(
         Limits of each solve: fields of :class:`milp_planner.request.Limits`.
     on_start
         Called with formulation and objective before each solve.
+    cache
+        Where the rows' certificates are left for later plans of the same instances.
 
     Work is shared between solves where that is fair (:mod:`scenarios.compare.shared`).
     If ``auto`` chooses another formulation in the list, one solve gives both rows. Secondary goals
@@ -83,6 +88,10 @@ def compare(
         replace(row, objectives=values(row.outcome.placement)) if row.objectives and row.outcome
         else row for row in rows
     ]  # fmt: skip
+    if (kept := to_cache(cache)) is not None:
+        for row in rows:
+            if row.outcome is not None:
+                kept.prove(compiled[row.asked].instance, row.outcome)
     bounds = {o: best_of(rows, o, shared.bounds.get(o, ())) for o in objectives}
     return Comparison(
         model=first.model.name,

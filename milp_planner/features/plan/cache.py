@@ -13,7 +13,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib import metadata
@@ -25,6 +25,11 @@ from formulations import Instance, Outcome, Settings
 from formulations.errors import InstanceError
 from formulations.evidence.verify import holds
 from formulations.instance import Resource, strict_json
+from formulations.result.certificate import (
+    Certificate,
+    certificate_from_dict,
+    certificate_to_dict,
+)
 from formulations.result.outcome import certified_gap, near_enough
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.runtime.collector import uncollected
@@ -106,7 +111,7 @@ class Entries:
 
 #: Most bytes of all entries of a folder together.
 MOST_BYTES = 1 << 30
-SUFFIX = ".outcome"
+SUFFIX, PROOFS = ".outcome", ".proof"
 SOLVERS = ("ortools", "highspy", "pulp")
 """Packages besides our own whose version affects the outcome."""
 _UNREAD = frozenset({"name", "source", "time_unit", "reference"})
@@ -216,6 +221,7 @@ class PlanCache:
 
     def __init__(self, folder: str | Path, most: int = MOST_BYTES) -> None:
         self._entries, self.answered = Entries(folder, SUFFIX, most), False
+        self._proofs = Entries(folder, PROOFS, most // 8)
 
     @property
     def folder(self) -> Path:
@@ -244,6 +250,27 @@ class PlanCache:
         if known is None or gap < known:
             self._entries.write(name, question.written(outcome))
 
+    def proof(self, instance: Instance) -> Certificate | None:
+        """The best certificate that any call left for an instance, whatever may move in it; nobody
+        has judged it yet."""
+        packed = self._proofs.read(_name_of_proof(instance))
+        if packed is None:
+            return None
+        try:
+            return certificate_from_dict(strict_json.parse(strict_json.unpack(packed, ""), ""))
+        except InstanceError:
+            return None
+
+    def prove(self, instance: Instance, outcome: Outcome) -> None:
+        """Keep an outcome's certificate for other calls if it proves more than the one there."""
+        found = outcome.certificate
+        if found is None or outcome.certified_bound is None or instance.limits_moves:
+            return  # limits only take plans away: what they prove may not hold without them
+        there = self.proof(instance)
+        if there is None or (there.target or 0) < outcome.certified_bound:
+            text = json.dumps(certificate_to_dict(found))
+            self._proofs.write(_name_of_proof(instance), gzip.compress(text.encode(), mtime=0))
+
     def _known(self, question: Question, name: str) -> Outcome | None:
         packed = self._entries.read(name)
         return None if packed is None else question.read(packed)
@@ -257,7 +284,12 @@ def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Ou
     made = solve()
     if cache is not None:
         cache.put(question, made)
+        cache.prove(question.instance, made)
     return made
+
+
+def _name_of_proof(instance: Instance) -> str:
+    return digest_of(replace(instance, current=(), max_moved_tables=None, max_moved_bytes=None))
 
 
 def digest_of(instance: Instance) -> str:

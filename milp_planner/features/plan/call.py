@@ -160,12 +160,16 @@ def _answered(
     formulation = request.formulation
     if request.move_cost is not None:
         return _paid(compiled, request.move_cost, formulation, settings)
+    cache = to_cache(request.cache)
+    proofs = [settings.prices, None if cache is None else cache.proof(compiled.instance)]
+    best = max(filter(None, proofs), key=lambda proof: proof.target or 0, default=None)
+    settings = replace(settings, prices=best)
     solve_it = partial(solver, compiled, formulation, settings)
     few = request.moves.within if request.before is not None and settings.goals == STAY else 0.0
     if few:
         solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
     question = question_of(compiled, formulation, settings, within=few)
-    outcome = answered(to_cache(request.cache), question, solve_it)
+    outcome = answered(cache, question, solve_it)
     with uncollected():
         return decode(compiled.options, compiled.instance, outcome)
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from formulations import Settings
 from formulations.instance import Objective, Resource
 from formulations.settings import parse_goals
-from milp_planner import Plan, plan, verify
+from milp_planner import Plan, compare, plan, verify
 from milp_planner.errors import BadInput, PlannerError
 from milp_planner.features.plan import cache as cache_module
 from milp_planner.features.plan.cache import Entries, PlanCache, question_of
@@ -55,7 +55,7 @@ def solved(inputs: tuple[Model, Cluster], cache: PlanCache, gap: float = 0.5) ->
 
 def entry(folder: Path) -> Path:
     """The folder's only entry."""
-    (path,) = folder.iterdir()
+    (path,) = folder.glob("*.outcome")
     return path
 
 
@@ -330,3 +330,21 @@ def test_an_entry_is_replaced(tmp_path: Path) -> None:
         data = gzip.compress(random.Random(number).randbytes(999), mtime=0)
         entries.write("name", data)
         assert entries.read("name") == data
+
+
+def test_a_proof_is_for_all_calls(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
+    """What a comparison certifies, a plan with hardly any time certifies too, and one from another
+    plan; a limit on moves leaves nothing for calls without it."""
+    rows = compare(*inputs, formulations=["auto"], objectives=["step_time"], time_limit=5,
+                   workers=1, cache=tmp_path).rows  # fmt: skip
+    best = max(row.outcome.certified_bound or 0 for row in rows if row.outcome is not None)
+    brief = {"time_limit": 0.2, "workers": 1, "cache": tmp_path}
+    first = plan(*inputs, formulation="cpsat", **brief)
+    again = plan(*inputs, before=first, **brief)
+    for found in (first, again):
+        assert (found.outcome.certified_bound or 0) >= best > 0 and verify(found).ok
+    cache, instance = PlanCache(tmp_path / "new"), replace(first.instance, max_moved_tables=0)
+    cache.prove(instance, first.outcome)
+    assert cache.proof(first.instance) is None
+    cache.prove(first.instance, first.outcome)
+    assert cache.proof(instance) == first.outcome.certificate
