@@ -7,7 +7,7 @@ shows what would run, and how long each took last time.
 Stored results that a benchmark would add to are removed first (``fresh``). The commands of a page
 run in order. One that was done at the same commit is not repeated, so a run that was interrupted,
 or ended at a failing command, resumes where it stopped. When a page is done, its date, commit,
-machine and duration go to benchmarks/figures.json, and to the table of docs/measured.md. A page is
+machine and duration go to benchmarks/figures.json and to the end of the page. A page is
 left out if one of its commands needs a folder that is not given.
 
 ``--behind`` measures nothing and names the pages that a change touched. Its exit code is 0 only if
@@ -40,7 +40,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.pages import update  # noqa: E402
 from milp_planner.features.calibrate.machine import processor  # noqa: E402
 
-BLOCK = "figures: benchmarks/figures.py"
+BLOCK = "measured: benchmarks/figures.py"
+MARK = f"<!-- {BLOCK} -->"
 
 
 @dataclass(frozen=True)
@@ -150,20 +151,21 @@ class Figures:
         said = f"measured {known['date']} at {known['commit']}; files that differ: {len(changed)}"
         return said if changed else ""
 
-    def table(self) -> str:
-        """When every page was measured, at which commit, and by what."""
-        lines = [
-            "| page | measured | commit | machine | takes | commands |",
-            "|---|---|---|---|---|---|",
-        ]
-        for step in self.steps:
-            known = self.known.get(step.page, {})
-            shown = "<br>".join(f"`{command}`" for command in step.run)
-            lines.append(
-                f"| {step.page} | {known.get('date', 'never')} | {known.get('commit', '')} | "
-                f"{known.get('machine', '')} | {self.takes(step)} | {shown} |"
-            )
-        return "\n".join(lines)
+    def origin(self, step: Step) -> str:
+        """When a page was measured, at which commit, by what, and how to do it again."""
+        known = self.known[step.page]
+        shown = ", ".join(f"`{command}`" for command in step.run)
+        return (
+            f"Figures of this page: {known['date']}, commit {known['commit']}, "
+            f"{known['machine']}. Again: {shown} ({self.takes(step)})."
+        )
+
+    def sign(self, step: Step, *, check: bool = False) -> int:
+        """Write that at the end of the page, or only say by 1 that it is out of date there."""
+        page = self.root / step.page
+        if MARK not in page.read_text(encoding="utf-8"):
+            return 0  # README, whose tables say it themselves
+        return update(page, {BLOCK: self.origin(step)}, check=check)
 
 
 def changes(root: Path, before: str, after: str, needs: Sequence[str]) -> list[str] | None:
@@ -228,9 +230,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lists", help="folder of published table lists and known instances")
     parser.add_argument("--printout", help="TorchRec's sharding_stats_example.txt.gz")
     parser.add_argument("--rebalancer", help="a Python that has Meta's Rebalancer")
-    parser.add_argument(
-        "--check", action="store_true", help="only say whether docs/measured.md is current"
-    )
+    parser.add_argument("--check", action="store_true", help="only say whether pages say when")
     parser.add_argument(
         "--behind", action="store_true", help="only name pages that a change touched"
     )
@@ -239,9 +239,8 @@ def main(arguments: list[str] | None = None) -> int:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     )
     figures = Figures(ROOT, head.stdout.strip())
-    page = ROOT / "docs" / "measured.md"
     if args.check:
-        return update(page, {BLOCK: figures.table()}, check=True)
+        return int(any(figures.sign(step, check=True) for step in figures.steps))
     behind = figures.apart("HEAD")
     if args.behind:
         print("\n".join(f"{page}: {why}" for page, why in behind.items()) or "no page is behind")
@@ -271,7 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"exit code {code}; the same command goes on here")
             return code
         else:
-            update(page, {BLOCK: figures.table()})
+            figures.sign(step)
     return 0
 
 

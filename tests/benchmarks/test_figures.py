@@ -70,15 +70,18 @@ def test_stored_results_are_removed_once(root: Path) -> None:
 
 
 def test_date_commit_and_duration_are_kept(root: Path) -> None:
-    """They and the machine are stored for a page that is done; the table lists both pages."""
+    """They and the machine are stored for a page that is done, and said at its end."""
     measured(root, "one")
     found = Figures(root, "two")
     assert found.known["a.md"]["commit"] == "one" and found.known["a.md"]["seconds"] >= 0
-    first, second = found.table().splitlines()[2:]
     day, machine = found.known["a.md"]["date"], found.known["a.md"]["machine"]
     assert machine.endswith(f" cores, {processor()}")
-    assert first.startswith(f"| a.md | {day} | one | {machine} | 0.0 min | `sh -c")
-    assert second.startswith("| b.md | never |  |  | not timed | `sh -c")
+    page = root / "a.md"
+    page.write_text(f"text\n\n{figures.MARK}\nold\n<!-- end -->\n")
+    assert found.sign(found.steps[0], check=True) == 1 and found.sign(found.steps[0]) == 0
+    said = page.read_text().splitlines()[3]
+    assert said.startswith(f"Figures of this page: {day}, commit one, {machine}. Again: `sh -c")
+    assert said.endswith("(0.0 min).")
     assert Figures(root, "x").takes(Step("c.md", (), 2)) == "about 2 min"
 
 
@@ -183,11 +186,11 @@ def test_a_script_that_resumes_has_its_results_removed_first() -> None:
 
 
 def test_every_page_with_a_block_is_measured() -> None:
-    """Left out are fields of the code, the table of this file, and counts of another's software."""
+    """Left out are fields of the code, and counts of another's software."""
     pages = {step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")}
     blocks = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
         if "<!-- end -->" in path.read_text(encoding="utf-8")
     }
-    assert blocks - pages == {"docs/inputs.md", "docs/measured.md", "docs/bounds.md"}
+    assert blocks - pages == {"docs/inputs.md", "docs/bounds.md"}
