@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from formulations import Instance, Outcome, Settings, registry
@@ -14,7 +13,7 @@ from formulations.result.check import check
 from formulations.result.outcome import gap_between, standing
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import TracePoint
-from milp_planner.features.plan.cache import PlanCache, to_cache
+from milp_planner.features.plan.cache import to_cache
 from milp_planner.features.plan.call import planned
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -44,7 +43,6 @@ def compare(
     objectives: Sequence[str] = OBJECTIVES,
     settings: Settings | None = None,
     on_start: Callable[[str, str], None] | None = None,
-    cache: PlanCache | str | Path | None = None,
     **asked: Any,
 ) -> Comparison:
     """Solve the same Instance with every formulation, for every objective.
@@ -56,11 +54,10 @@ def compare(
     formulations, objectives
         Names; default: all formulations, and ``OBJECTIVES``.
     settings, **asked
-        Limits of each solve: fields of :class:`milp_planner.request.Limits`.
+        Limits of each solve: fields of :class:`milp_planner.request.Limits`; and ``cache``, where
+        the certificates of all rows are left for later plans of the same instances.
     on_start
         Called with formulation and objective before each solve.
-    cache
-        Where the rows' certificates are left for later plans of the same instances.
 
     Work is shared between solves where that is fair (:mod:`scenarios.compare.shared`).
     If ``auto`` chooses another formulation in the list, one solve gives both rows. Secondary goals
@@ -76,6 +73,7 @@ def compare(
     BadInput, InstanceError
         For malformed inputs or unknown names.
     """
+    kept = to_cache(asked.pop("cache", None))
     settings = Limits.of(asked).settings(settings)
     _settings_of(formulations, settings)  # fail on a mistake before pricing
     first = compile_for(model, cluster, objectives[0])
@@ -88,7 +86,7 @@ def compare(
         replace(row, objectives=values(row.outcome.placement)) if row.objectives and row.outcome
         else row for row in rows
     ]  # fmt: skip
-    if (kept := to_cache(cache)) is not None:
+    if kept is not None:
         for row in rows:
             if row.outcome is not None:
                 kept.prove(compiled[row.asked].instance, row.outcome)
