@@ -59,6 +59,8 @@ def parameters(function: Callable[..., None]) -> list[Parameter]:
         if param.annotation is Context:
             continue
         declared, info = get_args(param.annotation)
+        if info.hidden:  # a former spelling
+            continue
         argument = isinstance(info, ArgumentInfo)
         required = param.default is inspect.Parameter.empty
         metavar = info.metavar or _value(declared)

@@ -76,7 +76,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(
-            stated.today,
+            stated.plan,
             stated.model,
             place,
             formulation=request.formulation,

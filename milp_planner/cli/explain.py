@@ -63,7 +63,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limits: LimitsOption = "0,1,2,4,8",
     model: ModelOption = None,
     cluster: ClusterOption = None,
-    today: options.TodayOption = None,
+    start: options.StartOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
     sensitivity: SensitivityOption = False,
@@ -77,20 +77,20 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
     Answers why each table is where it is and what the alternatives cost, what more memory would
     buy, which smallest cluster suffices, what it takes to change the plan, and by how much prices
-    may be wrong. Every figure comes from a solve or is marked as a bound. --today shows what the
+    may be wrong. Every figure comes from a solve or is marked as a bound. --start shows what the
     first moves from the plan you run would gain. -o writes the plan found by replan (at its largest
     limit). If a better plan than PLAN turns up, it is written next to PLAN.
     """
     from formulations.capacity.budget import Budget
     from milp_planner.plans.plan_file import read_plan
 
-    questions = _questions(context, ask, sensitivity, today)
+    questions = _questions(context, ask, sensitivity, start)
     _check_output(questions, output)
     check_writable(csv, kind="CSV")
     read = read_plan(plan)
     asked = _asked(
         read, over=over, budgets=budgets, within=within, table=table, alternatives=alternatives,
-        target=target, limits=limits, model=model, cluster=cluster, today=today,
+        target=target, limits=limits, model=model, cluster=cluster, start=start,
         spread=spread, draws=draws,
     )  # fmt: skip
     work = Work("explaining")
@@ -121,13 +121,13 @@ def _announce(read: Plan, questions: list[str]) -> None:
 
 
 def _questions(
-    context: typer.Context, ask: list[str] | None, sensitivity: bool, today: Path | None
+    context: typer.Context, ask: list[str] | None, sensitivity: bool, start: Path | None
 ) -> list[str]:
     """The questions to answer; BadInput for options of others."""
     questions = parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
-    if today is not None and "moves" not in questions:
+    if start is not None and "moves" not in questions:
         questions.append("moves")
     refuse_strays(context, questions)
     return questions
@@ -145,7 +145,7 @@ def _asked(  # noqa: PLR0913 - one parameter an option
     limits: str,
     model: str | None,
     cluster: str | None,
-    today: Path | None,
+    start: Path | None,
     spread: float,
     draws: int,
 ) -> Asked:
@@ -166,7 +166,7 @@ def _asked(  # noqa: PLR0913 - one parameter an option
         by=by,
         model=None if model is None else catalog.find_model(model),
         cluster=None if cluster is None else catalog.find_cluster(cluster),
-        today=None if today is None else readers.find_today(today, read.model, read.cluster),
+        start=None if start is None else readers.find_start(start, read.model, read.cluster),
         spread=spread,
         draws=draws,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FOR = {
     "table": "why", "alternatives": "why", "over": "frontier",
     "budgets": "frontier", "within": "frontier", "csv": "frontier", "target": "smallest",
-    "limits": "replan", "model": "replan", "cluster": "replan", "today": "moves",
+    "limits": "replan", "model": "replan", "cluster": "replan", "start": "moves",
     "steps": "moves", "step": "moves", "spread": "sensitivity",
     "draws": "sensitivity",
 }  # fmt: skip

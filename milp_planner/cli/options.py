@@ -37,12 +37,14 @@ def asking(
         declared = inspect.signature(run, eval_str=True).parameters.values()
         own = [p.replace(kind=p.KEYWORD_ONLY) for p in declared if p.name != "request"]
         ours = [parameter(kind.model_fields[name], name, defaults) for name in names]
+        former = kind.FORMER if issubclass(kind, PlanRequest) and "start" in names else {}
+        ours += [_hidden(name, spelling) for name, spelling in former.items()]
         arguments = [each for each in (*own, *ours) if each.default is each.empty]
         parameters = [*arguments, *(each for each in (*ours, *own) if each not in arguments)]
 
         @wraps(run)
         def called(**given: Any) -> None:
-            asked = {name: given.pop(name) for name in names}
+            asked = {name: given.pop(name) for name in (*names, *former)}
             stated = {name: value for name, value in asked.items() if value not in (None, [])}
             run(request=kind.of({**defaults, **stated}, written=True), **given)
 
@@ -55,10 +57,10 @@ def asking(
 
 
 def parameter(
-    field: FieldInfo, name: str, defaults: Mapping[str, Any] | None = None
+    field: FieldInfo, name: str, defaults: Mapping[str, Any] | None = None, spelling: str = ""
 ) -> inspect.Parameter:
     """A field of a request as a command line has it."""
-    spelling, seconds = _spelling(field), (defaults or {}).get("time_limit", SECONDS)
+    spelling, seconds = spelling or _spelling(field), (defaults or {}).get("time_limit", SECONDS)
     help = " ".join((field.description or "").split())
     help = help.replace(f"default: {SECONDS:g}", f"default: {seconds:g}")
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -71,6 +73,13 @@ def parameter(
     taken = list[str] | None if several else str | None
     return inspect.Parameter(name, kind, default=None,
                              annotation=Annotated[taken, option(spelling, help)])  # fmt: skip
+
+
+def _hidden(name: str, spelling: str) -> inspect.Parameter:
+    """A former spelling, which still answers."""
+    taken = typer.Option(spelling.split()[0], hidden=True)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation=Annotated[str | None, taken])  # fmt: skip
 
 
 def _spelling(field: FieldInfo) -> str:
@@ -126,12 +135,13 @@ def given(context: typer.Context, *parameters: str) -> list[str]:
     ]
 
 
-def asked(name: str) -> Any:
-    """One field of a request, for a command that asks for no plan."""
-    return parameter(PlanRequest.model_fields[name], name).annotation
+def asked(name: str, spelling: str = "") -> Any:
+    """One field of a request, for a command that asks for no plan; ``spelling`` may add names."""
+    return parameter(PlanRequest.model_fields[name], name, spelling=spelling).annotation
 
 
-ModelArgument, CacheOption, TodayOption = asked("model"), asked("cache"), asked("today")
+ModelArgument, CacheOption = asked("model"), asked("cache")
+StartOption = asked("start", "--start --today PLAN")
 NoCacheOption = Annotated[bool, option("--no-cache", "Neither read nor write a cache.")]
 JsonOption = Annotated[bool, option("--json", "Print only JSON on stdout.")]
 OutputOption = Annotated[

@@ -45,9 +45,8 @@ def plan(
     export and report read. An existing plan.json is overwritten only if -o names it. If no plan
     exists, the output says why and what would help (exit code 1). With --for, the plan is the best
     found that a trainer's own planner can be made to run, on the ranks where it runs
-    (docs/from-plan-to-run.md). With --today, the search starts
-    from the plan you run and prefers, among equal plans, the one closest to it; with --from, it
-    starts from an earlier plan.json, whose tables, sizes and ranks may differ (docs/replan.md).
+    (docs/from-plan-to-run.md). With --start, the search starts from the plan you run, or from an
+    earlier one, and prefers plans that move little of it (docs/replan.md).
     """
     from milp_planner.features.plan.call import planned
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
@@ -57,8 +56,8 @@ def plan(
     kept = readers.find_cache(request.cache, no_cache)
     tables, place = readers.find(request)
     found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
-    if request.today is not None:
-        found["today"] = readers.find_today(Path(request.today), tables, place)
+    if request.start is not None:
+        found["start"] = readers.find_start(Path(request.start), tables, place)
     if output is None and target is not None:  # last, so that mistakes in the inputs are told
         check_absent(target, f"-o {target} overwrites it")
     work = Work("pricing", prepares=True)

@@ -24,13 +24,13 @@ def find(request: Inputs) -> tuple[Model, Cluster]:
     return request.changed(catalog.find_model(request.model), catalog.find_cluster(request.cluster))
 
 
-def find_today(path: Path, model: Model, cluster: Cluster) -> StartSource:
-    """Today's plan from a file, told by its content."""
-    return find_stated(path, model, cluster).today
+def find_start(path: Path, model: Model, cluster: Cluster) -> StartSource:
+    """A plan to start from, of any form, told by its content."""
+    return find_stated(path, model, cluster).plan
 
 
 def find_stated(path: Path, model: Model, cluster: Cluster, torchrec: str | None = None) -> Stated:
-    """Today's plan from a file, and the workload that the file states beside it."""
+    """A plan from a file, and the workload that the file states beside it."""
     from milp_planner.integrations.stated import read_stated
 
     return read_stated(path, model, cluster, torchrec)

@@ -48,7 +48,7 @@ def run(
             "Question of explain to answer now, such as why or frontier; may be repeated.",
         ),
     ] = None,
-    today: options.TodayOption = None,
+    start: options.StartOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Write a plan, a batch or a comparison as one HTML page.
@@ -67,7 +67,7 @@ def run(
     from milp_planner.plans.plan_file import read_plan
 
     questions = parse_questions(ask or [])
-    if today is not None and "moves" not in questions:
+    if start is not None and "moves" not in questions:
         questions.append("moves")
     target = output or (None if json else Path("report.html"))
     found = _read(source, answers or [], bool(questions))
@@ -80,7 +80,7 @@ def run(
         return
     read = read_plan(source)
     asked = Asked(
-        today=None if today is None else readers.find_today(today, read.model, read.cluster)
+        start=None if start is None else readers.find_start(start, read.model, read.cluster)
     )
     given = read_answers(answers or [], read)
     work = Work("explaining")
@@ -120,7 +120,7 @@ def _read(
     if kinds[0] not in ("batch", "comparison"):
         return None
     if asked or others:
-        raise BadInput(f"{source}: is not a plan; --ask, --today and ANSWERS need a plan.json")
+        raise BadInput(f"{source}: is not a plan; --ask, --start and ANSWERS need a plan.json")
     if kinds[0] == "batch":
         batch = read_batch(source).info
         return batch, lambda: render_batch(batch), list

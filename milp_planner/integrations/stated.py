@@ -30,7 +30,7 @@ _ASSIGNED = re.compile(rf"(?m)^[^#\n]*?\b({'|'.join(dlrmv4.VARIABLES)})=")
 class Stated:
     """The plan of a file, and the model to judge it on."""
 
-    today: StartSource
+    plan: StartSource
     model: Model
     """The given one, under what the file states and its trainer's defaults for the rest."""
     notes: tuple[str, ...] = ()
@@ -75,19 +75,19 @@ def _of_dlrmv4(text: str, model: Model, cluster: Cluster, version: str | None) -
         notes.append(f"not judged: {', '.join(others)}")
     if dlrmv4.has_host_memory(dlrmv4.assignments(text), version):
         notes.append("replayed with TorchRec 1.9's estimates: an older one may choose otherwise")
-    today = runs_now(text, model, cluster, version)
-    return Stated(today, dlrmv4.stated(text, model), tuple(notes))
+    plan = runs_now(text, model, cluster, version)
+    return Stated(plan, dlrmv4.stated(text, model), tuple(notes))
 
 
 def _of_torchrec(text: str, document: dict[str, Any], model: Model, cluster: Cluster) -> Stated:
-    today = read(text, "torchrec", model)
+    plan = read(text, "torchrec", model)
     if document["world_size"] != cluster.num_ranks:
         raise BadInput(
             f"world_size: found {document['world_size']}; allowed: {cluster.num_ranks}, the ranks "
             f"of {cluster.name}"
         )
     runs = with_workload(model, workload(text, "torchrec", model))
-    return Stated(today, runs, tuple(_unlike(runs.workload, model.workload)))
+    return Stated(plan, runs, tuple(_unlike(runs.workload, model.workload)))
 
 
 def _unlike(runs: Workload, model: Workload) -> Iterator[str]:

@@ -149,7 +149,7 @@ class Plan:
 
         settings.setdefault("objective", self.instance.objective.value)
         model = self.model if model is None else model
-        return plan(model, self.cluster if cluster is None else cluster, before=self, **settings)
+        return plan(model, self.cluster if cluster is None else cluster, start=self, **settings)
 
     def to_frame(self) -> Any:
         """One row per table; see :func:`milp_planner.plans.display.to_frame` (needs pandas)."""

@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -235,12 +235,10 @@ class PlanRequest(Aims, Inputs):
     trainer: Annotated[str | None, Option("--for TRAINER")] = None
     """Plan what this trainer can be made to run: dlrmv4, tzrec or dynamicemb. Its own planner is
     replayed; bound and certificate are those of all plans."""
-    today: Annotated[Any, Option("--today PLAN")] = None
-    """The plan you run today, in any form that audit accepts. The search starts from it, and of
-    otherwise equal plans the one that moves less is chosen."""
-    before: Annotated[Any, Option("--from PLAN")] = None
-    """A plan.json to start the search from and to count moves from. Its tables, rows, ranks and
-    options may differ from those of the inputs; the part that still applies is used."""
+    start: Annotated[Any, Option("--start PLAN")] = None
+    """The plan to start the search from and to count moves from, in any form that audit accepts.
+    Tables, rows, ranks and options of a plan.json may differ from those of the inputs: the part
+    that still applies is used. Tables that the plan lacks are new."""
     lost: Annotated[Ranks, Option("--lost RANKS")] = ()
     """Ranks of the plan to start from that are gone, such as 13,40-47."""
     max_moved: Annotated[MostMoved | None, Option("--max-moved LIMIT")] = None
@@ -260,6 +258,10 @@ class PlanRequest(Aims, Inputs):
     is verified and certified to the gap asked for (without one: certified optimal); default: on a
     command line, the variable MILP_PLANNER_CACHE, or no cache."""
 
+    FORMER: ClassVar[dict[str, str]] = {"before": "--from PLAN", "today": "--today PLAN"}
+    """Former names of ``start``, and how a command line spells them. With ``today``, nothing is
+    given up for bytes that stay, unless a share is stated."""
+
     diagnose: bool = True
     """Whether a proof that nothing fits is followed by what is short and what would help."""
 
@@ -270,12 +272,27 @@ class PlanRequest(Aims, Inputs):
 
         asked = {n for n, v in self.given.items() if v is not None and v != ()}
         for each in ("lost", "max_moved", "moves_within", "move_cost", "executable"):
-            if each in asked and self.before is None:
-                raise problem_at(f"goes with {name('before')}, the plan to start from", each)
-        for one, other in (("today", "before"), ("trainer", "move_cost")):
-            if {one, other} <= asked:
-                raise problem_at(f"does not go with {name(one)}; give only one of them", other)
+            if each in asked and self.start is None:
+                raise problem_at(f"goes with {name('start')}, the plan to start from", each)
+        if {"trainer", "move_cost"} <= asked:
+            what = name("trainer")
+            raise problem_at(f"does not go with {what}; give only one of them", "move_cost")
         return self
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], where: str = "", written: bool = False) -> Self:
+        """As for every request; former names are read as well."""
+        asked = {name: value for name, value in data.items() if value is not None}
+        given = [name for name in ("start", *cls.FORMER) if name in asked]
+        if len(given) > 1:
+            spelled = {"start": cls.spelled("start"), **cls.FORMER} if written else {}
+            one, other = (spelled.get(name, name).split()[0] for name in given[:2])
+            raise BadInput(f"{other}: does not go with {one}; give only one of them")
+        if given:
+            asked["start"] = asked.pop(given[0])
+        if given == ["today"] and not {"moves_within", "goals"} & set(asked):
+            asked["moves_within"] = 0.0
+        return super().of(asked, where, written)
 
     @property
     def moves(self) -> Moves:

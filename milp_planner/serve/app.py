@@ -104,8 +104,8 @@ class Service:
             raise Refused(415, "the content type must be application/json")
         body = await _body(request, self.limits.body)
         how, inputs = await self.readers.read(body)
-        if "before" in how:
-            before = self._job(how["before"])
+        if "start" in how:
+            before = self._job(how["start"])
             if before.result is None or before.result["objective"] is None:
                 raise Refused(409, f"job {before.id} has no plan to move from")
         try:

@@ -52,8 +52,8 @@ class Asked(PlanRequest):
     """Name of a shipped model, or YAML text."""
     cluster: Annotated[str, Field(min_length=1)]
     """Name of a shipped cluster, or YAML text."""
-    before: Annotated[str, Field(max_length=64)] | None = None
-    """Job whose plan is in production."""
+    start: Annotated[str, Field(max_length=64)] | None = None
+    """Job whose plan to start from."""
     hbm: Annotated[int, Field(gt=0, le=MOST_BYTES)] | None = None
     """HBM of the smallest rank, in bytes."""
     ddr: Annotated[int, Field(gt=0, le=MOST_BYTES)] | None = None
@@ -66,11 +66,11 @@ class Asked(PlanRequest):
 
 OWN = ("hbm", "ddr", "machines", "growth")
 ASKED = (
-    "objective", "goals", "time_limit", "gap", "seed", "before", "max_moved", "moves_within",
+    "objective", "goals", "time_limit", "gap", "seed", "start", "max_moved", "moves_within",
 )  # fmt: skip
 """Fields of a request that a job may have, besides model and cluster."""
-FORMER = {"moves_from": "before", "most_moves": "max_moved"}
-"""Names that fields had until 0.2, which are read as well."""
+RENAMED = {"moves_from": "start", "before": "start", "most_moves": "max_moved"}
+"""Former names of fields, which are read as well."""
 
 
 def schema() -> dict[str, Any]:
@@ -113,7 +113,7 @@ def read_data(body: bytes) -> dict[str, Any]:
     data = read_json(text, "request").data
     if not isinstance(data, dict):
         raise BadInput(f"request: needs a JSON object, found a {type(data).__name__}")
-    return {FORMER.get(str(name), str(name)): value for name, value in data.items()}
+    return {RENAMED.get(str(name), str(name)): value for name, value in data.items()}
 
 
 def read_asked(data: dict[str, Any]) -> Asked:

@@ -123,14 +123,14 @@ class Jobs:
         id = secrets.token_urlsafe(12)
         folder = Path(self._root.name) / id
         folder.mkdir()
-        before = None
-        if "before" in how:
-            before = folder / "before.json"  # the other job may be dropped while this one waits
-            shutil.copyfile(self.all[how["before"]].folder / "plan.json", before)
+        start = None
+        if "start" in how:
+            start = folder / "start.json"  # the other job may be dropped while this one waits
+            shutil.copyfile(self.all[how["start"]].folder / "plan.json", start)
         work = {
             **how, "folder": str(folder), "cache": str(self._cache),
             "workers": max(1, available_cores() // self.limits.running),
-            "before": None if before is None else str(before),
+            "start": None if start is None else str(start),
         }  # fmt: skip
         told = json.dumps(work).encode() + b"\n" + inputs + b"\n"
         job = self.all[id] = Job(id, folder, how["time_limit"] + self.limits.preparing, told)

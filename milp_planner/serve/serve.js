@@ -229,7 +229,7 @@ async function again() {
   if (wanted.machines !== base.machines) body.machines = wanted.machines;
   if (wanted.growth) body.growth = { [by("grown").value]: wanted.growth };
   if (body.ddr === 0) body.ddr = 1024;
-  if (wanted.moves <= base.tables) Object.assign(body, { before: first, max_moved: wanted.moves });
+  if (wanted.moves <= base.tables) Object.assign(body, { start: first, max_moved: wanted.moves });
   await ask(body);
 }
 

@@ -26,7 +26,7 @@ from milp_planner.request import (
 from milp_planner.request.values import Moves
 
 _TWO = {"model": "m", "cluster": "c"}
-_FROM = {**_TWO, "before": "p"}
+_FROM = {**_TWO, "start": "p"}
 
 
 def spellings() -> dict[str, str]:
@@ -105,7 +105,7 @@ def test_text_and_values_mean_the_same() -> None:
         ({"lost": "all"}, "--lost: found 'all'; needs ranks such as 13,40-47"),
         ({"max_moved": "5x"}, "--max-moved: found '5x'; allowed: a number of tables such as 20"),
         ({"move_cost": "1ms"}, "--move-cost: found '1ms'; allowed: a time per size"),
-        ({"today": "p"}, "--from: does not go with --today; give only one of them"),
+        ({"today": "p"}, "--today: does not go with --start; give only one of them"),
         ({"trainer": "tzrec", "move_cost": "1ms/GB"}, "--move-cost: does not go with --for"),
         ({"gpa": "1%"}, "gpa: unknown field; did you mean gap?"),
     ],
@@ -123,10 +123,21 @@ def test_mistakes_name_the_option(data: dict[str, Any], sentence: str) -> None:
 )  # fmt: skip
 def test_what_goes_with_the_plan_to_start_from(name: str, value: object) -> None:
     """It is named as the asker writes it."""
-    with pytest.raises(BadInput, match=f"{name}: goes with before, the plan to start from"):
+    with pytest.raises(BadInput, match=f"{name}: goes with start, the plan to start from"):
         PlanRequest.of({**_TWO, name: value})
-    with pytest.raises(BadInput, match="goes with --from, the plan to start from"):
+    with pytest.raises(BadInput, match="goes with --start, the plan to start from"):
         PlanRequest.of({**_TWO, name: value}, written=True)
+
+
+def test_former_names_of_the_start() -> None:
+    """before and today are read as start; with today nothing is given up for bytes that stay."""
+    assert PlanRequest.of({**_TWO, "before": "p"}) == PlanRequest.of(_FROM)
+    found = PlanRequest.of({**_TWO, "today": "p"})
+    assert found == PlanRequest.of({**_FROM, "moves_within": 0.0})
+    stated = {"today": "p", "moves_within": "1%"}
+    assert PlanRequest.of({**_TWO, **stated}).moves.within == 0.01
+    with pytest.raises(BadInput, match=r"^today: does not go with before"):
+        PlanRequest.of({**_TWO, "before": "p", "today": "p"})
 
 
 def test_settings_carry_everything() -> None:

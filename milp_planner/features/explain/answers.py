@@ -76,17 +76,21 @@ class Asked:
     model: Model | None = None
     cluster: Cluster | None = None
     """*replan*: the current model and cluster."""
-    today: StartSource | None = None
+    start: StartSource | None = None
     """*moves* and *replan*: the plan in production, as :func:`milp_planner.audit` takes it."""
     spread: float = 0.2
     """*sensitivity*: relative spread of parameters for which the profile gives none."""
     draws: int = 20
     """*sensitivity*: number of draws that change all prices at once."""
     extras: InitVar[object] = None
+    today: InitVar[StartSource | None] = None
+    """Former name of ``start``."""
 
-    def __post_init__(self, extras: object) -> None:
+    def __post_init__(self, extras: object, today: StartSource | None) -> None:
         if extras is not None:
             raise BadInput(GONE["extras"])
+        if today is not None:
+            object.__setattr__(self, "start", today)
         try:
             _ = self.goal
         except ValueError as error:
@@ -162,8 +166,8 @@ def answer(
         if not placed and name not in ("why-not", "smallest", "frontier"):
             able = "ask why-not, smallest or frontier"
             raise BadInput(f"explain {name}: the plan places nothing; {able}")
-    if "moves" in names and asked.today is None:
-        raise BadInput("explain moves: needs the plan run today (--today PLAN)")
+    if "moves" in names and asked.start is None:
+        raise BadInput("explain moves: needs the plan run today (--start PLAN)")
     answers: dict[str, Any] = {}
     for index, name in enumerate(names):
         if budget.settings.stop.is_set():
@@ -195,12 +199,12 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "replan":
         info, best = replan(
             plan, asked.limits, budget, by=asked.by, model=asked.model, cluster=asked.cluster,
-            today=asked.today,
+            start=asked.start,
         )  # fmt: skip
         return {"replan": info, "replanned": best}
     if name == "moves":
-        assert asked.today is not None
-        way, steps = moves(plan, asked.today)
+        assert asked.start is not None
+        way, steps = moves(plan, asked.start)
         return {"moves": way, "steps": steps}
     if name == "sensitivity":
         wrong = sensitivity(plan, budget, assumed=asked.spread, draws=asked.draws)

@@ -59,7 +59,7 @@ class ReplanInfo(Facts):
     time_unit: str
     now: int | None
     """Objective of the plan in production on the new model and cluster; None where it no longer
-    fits. With ``today``, new tables take their places in the given plan."""
+    fits. With ``start``, new tables take their places in the given plan."""
     new_tables: tuple[str, ...]
     """Tables missing from the plan in production: placing them is free."""
     steps: tuple[ReplanStep, ...]
@@ -74,11 +74,11 @@ def replan(
     by: str = "tables",
     model: ModelSource | None = None,
     cluster: ClusterSource | None = None,
-    today: StartSource | None = None,
+    start: StartSource | None = None,
 ) -> tuple[ReplanInfo, Plan | None]:
     """The trade-off between moving little and running fast, and the plan of the largest limit.
 
-    Without ``today`` (what :func:`milp_planner.audit` takes), ``current`` is the plan in
+    Without ``start`` (what :func:`milp_planner.audit` takes), ``current`` is the plan in
     production. With it, ``current`` is a better plan, and the searches start from today's plan
     after the first moves towards it. ``model`` and ``cluster`` are the current ones, by default the
     plan's. BadInput for a plan that places nothing, an unknown ``by`` (``tables`` or ``bytes``) or
@@ -91,10 +91,10 @@ def replan(
     if not limits or min(limits) < 0:
         raise BadInput("limits on what moves: needs whole numbers from 0")
     grid = sorted({int(limit) for limit in limits})
-    compiled, known = _known(current, model or current.model, cluster or current.cluster, today)
+    compiled, known = _known(current, model or current.model, cluster or current.cluster, start)
     base = compiled.instance
     now = known[0][2] if known else None
-    if known and today is not None:
+    if known and start is not None:
         known += _on_the_way(current, compiled, known[0][1], by, grid)
     answers = trade_off(base, by, grid, budget, known)
     there = {each.table for each in base.current}
@@ -115,17 +115,17 @@ def replan(
 
 
 def _known(
-    current: Plan, model: ModelSource, cluster: ClusterSource, today: StartSource | None
+    current: Plan, model: ModelSource, cluster: ClusterSource, start: StartSource | None
 ) -> tuple[Compiled, list[tuple[int, Placement, int]]]:
     """The Instance that counts moves, and the plan in production if it fits."""
     kind = current.instance.objective.value
-    if today is None:
-        start = start_on(current, model, cluster, kind)
+    if start is None:
+        found = start_on(current, model, cluster, kind)
     else:
-        start = start_on(today, model, cluster, kind, exact=True, later=current)
-    whole = not start.displaced and -1 not in start.placement.options
-    value = value_of(start.compiled.instance, start.placement) if whole else None
-    return start.compiled, [] if value is None else [(0, start.placement, value)]
+        found = start_on(start, model, cluster, kind, exact=True, later=current)
+    whole = not found.displaced and -1 not in found.placement.options
+    value = value_of(found.compiled.instance, found.placement) if whole else None
+    return found.compiled, [] if value is None else [(0, found.placement, value)]
 
 
 def _on_the_way(

@@ -120,16 +120,16 @@ class PlansOnTheWay(Sequence[Plan]):
         return self.make(self.placements[at])
 
 
-def moves(plan: Plan, today: StartSource) -> tuple[MovesInfo, PlansOnTheWay]:
+def moves(plan: Plan, start: StartSource) -> tuple[MovesInfo, PlansOnTheWay]:
     """What the first moves from today's plan to this one gain, and the plans after the moves.
 
-    ``today`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
-    start where this plan places them. BadInput where ``today`` does not fit this model and cluster.
+    ``start`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
+    start where this plan places them. BadInput where it does not belong to this model and cluster.
     """
     kind = plan.instance.objective.value
     inputs = (plan.model, plan.cluster, kind)
-    start = start_on(today, *inputs, exact=True, later=plan)
-    compiled, known = start.compiled, start.placement
+    first = start_on(start, *inputs, exact=True, later=plan)
+    compiled, known = first.compiled, first.placement
     after = placed_on(compiled, plan)
     if after is None:
         raise BadInput("explain moves: the plan has options that its model no longer offers")

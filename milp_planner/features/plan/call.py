@@ -42,7 +42,6 @@ from milp_planner.plans.ledger import assumed_of
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.profile import load_profile
 from milp_planner.request import Callbacks, Limits, PlanRequest
-from milp_planner.start.mapping import start_on
 
 #: Default goals of re-planning: after the objective, fewest moves come first.
 STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
@@ -75,8 +74,8 @@ def plan(
         Fields of :class:`milp_planner.request.PlanRequest`, None standing for its default:
         ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
         ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``,
-        ``change``; ``today``, or
-        ``before`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``, ``executable``;
+        ``change``; ``start`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``,
+        ``executable``;
         ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there,
         and in ``milp-planner plan --help``.
 
@@ -165,7 +164,7 @@ def _answered(
     best = max(filter(None, proofs), key=lambda proof: proof.target or 0, default=None)
     settings = replace(settings, prices=best)
     solve_it = partial(solver, compiled, formulation, settings)
-    few = request.moves.within if request.before is not None and settings.goals == STAY else 0.0
+    few = request.moves.within if request.start is not None and settings.goals == STAY else 0.0
     if few:
         solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
     question = question_of(compiled, formulation, settings, within=few)
@@ -185,18 +184,13 @@ def _compiled(
 ) -> tuple[Compiled, Settings]:
     """The compiled inputs, and the settings with what the plan to start from adds to them."""
     objective = request.objective
-    if request.before is not None:
-        start, known = compile_from(
-            request.before, model, cluster, objective, request.lost, request.moves,
-            request.executable,
-        )  # fmt: skip
-        goals = STAY if settings.goals == DEFAULT_GOALS else settings.goals
-        settings = replace(settings, hint=known.hint, prices=known.prices, goals=goals)
-        return start.compiled, settings
-    if request.today is None:
+    if request.start is None:
         return compile_for(model, cluster, objective), settings
-    start = start_on(request.today, model, cluster, objective, exact=True)
-    return start.compiled, replace(settings, hint=start.placement)
+    start, known = compile_from(
+        request.start, model, cluster, objective, request.lost, request.moves, request.executable
+    )
+    goals = STAY if settings.goals == DEFAULT_GOALS else settings.goals
+    return start.compiled, replace(settings, hint=known.hint, prices=known.prices, goals=goals)
 
 
 def _watched(
@@ -220,7 +214,7 @@ def _watched(
 def _refuse_with_divisions(request: PlanRequest, caller: Callbacks) -> None:
     """Refuse what needs a single Instance when several divisions are tried."""
     needs_one = {
-        "today": request.today, "before": request.before, "on_plan": caller.on_plan,
+        "start": request.start, "on_plan": caller.on_plan,
     }  # fmt: skip
     for name, value in needs_one.items():
         if value is not None:

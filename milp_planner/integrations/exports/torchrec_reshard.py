@@ -96,7 +96,7 @@ def _before(plan: Plan) -> Placement:
                 "the running plan had them, or new; a reshard needs the same tables: restart from "
                 "a checkpoint (export --to torchrec)"
             )
-        raise BadInput("torchrec-reshard: the plan was not made with --from, the running plan")
+        raise BadInput("torchrec-reshard: the plan was not made with --start, the running plan")
     return found
 
 

@@ -100,4 +100,4 @@ def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
 def test_options_that_need_from(cli: Cli) -> None:
     """A limit on moves needs a plan to count them from."""
     done = cli("plan", "model.yaml", "cluster.yaml", "--max-moved", "3")
-    assert done.code == 2 and "--from" in done.err
+    assert done.code == 2 and "goes with --start" in done.err

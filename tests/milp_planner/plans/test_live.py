@@ -92,7 +92,7 @@ def test_a_plan_moves_only_what_can_move(tmp_path: Any) -> None:
     """Another load moves tables; every move is executable, the plan verifies and survives its
     file; one that claims it without the restriction is refuted."""
     before, today = first(), model((1, 2, 3, 9))
-    found = plan(today, cluster(2), before=before, executable="torchrec", time_limit=10)
+    found = plan(today, cluster(2), start=before, executable="torchrec", time_limit=10)
     assert found.status == "optimal" and found.executable == "torchrec"
     for old, new in zip(before.tables, found.tables, strict=True):
         assert (old.sharding_type, old.column_width) == (new.sharding_type, new.column_width)
@@ -117,7 +117,7 @@ def test_what_cannot_move_stays() -> None:
     now = Model.from_dict(document)
     free, held = (
         plan(
-            now, place, before=old, executable=runtime, max_moved=Moves(within=0.0),
+            now, place, start=old, executable=runtime, max_moved=Moves(within=0.0),
             formulation="cpsat", time_limit=30,
         )
         for runtime in (None, "torchrec")
@@ -134,12 +134,12 @@ def test_both_copies_must_fit() -> None:
     before = first(place=tight)
     assert before.status == "optimal"
     again = plan(
-        model((8, 2, 3, 1)), tight, before=before, executable="torchrec", time_limit=60,
+        model((8, 2, 3, 1)), tight, start=before, executable="torchrec", time_limit=60,
     )  # fmt: skip
     assert again.status == "infeasible"
     roomy = cluster(1, hbm="340MiB")
     assert plan(
-        model((8, 2, 3, 1)), roomy, before=before, executable="torchrec", time_limit=60,
+        model((8, 2, 3, 1)), roomy, start=before, executable="torchrec", time_limit=60,
     ).status == "optimal"  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def test_the_best_executable_plan_by_brute_force() -> None:
     tried."""
     old = first((8, 2, 3), cluster(1))
     found = plan(
-        model((1, 2, 9)), cluster(1), before=old, executable="torchrec", formulation="cpsat",
+        model((1, 2, 9)), cluster(1), start=old, executable="torchrec", formulation="cpsat",
         time_limit=30,
     )  # fmt: skip
     instance, best = found.instance, found.outcome.placement
@@ -184,7 +184,7 @@ def test_other_tables_need_a_restart(loads: tuple[float, ...], gone: str) -> Non
         {**now.to_dict(), "tables": [kinds.get(t["name"], t) for t in now.to_dict()["tables"]]}
     )
     with pytest.raises(BadInput, match=gone):
-        plan(now, cluster(2), before=first(), executable="torchrec")
+        plan(now, cluster(2), start=first(), executable="torchrec")
 
 
 @pytest.mark.parametrize(
@@ -201,33 +201,33 @@ def test_other_tensors_need_a_restart(change: dict[str, Any], words: str) -> Non
     document = model((8, 2, 3, 1)).to_dict()
     document["tables"][0] |= change
     with pytest.raises(BadInput, match=words):
-        plan(Model.from_dict(document), cluster(2), before=first(), executable="torchrec")
+        plan(Model.from_dict(document), cluster(2), start=first(), executable="torchrec")
 
 
 def test_other_ranks_need_a_restart() -> None:
     """The number of ranks stays, nothing is quantised, and there is one sharding group."""
     given, before = model((8, 2, 3, 1)), first()
     with pytest.raises(BadInput, match="found 6 ranks, the running plan has 4"):
-        plan(given, cluster(3), before=before, executable="torchrec")
+        plan(given, cluster(3), start=before, executable="torchrec")
     document = given.to_dict()
     document["workload"]["mode"] = "inference"
     with pytest.raises(BadInput, match="quantised modules have no reshard"):
-        plan(Model.from_dict(document), cluster(2), before=before, executable="torchrec")
+        plan(Model.from_dict(document), cluster(2), start=before, executable="torchrec")
     divided = {"sharding_group_size": 2, "layout": "contiguous", "strategy": "default"}
     groups = Cluster.from_dict({**cluster(2).to_dict(), "two_d": divided})
     running = plan(given, groups, time_limit=5)
     with pytest.raises(BadInput, match="a reshard knows one group"):
-        plan(given, groups, before=running, executable="torchrec")
+        plan(given, groups, start=running, executable="torchrec")
     with pytest.raises(BadInput, match="without their option or ranks"):
-        plan(given, cluster(2), before=before, lost=[0], executable="torchrec")
+        plan(given, cluster(2), start=before, lost=[0], executable="torchrec")
 
 
 def test_unknown_runtimes_and_no_plan_to_start_from() -> None:
     """One sentence each."""
-    with pytest.raises(BadInput, match="goes with before"):
+    with pytest.raises(BadInput, match="goes with start"):
         plan(model((1, 1)), cluster(1), executable="torchrec")
     with pytest.raises(BadInput, match="executable: found 'torch'"):
-        plan(model((1, 1)), cluster(1), before=first(), executable="torch")
+        plan(model((1, 1)), cluster(1), start=first(), executable="torch")
 
 
 def test_modules_wait_for_room() -> None:

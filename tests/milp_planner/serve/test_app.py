@@ -81,16 +81,16 @@ def test_what_if_moves_few_tables(client: Client) -> None:
     """A job may start from another job's plan with less HBM; no more tables move than allowed."""
     before = client.post({**JOB, "time_limit": 2.0}).json["id"]
     client.until(before, "done")
-    changed = {**JOB, "hbm": 12 * 2**30, "before": before, "max_moved": 0}
+    changed = {**JOB, "hbm": 12 * 2**30, "start": before, "max_moved": 0}
     after = client.post(changed).json["id"]
     assert client.until(after, "done")["result"]["status"] in ("optimal", "feasible")
     tables = [client.get(f"/v1/jobs/{id}/plan.json").json["tables"] for id in (before, after)]
     assert [(t["option"], t["ranks"]) for t in tables[0]] == [
         (t["option"], t["ranks"]) for t in tables[1]
     ]
-    assert client.post({**changed, "before": "nobody"}).code == 404
+    assert client.post({**changed, "start": "nobody"}).code == 404
     said = client.post({**JOB, "most_moves": 1}).json["error"]  # the name that it had
-    assert said == "request: max_moved: goes with before, the plan to start from"
+    assert said == "request: max_moved: goes with start, the plan to start from"
 
 
 def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> None:

@@ -49,23 +49,24 @@ def asked(**fields: Any) -> Asked:
 
 def test_no_field_is_declared_beside_the_request() -> None:
     """A job has fields of a request, three of them narrower, and sizes that no request has."""
-    assert set(Asked.__annotations__) == {"model", "cluster", "before", *OWN}
+    assert set(Asked.__annotations__) == {"model", "cluster", "start", *OWN}
     assert (
         set(ASKED) <= PlanRequest.model_fields.keys()
         and not set(OWN) & PlanRequest.model_fields.keys()
     )
     described, whole = schema()["properties"], PlanRequest.model_json_schema()["properties"]
     assert set(described) == {"model", "cluster", *ASKED, *OWN}
-    for name in set(ASKED) - {"before", "time_limit"}:
+    for name in set(ASKED) - {"start", "time_limit"}:
         assert described[name] == whole[name], name
 
 
 def test_former_names_are_read() -> None:
-    """moves_from and most_moves mean what they did."""
-    how, _ = read_request(request(moves_from="id", most_moves=3), Catalog(), Limits())
-    assert how == {"before": "id", "max_moved": 3, "time_limit": 30.0}
-    how, _ = read_request(request(before="id", max_moved="5%", gap="0.5%"), Catalog(), Limits())
-    assert how == {"before": "id", "max_moved": "5%", "gap": "0.5%", "time_limit": 30.0}
+    """moves_from, before and most_moves mean what they did."""
+    for name in ("moves_from", "before"):
+        how, _ = read_request(request(**{name: "id"}, most_moves=3), Catalog(), Limits())
+        assert how == {"start": "id", "max_moved": 3, "time_limit": 30.0}
+    how, _ = read_request(request(start="id", max_moved="5%", gap="0.5%"), Catalog(), Limits())
+    assert how == {"start": "id", "max_moved": "5%", "gap": "0.5%", "time_limit": 30.0}
 
 
 @pytest.mark.parametrize("name", ["cache", "today", "profile", "workers", "options", "trainer"])

@@ -73,7 +73,7 @@ def test_contradictions(before: Plan) -> None:
     """Two plans to start from, or limits without a plan."""
     with pytest.raises(BadInput, match="give only one"):
         plan(MODEL, cluster(), before=before, today=before)
-    with pytest.raises(BadInput, match="goes with before"):
+    with pytest.raises(BadInput, match="goes with start"):
         plan(MODEL, cluster(), max_moved=3)
     with pytest.raises(BadInput, match="max_moved"):
         Moves(share=1.5)

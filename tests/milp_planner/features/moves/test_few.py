@@ -52,8 +52,8 @@ def moved(found: Plan) -> int:
 def test_a_new_table_moves_little(before: Plan) -> None:
     """Without the tolerance the best plan moves many tables; with it the plan is at most half a
     percent dearer, moves no more, says so, and verifies."""
-    best = plan(model("new"), cluster(2), before=before, max_moved=Moves(within=0.0), time_limit=10)
-    found = plan(model("new"), cluster(2), before=before, time_limit=10)
+    best = plan(model("new"), cluster(2), start=before, max_moved=Moves(within=0.0), time_limit=10)
+    found = plan(model("new"), cluster(2), start=before, time_limit=10)
     reference = found.outcome.before_goals or found.outcome.objective
     assert reference is not None and best.outcome.objective is not None
     assert (found.outcome.objective or 0) <= 1.005 * reference
@@ -91,7 +91,7 @@ def crowd(*more: tuple[str, str, float]) -> Model:
 def test_a_new_table_alone_moves_nothing_else(many: Plan) -> None:
     """A new table that fits beside the others is the only one to be placed, and that is known to be
     the least."""
-    found = plan(crowd(("new", "20k", 0.01)), cluster(2), before=many, time_limit=20)
+    found = plan(crowd(("new", "20k", 0.01)), cluster(2), start=many, time_limit=20)
     (goal,) = found.outcome.goals
     assert (goal.goal, goal.value, goal.bound, goal.met) == ("moved_bytes", 0, 0, True)
     assert moved(found) == 0
@@ -103,10 +103,10 @@ def test_a_new_table_moves_others_where_it_must(many: Plan) -> None:
     """Beside a new table of half a rank's load, the best plan that moves nothing is proved to
     cost more than may be given up; what moves is little, and the plan within the tolerance."""
     after = crowd(("new", "20k", 9.0)), cluster(2)
-    found = plan(*after, before=many, time_limit=20)
+    found = plan(*after, start=many, time_limit=20)
     best = found.outcome.before_goals or found.outcome.objective or 0
     assert (found.outcome.objective or 0) <= 1.005 * best
-    stuck = plan(*after, before=many, max_moved=0, time_limit=20)
+    stuck = plan(*after, start=many, max_moved=0, time_limit=20)
     assert stuck.status == "optimal" and (stuck.outcome.objective or 0) > 1.005 * best
     assert many.outcome.placement is not None
     held = moved_bytes(many.instance, many.outcome.placement, list(range(12)))
@@ -119,9 +119,9 @@ def test_a_plan_that_does_not_count_is_not_reported(
     """Where tables that return cost more than may be given up, the plan stays as it was, and the
     bytes reported are its own."""
     after = crowd(("new", "20k", 9.0)), cluster(2)
-    stuck = plan(*after, before=many, max_moved=0, time_limit=20).outcome.placement
+    stuck = plan(*after, start=many, max_moved=0, time_limit=20).outcome.placement
     monkeypatch.setattr(few, "pulled", lambda *_: stuck)
-    found = plan(*after, before=many, time_limit=10)
+    found = plan(*after, start=many, time_limit=10)
     assert found.outcome.goals[0].value == moved(found) > 0
 
 
@@ -131,11 +131,11 @@ def test_the_search_from_the_earlier_plan_alone_moves_nothing(
     """Where the earlier plan with the new table is cheap enough, nothing moves, though nothing
     begins at the best plan."""
     after = crowd(("new", "20k", 9.0)), cluster(2)
-    best = plan(*after, before=many, max_moved=Moves(within=0.0), time_limit=10)
+    best = plan(*after, start=many, max_moved=Moves(within=0.0), time_limit=10)
     monkeypatch.setattr(few, "closer", lambda _, best, *rest: best)
     monkeypatch.setattr(few, "pulled", lambda _, plan, *rest: plan)
     monkeypatch.setattr(few, "solve_moving", lambda *_: None)
-    found = plan(*after, before=many, max_moved=Moves(within=0.9), time_limit=10)
+    found = plan(*after, start=many, max_moved=Moves(within=0.9), time_limit=10)
     assert moved(found) == 0 < moved(best)
 
 
@@ -155,13 +155,13 @@ def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.Mo
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:
     """The plan stays, and that is known to be the least."""
-    found = plan(model(), cluster(2), before=before, time_limit=10)
+    found = plan(model(), cluster(2), start=before, time_limit=10)
     assert moved(found) == 0 and found.outcome.goals[0].met
 
 
 def test_a_lost_rank_moves_little_more_than_was_on_it(before: Plan) -> None:
     """What lay on the rank must move; the reported bytes are those that move, above their bound."""
-    found = plan(model(), cluster(2), before=before, lost=[3], time_limit=10)
+    found = plan(model(), cluster(2), start=before, lost=[3], time_limit=10)
     goal = found.outcome.goals[0]
     assert goal.goal == "moved_bytes" and goal.value == moved(found) > 0
     assert goal.bound is None or goal.bound <= goal.value
@@ -193,7 +193,7 @@ def test_without_a_limit_it_begins_at_what_a_limit_finds(
 ) -> None:
     """A part of the time is for plans that move a fifth of the bytes, and the whole search starts
     from the best of them; so no limit is no worse than one."""
-    again, near = plan(model("new"), cluster(2), before=before, time_limit=10), list[Instance]()
+    again, near = plan(model("new"), cluster(2), start=before, time_limit=10), list[Instance]()
 
     def noted(instance: Instance, formulation: str, settings: Settings) -> Outcome:
         near.append(instance)

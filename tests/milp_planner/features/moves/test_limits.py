@@ -61,7 +61,7 @@ def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
         for name in names
     ]
     today.write_text("\n".join(["table,mode,ratio,sharding_type,ranks", *lines]) + "\n")
-    info, best = replan(production, [0, 1, len(names)], quick(), today=today)
+    info, best = replan(production, [0, 1, len(names)], quick(), start=today)
     first, *_, last = info.steps
     assert first.objective == info.now != production.outcome.objective
     assert (first.moved_tables, first.moved_bytes) == (0, 0)
@@ -123,7 +123,7 @@ def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: P
     fresh, *old = [table.name for table in MODEL.tables]
     lines = [f"{name},HBM_ONLY,,row_wise,all" for name in old]
     today.write_text("\n".join(["table,mode,ratio,sharding_type,ranks", *lines]) + "\n")
-    info, best = replan(production, [0, len(old)], quick(), today=today)
+    info, best = replan(production, [0, len(old)], quick(), start=today)
     assert info.new_tables == (fresh,) and fresh in drawn(draw_replan(info))
     first, last = info.steps
     assert first.moved == () and first.objective is not None and info.now is not None
@@ -131,7 +131,7 @@ def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: P
     assert best is not None and best.table(fresh) and fresh not in last.moved
     extra = MODEL.tables[0].model_copy(update={"name": "extra"})
     grown = MODEL.model_copy(update={"tables": (*MODEL.tables, extra)})
-    info, best = replan(production, [0], quick(), model=grown, today=today)
+    info, best = replan(production, [0], quick(), model=grown, start=today)
     assert info.new_tables == (fresh, "extra") and best is not None and best.table("extra")
     assert info.steps[0].moved == ()
 

@@ -175,7 +175,7 @@ def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
 def test_moves_need_todays_plan() -> None:
     """Without it, one sentence names the option."""
     best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
-    with pytest.raises(BadInput, match="--today"):
+    with pytest.raises(BadInput, match="--start"):
         explain(best, "moves")
     with pytest.raises(BadInput, match="no longer offers"):
         moves(replace(best, tables=best.tables[:-1]), best)

@@ -70,7 +70,7 @@ def planned(ranks: dict[str, list[int]], rows: str = "row_wise", **more: Any) ->
 def moves() -> tuple[Plan, dict[str, Any]]:
     """The running plan, and the calls that bring it to another."""
     before = planned(BEFORE)
-    after = planned(AFTER, before=before, executable="torchrec")
+    after = planned(AFTER, start=before, executable="torchrec")
     return before, torchrec_reshard.document(after, "bags")
 
 
@@ -131,7 +131,7 @@ def test_what_no_reshard_can_move_is_told() -> None:
     """A change of type on the same ranks, which TorchRec's delta would lose without a word, is
     listed with its reason; the others move if they fit beside it."""
     before = planned(BEFORE)
-    after = planned({**BEFORE, "whole": [1]}, rows="column_wise", before=before)
+    after = planned({**BEFORE, "whole": [1]}, rows="column_wise", start=before)
     found = torchrec_reshard.document(after)
     assert set(found["restart"]) == {"rows"} and "column_wise" in found["restart"]["rows"]
     assert [set(call["tables"]) for call in found["calls"]] == [{"whole"}]
@@ -140,7 +140,7 @@ def test_what_no_reshard_can_move_is_told() -> None:
 
 def test_a_plan_from_nothing_has_no_moves() -> None:
     """The export says what it needs."""
-    with pytest.raises(BadInput, match="not made with --from"):
+    with pytest.raises(BadInput, match="not made with --start"):
         torchrec_reshard.document(planned(BEFORE))
 
 
