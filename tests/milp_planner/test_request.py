@@ -204,7 +204,7 @@ def test_no_option_is_declared_beside_the_request() -> None:
 
 def test_every_field_is_about_the_inputs_the_start_the_key_or_when_to_stop() -> None:
     """A field that decides a plan and were not in the cache's key would give a wrong answer."""
-    inputs = {*Inputs.model_fields, "objective", "today", "before", "lost", "max_moved",
+    inputs = {*Inputs.model_fields, "objective", "start", "lost", "max_moved",
               "executable"}  # fmt: skip
     stops = {"time_limit", "work_limit", "gap", "workers", "diagnose"}
     beside = {"formulation", "moves_within"}  # in the key, but no settings of a solve
