@@ -81,7 +81,12 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.integrations.replay.plan_for import told
     from milp_planner.plans.moving import moved_of, moved_told, moving_told
-    from milp_planner.plans.warnings import hit_warnings, hot_warnings, width_warnings
+    from milp_planner.plans.warnings import (
+        cache_warnings,
+        hit_warnings,
+        hot_warnings,
+        width_warnings,
+    )
 
     held = held_info(plan)
     ledger = None if held is None else held.ledger
@@ -100,7 +105,8 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     moved = moved_of(plan)
     if moved is not None:
         yield from (*moved_told(moved), *moving_told(plan))
-    yield from (*hot_warnings(plan), *hit_warnings(plan), *width_warnings(plan))
+    of_plan = hot_warnings, hit_warnings, width_warnings, cache_warnings
+    yield from (sentence for warn in of_plan for sentence in warn(plan))
 
 
 @asking(Aims, "objective", *Limits.model_fields)

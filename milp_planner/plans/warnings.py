@@ -12,6 +12,7 @@ from milp_planner.pricing.hit_ratios import Source, hit_ratios, policy_of
 from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.options import BY_COLUMN, BY_MACHINE, TIERED
 from milp_planner.pricing.popularity import rank_factors
+from milp_planner.pricing.shared_caches import Cached, factors
 from milp_planner.pricing.storage import held_ratio
 
 if TYPE_CHECKING:
@@ -106,6 +107,30 @@ def hit_warnings(plan: Plan) -> list[str]:
         if names:
             sentences.append(f"{what}: {listed(names, NAMED)}")
     return sentences
+
+
+def cache_warnings(plan: Plan) -> list[str]:
+    """A sentence about cached tables whose kernels run with other load factors than planned."""
+    cached = {
+        placed.name: Cached(
+            placed.sharding_type, placed.column_width, placed.cache_ratio,
+            tuple(rank for block in placed.ranks for rank in block),
+        )
+        for placed in plan.tables
+        if placed.kind == "torchrec" and placed.mode == "CACHING"
+    }  # fmt: skip
+    named = [
+        f"{name} ({float(cached[name].ratio):g} becomes {' or '.join(f'{r:g}' for r in runs)})"
+        for name, ratios in factors(plan.model, cached).items()
+        if (runs := [float(ratio) for ratio in ratios]) != [float(cached[name].ratio)]
+    ]
+    if not named:
+        return []
+    return [
+        f"TorchRec gives the cached tables of a kernel the mean of their ratios: "
+        f"{listed(named, NAMED)}; export says what that costs, and a cache_ratios of one value "
+        "in the workload avoids it"
+    ]
 
 
 def width_warnings(plan: Plan) -> list[str]:

@@ -262,7 +262,7 @@ def level_denominator(model: Model) -> int:
 
 
 def fusion_of(
-    model: Model, choices: Sequence[Choice], columns: OptionColumns, denominator: int
+    model: Model, ranks: int, choices: Sequence[Choice], columns: OptionColumns, denominator: int
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Group and level of every option, int64 arrays [options], and the groups' names.
 
@@ -273,7 +273,7 @@ def fusion_of(
     known: dict[tuple[int, str, bool], int] = {}
     for option, (choice, owner) in enumerate(zip(choices, columns.table.tolist(), strict=True)):
         if choice.caching_group is None or choice.dist_type is None:
-            kernel = together(model.tables[owner], choice, model.workload)
+            kernel = together(model.tables[owner], choice, model.workload, ranks)
             if kernel is not None:
                 group[option] = names.setdefault(kernel, len(names))
             continue

@@ -63,7 +63,7 @@ def price(
     columns = _option_columns(enumerations, first, job.ranks)
     entry_first, shards = shards_of(job, choices, columns)
     denominator = level_denominator(model)
-    group, level, groups = fusion_of(model, choices, columns, denominator)
+    group, level, groups = fusion_of(model, job.ranks, choices, columns, denominator)
     collective, collectives = collectives_of(model, columns)
     options = Options(
         model=model,

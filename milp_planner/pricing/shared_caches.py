@@ -50,18 +50,18 @@ def kernel_of(table: Table, sharding: str, width: int, work: Workload) -> str:
     return "torchrec[" + ",".join(f"{key}={value}" for key, value in fields.items()) + "]"
 
 
-def together(table: Table, choice: Choice, work: Workload) -> str | None:
+def together(table: Table, choice: Choice, work: Workload, ranks: int) -> str | None:
     """The kernel that certainly has all options of this name on some rank; None for no such.
 
-    Row-wise tables are on every rank. Others are where the plan puts them, unless one rank is all
-    that they may have: whether those meet is known from a plan only.
+    Row-wise tables are on every one of the ``ranks``. Others are where the plan puts them, unless
+    one rank is all that they may have: whether those meet is known from a plan only.
     """
     if choice.runtime != "torchrec" or choice.mode != "CACHING" or work.fusion == "free":
         return None
     kernel = kernel_of(table, choice.sharding, choice.width, work)
     if choice.sharding == "row_wise":
         return kernel
-    allowed = {*(choice.pinned or choice.ranks or ())}
+    allowed = {*(choice.pinned or choice.ranks or range(min(ranks, 2)))}
     return f"{kernel} on rank {allowed.pop()}" if len(allowed) == 1 else None
 
 

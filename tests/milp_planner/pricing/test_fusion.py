@@ -93,6 +93,8 @@ def test_cached_torchrec_tables_share_a_ratio_where_they_certainly_meet() -> Non
             assert (options.group[o] >= 0) == meets
             assert not meets or options.groups[options.group[o]].startswith("torchrec[")
     assert priced({}, fusion="free").groups == ()
+    alone = priced({}, ranks=1)  # where all meet
+    assert all((alone.group[o] >= 0) == (c.mode == "CACHING") for o, c in enumerate(alone.choices))
 
 
 @pytest.mark.parametrize(

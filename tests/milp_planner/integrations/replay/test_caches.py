@@ -13,20 +13,25 @@ from milp_planner.integrations.replay.caches import padding, shared
 from milp_planner.integrations.replay.judge import judge, pins_of
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import cache_warnings
 from tests.milp_planner.integrations.exports import plans
 
 WHOLE = "table_wise/CACHING/0."
 
 
 def together(hbm: str = "80GiB", ratios: tuple[int, int] = (3, 5), **narrow: Any) -> Plan:
-    """Two cached tables of 3,000 and 1,000 rows on the only rank."""
+    """Two cached tables of 3,000 and 1,000 rows on the first of two ranks."""
     tables = plans.static("a", 3000, **narrow), plans.static("b", 1000)
     choose = {name: f"{WHOLE}{ratio}" for name, ratio in zip("ab", ratios, strict=True)}
-    return plans.plan_of(plans.model(*tables), choose, plans.cluster(1, 1, hbm))
+    found = (
+        plans.plan_of(plans.model(*tables), choose, plans.cluster(1, 2, hbm), seed)
+        for seed in range(50)
+    )
+    return next(plan for plan in found if [t.ranks for t in plan.tables] == [((0,),)] * 2)
 
 
 def room(plan: Plan) -> int:
-    """Bytes that a plan leaves on its only rank."""
+    """Bytes that a plan leaves on the first rank."""
     ledger = ledger_of(plan)
     assert ledger is not None
     return ledger.hbm[0].room
@@ -41,6 +46,13 @@ def test_a_kernel_has_the_mean_of_its_factors_by_rows() -> None:
     ]  # fmt: skip
     same, _ = judge(together(ratios=(4, 4)), "torchrec")
     assert same.exact
+
+
+def test_plan_warns_of_other_factors() -> None:
+    """``plan`` names the tables whose ratios their kernel does not keep, and no others."""
+    (warning,) = cache_warnings(together())
+    assert "a (0.3 becomes 0.35), b (0.5 becomes 0.35)" in warning
+    assert cache_warnings(together(ratios=(4, 4))) == []
 
 
 @pytest.mark.parametrize(("field", "value"), [("dtype", "fp16"), ("optimizer", "sgd")])
