@@ -191,7 +191,8 @@ def found(
         When the check rejects the placement.
 
     A bound above the objective must be wrong, and :func:`formulations.solve.solve` discards it;
-    a bound in floating point is lowered to the objective.
+    a bound in floating point is lowered to the objective. A proof about costs that were rounded
+    leaves a gap, and the search is then exhausted.
     """
     verdict = check(instance, placement)
     if not verdict.feasible:
@@ -209,9 +210,11 @@ def found(
         bound=bound,
         bound_source=bound_source,
     ).with_(**rest)
-    if not outcome.closed:
-        return outcome
-    return outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
+    if outcome.closed:
+        return outcome.with_(status=Status.OPTIMAL, stopped_by=StoppedBy.PROOF)
+    if outcome.stopped_by == StoppedBy.PROOF:
+        return outcome.with_(stopped_by=StoppedBy.EXHAUSTED)
+    return outcome
 
 
 def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int | None) -> Outcome:
@@ -221,8 +224,6 @@ def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int |
                    outcome.bound_source, certified_bound=outcome.certified_bound)  # fmt: skip
     if most is None or better.objective is None or better.objective > most:
         return outcome
-    proved = outcome.status == Status.OPTIMAL and better.status != Status.OPTIMAL
-    stopped = StoppedBy.EXHAUSTED if proved else better.stopped_by
     trace = outcome.trace
     if trace and all(better.objective < p.objective for p in trace if p.objective is not None):
         moment = max(trace[-1].seconds, round(outcome.seconds, 4))
@@ -230,7 +231,7 @@ def with_plan(instance: Instance, outcome: Outcome, plan: Placement, most: int |
         trace = (*trace, point)
     return outcome.with_(
         placement=plan, objective=better.objective, objectives=better.objectives,
-        status=better.status, stopped_by=stopped, trace=trace,
+        status=better.status, stopped_by=better.stopped_by, trace=trace,
     )  # fmt: skip
 
 

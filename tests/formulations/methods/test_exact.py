@@ -163,3 +163,14 @@ def test_a_byte_that_62_bits_cannot_see_is_refused() -> None:
     least = (2**52 - 511) + (2**52 - 512 - 511)
     with pytest.raises(UnsupportedInstance, match="coarser unit"):
         solve(_coprime(2, 512, least - 1), options={"cores": False})
+
+
+def test_a_proof_about_rounded_costs_leaves_no_proof() -> None:
+    """Costs near 2^53 are halved for CP-SAT, whose optimum leaves a gap: no proof ended this."""
+    builder = InstanceBuilder([list(range(8))], ["p"], [], "busiest_rank")
+    for table in range(10):
+        builder.add_table(f"t{table}")
+        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [2**53 - 1])])])
+    outcome = solve(builder.build())
+    assert (outcome.objective, outcome.bound) == (10 * (2**53 - 1), 10 * (2**53 - 2))
+    assert (outcome.status, outcome.stopped_by) == (Status.FEASIBLE, StoppedBy.EXHAUSTED)
