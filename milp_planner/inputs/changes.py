@@ -275,15 +275,15 @@ def _numeric(old: Any) -> bool:
 
 
 def scaled(old: Any, factor: Fraction) -> Any:
-    """A number times a factor, whole numbers rounded up; a rate; of a curve, the second number of
-    every point, at most 1."""
+    """A number times a factor, whole numbers rounded up, rates to the nearest; of a curve, the
+    second number of every point, at most 1."""
     if isinstance(old, dict) and "points" in old:
         points = [[x, min(1.0, y * float(factor))] for x, y in old["points"]]
         return old | {"points": points}
     if isinstance(old, str):
         number, unit = re.fullmatch(r"([\d./]+)(.*)", old).groups()  # type: ignore[union-attr]
         exact = Fraction(number) * factor
-        return f"{ceil(exact)}{unit}" if unit else str(exact)
+        return f"{max(1, round(exact))}{unit}" if unit else str(exact)
     return ceil(old * factor) if isinstance(old, int) else old * float(factor)
 
 

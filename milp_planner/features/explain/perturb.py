@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 
@@ -22,10 +23,11 @@ from milp_planner.inputs.access import (
     Unknown,
     Zipf,
 )
+from milp_planner.inputs.changes import apply
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.profile import EfficiencyCurve, Profile
+from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import FloatArray
 
 BANDWIDTHS = ("hbm", "ddr", "host_link")
@@ -83,9 +85,7 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
 def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
     """The plan's options, repriced from its stored profile; BadInput as in :func:`repriced`."""
     given = factors or {}
-    options = price(
-        _model(plan.model, given), _cluster(plan.cluster, given), _profile(plan.profile, given)
-    )
+    options = price(_model(plan.model, given), *_prices(plan, given))
     if tuple(options.names) != tuple(plan.instance.option_names):
         raise BadInput(
             "the plan's options are not those this version prices "
@@ -102,37 +102,22 @@ def same_prices(a: Instance, b: Instance) -> bool:
     )
 
 
-def _profile(profile: Profile, factors: Mapping[str, float]) -> Profile:
-    changed: dict[str, Any] = {}
-    for name in BANDWIDTHS:
-        changed[name] = _rate(getattr(profile, name), factors.get(name, 1.0))
-    for name in CURVES:
-        changed[name] = _curve(getattr(profile, name), factors.get(name, 1.0))
-    changed["host_only"] = min(1.0, profile.host_only * factors.get("host_only", 1.0))
-    launch = profile.kernel.launch_seconds * factors.get("launch_seconds", 1.0)
-    changed["kernel"] = profile.kernel.model_copy(update={"launch_seconds": launch})
-    return profile.model_copy(update=changed)
-
-
-def _curve(curve: EfficiencyCurve, factor: float) -> EfficiencyCurve:
-    points = tuple((x, min(1.0, y * factor)) for x, y in curve.points)
-    return curve.model_copy(update={"points": points})
-
-
-def _cluster(cluster: Cluster, factors: Mapping[str, float]) -> Cluster:
-    links = cluster.interconnect
-    if links is None:
-        return cluster
-    rates: dict[str, Any] = {
-        name: _rate(rate, factors.get(name, 1.0))
-        for name in LINKS
-        if (rate := getattr(links, name)) is not None
+def _prices(plan: Plan, factors: Mapping[str, float]) -> tuple[Cluster, Profile]:
+    """Links and profile with their parameters multiplied."""
+    data = {"cluster": plan.cluster.to_dict(), "profile": plan.profile.to_dict()}
+    homes = dict.fromkeys(LINKS, "cluster.interconnect") | {"launch_seconds": "profile.kernel"}
+    changes = {
+        f"{homes.get(name, 'profile')}.{name}": f"×{Fraction(factor)}"
+        for name, factor in factors.items()
+        if name != SKEW
     }
-    domains = links.domains
-    if domains is not None and domains.bandwidth is not None:
-        own = _rate(domains.bandwidth, factors.get("intra_machine", 1.0))
-        rates["domains"] = domains.model_copy(update={"bandwidth": own})
-    return cluster.model_copy(update={"interconnect": links.model_copy(update=rates)})
+    links = plan.cluster.interconnect
+    inside = changes.get("cluster.interconnect.intra_machine")
+    if inside and links is not None and links.domains is not None and links.domains.bandwidth:
+        changes["cluster.interconnect.domains.bandwidth"] = inside
+    apply(data, changes)
+    data["profile"]["host_only"] = min(1.0, data["profile"]["host_only"])
+    return Cluster.from_dict(data["cluster"]), Profile.from_dict(data["profile"])
 
 
 def _model(model: Model, factors: Mapping[str, float]) -> Model:
@@ -142,10 +127,6 @@ def _model(model: Model, factors: Mapping[str, float]) -> Model:
         for table in model.tables
     )
     return model.model_copy(update={"tables": tables})
-
-
-def _rate(rate: int, factor: float) -> int:
-    return max(1, round(rate * factor))
 
 
 _LARGEST_ALPHA = 10.0

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from milp_planner.errors import BadInput
+from milp_planner.inputs.changes import changed_model
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import choice, nearest, problems_of
@@ -125,18 +126,14 @@ def with_pins(model: Model, pins: Mapping[str, PinSpec]) -> Model:
     """
     for name in pins:
         known(model, name, "pins")
-    document = model.to_dict()
-    for table in document["tables"]:
-        if table["name"] in pins:
-            table["constraints"]["pin"] = pins[table["name"]].to_dict()
-    return Model.from_dict(document, "pinned model")
+    changes = {f"tables.{name}.constraints.pin": pin.to_dict() for name, pin in pins.items()}
+    return changed_model(model, changes, "pinned model")
 
 
 def with_workload(model: Model, changes: Mapping[str, Any]) -> Model:
     """A copy of a model with fields of its workload changed."""
-    document = model.to_dict()
-    document["workload"] |= changes
-    return Model.from_dict(document, "workload as read")
+    named = {f"workload.{name}": value for name, value in changes.items()}
+    return changed_model(model, named, "workload as read")
 
 
 def pin(where: str, **fields: Any) -> PinSpec:
