@@ -129,7 +129,7 @@ def parse_limits(text: str) -> tuple[tuple[int, ...], str]:
 
 def write_steps(plans: Sequence[Plan], folder: Path, which: str | None) -> None:
     """Write the plans after some moves to a folder: those in the table, those named, or all."""
-    from milp_planner.features.moves.today import FIRST_MOVES
+    from milp_planner.features.moves.way import FIRST_MOVES
     from milp_planner.plans.plan_file import write_plan
 
     count = len(plans)

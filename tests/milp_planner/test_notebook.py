@@ -12,7 +12,7 @@ from formulations import Settings
 from milp_planner import Cluster, Model, Plan, audit, explain, plan
 from milp_planner.errors import BadInput
 from scenarios.compare.call import compare
-from tests.milp_planner.features.moves.test_today import CLUSTER, MODEL, today
+from tests.milp_planner.features.moves.test_way import CLUSTER, MODEL, today
 
 MANY = {**MODEL, "tables": [{"name": f"<b>{i}", "rows": 1000, "dim": 16} for i in range(300)]}
 

@@ -14,7 +14,7 @@ from formulations.result.outcome import Status, found, gap_between, standing
 from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
-from milp_planner.features.moves.today import MovesInfo, PlansOnTheWay, moves_of
+from milp_planner.features.moves.way import MovesInfo, PlansOnTheWay, moves_of
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode

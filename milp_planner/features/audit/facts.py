@@ -16,7 +16,7 @@ from formulations import Instance, Placement, Scope
 from formulations.instance import IntArray
 from formulations.result.check import Loads
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap, show_share
-from milp_planner.features.moves.today import MovesInfo, moves_rows, stuck_text
+from milp_planner.features.moves.way import MovesInfo, moves_rows, stuck_text
 from milp_planner.features.plan.tables import piles
 from milp_planner.features.plan.verdict import MEANING, Tightest
 from milp_planner.files import Facts

@@ -29,7 +29,7 @@ from milp_planner.features.explain.sensitivity import SensitivityInfo, sensitivi
 from milp_planner.features.explain.slowest import SlowestInfo, draw_slowest, slowest_of
 from milp_planner.features.explain.why import WhyInfo, why
 from milp_planner.features.moves.limits import ReplanInfo, draw_replan, replan
-from milp_planner.features.moves.today import MovesInfo, draw_moves, moves
+from milp_planner.features.moves.way import MovesInfo, draw_moves, moves
 from milp_planner.features.plan.held import HeldInfo, draw_held, held_info
 from milp_planner.features.plan.shortage import (
     ShortageInfo,

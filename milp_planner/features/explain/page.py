@@ -22,7 +22,7 @@ from milp_planner.features.explain.frontier_draw import frontier_section, least_
 from milp_planner.features.explain.sensitivity import SensitivityInfo
 from milp_planner.features.explain.why import WhyInfo
 from milp_planner.features.moves.limits import ReplanInfo, replan_grid
-from milp_planner.features.moves.today import (
+from milp_planner.features.moves.way import (
     MovesInfo,
     moves_grid,
     moves_text,
@@ -32,7 +32,7 @@ from milp_planner.features.moves.today import (
 )
 
 if TYPE_CHECKING:
-    from milp_planner.features.moves.today import MovesInfo
+    from milp_planner.features.moves.way import MovesInfo
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000

@@ -16,7 +16,7 @@ from formulations.result.outcome import BoundSource, StoppedBy, found
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import UNKNOWN, listed, show_amount, show_cost
 from milp_planner.errors import BadInput
-from milp_planner.features.moves.today import moves_of
+from milp_planner.features.moves.way import moves_of
 from milp_planner.files import Facts
 from milp_planner.plans.compile import (
     ClusterSource,
@@ -58,10 +58,10 @@ class ReplanInfo(Facts):
     objective_kind: str
     time_unit: str
     now: int | None
-    """Objective of the plan in production on the new model and cluster; None where it no longer
+    """Objective of the plan to start from on the new model and cluster; None where it no longer
     fits. With ``start``, new tables take their places in the given plan."""
     new_tables: tuple[str, ...]
-    """Tables missing from the plan in production: placing them is free."""
+    """Tables missing from the plan to start from: placing them is free."""
     steps: tuple[ReplanStep, ...]
     """Ascending."""
 
@@ -78,14 +78,13 @@ def replan(
 ) -> tuple[ReplanInfo, Plan | None]:
     """The trade-off between moving little and running fast, and the plan of the largest limit.
 
-    Without ``start`` (what :func:`milp_planner.audit` takes), ``current`` is the plan in
-    production. With it, ``current`` is a better plan, and the searches start from today's plan
-    after the first moves towards it. ``model`` and ``cluster`` are the current ones, by default the
-    plan's. BadInput for a plan that places nothing, an unknown ``by`` (``tables`` or ``bytes``) or
-    a negative limit.
+    Without ``start`` (what :func:`milp_planner.audit` takes), ``current`` is the plan to start
+    from. With it, ``current`` is a better plan, and the searches also begin on the way to it.
+    ``model`` and ``cluster`` are the current ones, by default the plan's. BadInput for a plan that
+    places nothing, an unknown ``by`` (``tables`` or ``bytes``) or a negative limit.
     """
     if not current.tables:
-        raise BadInput("the plan in production places nothing, so nothing can move")
+        raise BadInput("the plan to start from places nothing, so nothing can move")
     if by not in LIMITS:
         raise BadInput(f"moves are limited by {by!r}; allowed: {', '.join(LIMITS)}")
     if not limits or min(limits) < 0:
@@ -117,7 +116,7 @@ def replan(
 def _known(
     current: Plan, model: ModelSource, cluster: ClusterSource, start: StartSource | None
 ) -> tuple[Compiled, list[tuple[int, Placement, int]]]:
-    """The Instance that counts moves, and the plan in production if it fits."""
+    """The Instance that counts moves, and the plan to start from if it fits."""
     kind = current.instance.objective.value
     if start is None:
         found = start_on(current, model, cluster, kind)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from milp_planner import Cluster, Model, plan, read_plan
-from milp_planner.features.moves.today import moves
+from milp_planner.features.moves.way import moves
 from tests.milp_planner.cli.conftest import Cli
-from tests.milp_planner.features.moves.test_today import CLUSTER, MODEL, today
+from tests.milp_planner.features.moves.test_way import CLUSTER, MODEL, today
 
 
 def test_explain_and_report_take_todays_plan(cli: Cli, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the first moves from today's plan gain, and when all of them have paid for themselves."""
+"""The way from a plan to start from to another: what its first moves gain, and when it pays."""
 
 from __future__ import annotations
 
@@ -54,31 +54,31 @@ class MovesPoint:
 
 @dataclass(frozen=True)
 class MovedTable:
-    """A table that today's plan places elsewhere."""
+    """A table that the plan to start from has elsewhere."""
 
     table: str
     before: str
     after: str
-    """Its option in today's plan and in this one."""
+    """Its option in the plan to start from and in this one."""
     ranks_before: tuple[int, ...]
     ranks_after: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MovesInfo(Facts):
-    """The moves from today's plan to this one."""
+    """The moves from a plan to start from to this one."""
 
     objective_kind: str
     time_unit: str
     fits: bool
-    """Whether today's plan fits; if not, there is no sequence of moves from it."""
+    """Whether the plan to start from fits; if not, no sequence of moves leads from it."""
     before: int
     after: int
-    """Objective of today's plan and of this one."""
+    """Objective of the plan to start from and of this one."""
     points: tuple[MovesPoint, ...]
-    """One point after every move that leaves a feasible plan; the first is today's plan."""
+    """One point after every move that leaves a feasible plan; the first is the start."""
     way: Migration | None
-    """The moves, in an order that never exceeds a capacity; None if today's plan does not fit."""
+    """The moves, in an order that never exceeds a capacity; None if the start does not fit."""
     tables: tuple[MovedTable, ...]
     """Every table that moves, including those for which ``way`` has no order."""
     move_seconds: float | None
@@ -121,7 +121,7 @@ class PlansOnTheWay(Sequence[Plan]):
 
 
 def moves(plan: Plan, start: StartSource) -> tuple[MovesInfo, PlansOnTheWay]:
-    """What the first moves from today's plan to this one gain, and the plans after the moves.
+    """What the first moves from a plan to this one gain, and the plans after the moves.
 
     ``start`` is what :func:`milp_planner.audit` takes. Tables that it does not have are new, and
     start where this plan places them. BadInput where it does not belong to this model and cluster.
@@ -190,7 +190,7 @@ def _pays(gain: int, seconds: float | None, unit: str) -> int | None:
 
 
 def _step(plan: Plan, compiled: Compiled, placement: Placement) -> Plan:
-    """The plan of an intermediate placement; it claims no bound, as today's options are added."""
+    """The plan of an intermediate placement; it claims no bound, as options are added."""
     outcome = found(compiled.instance, plan.outcome.formulation, placement, StoppedBy.EXHAUSTED)
     return decode(compiled.options, compiled.instance, outcome)
 

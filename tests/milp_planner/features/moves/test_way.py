@@ -15,7 +15,7 @@ from milp_planner import Cluster, Model, explain, plan, report
 from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, Asked
-from milp_planner.features.moves.today import MovesInfo, moves, moves_of, notes
+from milp_planner.features.moves.way import MovesInfo, moves, moves_of, notes
 from milp_planner.inputs.interconnect import Interconnect
 
 
