@@ -58,11 +58,11 @@ class Proofs:
                 self._prove(at, certificate, point)
 
     def _prove(self, at: int, certificate: Certificate, other: int) -> None:
-        bound, target = relaxed_bound(self._make(other), certificate), certificate.target
-        if bound is not None and target is not None and (other > at or bound > target):
-            use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
-            root = replace(certificate, target=bound, nodes=({"use": use},))
-            self.known.take_bound(other, bound, root)
+        root, target = relaxed(self._make(other), certificate), certificate.target
+        if root is None or root.target is None or target is None:
+            return
+        if other > at or root.target > target:
+            self.known.take_bound(other, root.target, root)
 
     def prices(self, at: int) -> Certificate | None:
         """The multipliers with the best bound at a capacity so far."""
@@ -96,3 +96,13 @@ def usable_certificate(certificate: Certificate | None) -> Certificate | None:
 def relaxed_bound(instance: Instance, certificate: Certificate | None) -> int | None:
     """The bound that given multipliers prove; None where some table has no option left."""
     return None if certificate is None else reduce.relaxed_bound(instance, certificate)
+
+
+def relaxed(instance: Instance, certificate: Certificate) -> Certificate | None:
+    """The multipliers at a certificate's root alone, with the bound that they prove for an
+    instance; None if they prove nothing."""
+    bound = relaxed_bound(instance, certificate)
+    if bound is None:
+        return None
+    use = [*dict.fromkeys([0, *certificate.nodes[0].get("use", [])])]
+    return replace(certificate, target=bound, nodes=({"use": use},))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from formulations import Instance, Outcome, Status, StoppedBy
-from formulations.capacity.proofs import relaxed_bound, usable_certificate
+from formulations.capacity.proofs import relaxed, usable_certificate
 from formulations.errors import InstanceError
 from formulations.evidence import verify
 from formulations.evidence.certify import with_certificate
@@ -102,16 +102,11 @@ def _bounded(instance: Instance, outcome: Outcome, shared: Shared) -> Outcome:
         return outcome
     first, objective = outcome, outcome.objective
     above, below = _here(instance, shared.certified), _here(instance, shared.below)
-    if above is not None and above.target is not None:
-        least = above.target if objective is None else min(above.target, objective)
-        outcome = with_certificate(instance, outcome, replace(above, target=least), accepted)
-    for known in (above, below):
-        bound = relaxed_bound(instance, known) if known is not None else None
-        if known is not None and bound is not None:
-            least = bound if objective is None else min(bound, objective)
-            use = [*dict.fromkeys([0, *known.nodes[0].get("use", [])])]
-            root = replace(known, target=least, nodes=({"use": use},))
-            outcome = with_certificate(instance, outcome, root, accepted)
+    roots = [relaxed(instance, known) for known in (above, below) if known is not None]
+    for proof in (above, *roots):
+        if proof is not None and proof.target is not None:
+            least = proof.target if objective is None else min(proof.target, objective)
+            outcome = with_certificate(instance, outcome, replace(proof, target=least), accepted)
     outcome = _without_certificate(instance, outcome, shared)
     return outcome if outcome is first else _noted(outcome, "bound")
 
