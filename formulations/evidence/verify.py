@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -18,6 +18,7 @@ from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
 from formulations.runtime.collector import uncollected
+from formulations.staying import forced_of, limit_of, what_must_move
 
 #: Tolerance in seconds: the times of trace points and of the outcome are rounded separately.
 _ROUNDING = 0.01
@@ -111,7 +112,8 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
         *certificate,
         *_bound(outcome),
         *_search(outcome),
-        _status(instance, outcome),
+        *(forced := list(_must_move(instance, outcome))),
+        _status(instance, outcome, forced),
     ]
     if all(claim.ok is not False for claim in claims):
         claims += refuted_by_the_checker(case)
@@ -313,7 +315,24 @@ def _bound(outcome: Outcome) -> Iterator[Claim]:
     )
 
 
-def _status(instance: Instance, outcome: Outcome) -> Claim:
+#: Names of the claims that a limit on what moves is too small.
+_TOO_LITTLE = "less may move"
+
+
+def _must_move(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
+    """What must move at least, and where less may."""
+    for each in forced_of(outcome.detail):
+        question, what = what_must_move(instance, each.counted), f"{each.counted} that must move"
+        proved = each.certificate.target == each.least and certifies(question, each.certificate)
+        text = (
+            f"{each.least} at least" if proved else f"its certificate does not prove {each.least}"
+        )
+        yield Claim(what, proved, text)
+        if proved and each.forbids(instance):
+            yield Claim(_TOO_LITTLE, True, f"{limit_of(instance, each.counted)} {each.counted} may")
+
+
+def _status(instance: Instance, outcome: Outcome, forced: Sequence[Claim] = ()) -> Claim:
     if outcome.placement is not None:
         expected = Status.OPTIMAL if outcome.closed else Status.FEASIBLE
         return Claim(
@@ -322,6 +341,7 @@ def _status(instance: Instance, outcome: Outcome) -> Claim:
         )  # fmt: skip
     if outcome.status == Status.INFEASIBLE:
         backed = outcome.certificate is not None and outcome.certificate.kind == "infeasible"
+        backed |= any(claim.name == _TOO_LITTLE for claim in forced)
         method = outcome.bound_source.method if outcome.bound_source else "nobody"
         text = "certified" if backed else f"claimed by {method}"
         return Claim("status", True if backed else None, f"infeasible: {text}")

@@ -64,6 +64,10 @@ class BoundSource:
     exact: bool
 
 
+#: Source of a proof that less may move than must (:mod:`formulations.staying`).
+MUST_MOVE = BoundSource("what must move", exact=True)
+
+
 @dataclass(frozen=True)
 class GoalReached:
     """The value that a plan reaches for one of the goals after the objective.
@@ -167,6 +171,12 @@ class Outcome:
         assert self.objective is not None
         given = self.before_goals
         return self.objective if given is None else min(given, self.objective)
+
+    @property
+    def certified_infeasible(self) -> bool:
+        """Whether ``verify`` re-derives that there is no plan."""
+        proof = self.certificate
+        return self.bound_source == MUST_MOVE or (proof is not None and proof.kind == "infeasible")
 
     @property
     def closed(self) -> bool:
@@ -282,8 +292,7 @@ def standing(outcome: Outcome) -> str:
     status, source = outcome.status, outcome.bound_source
     by = f" by {source.method}" if source is not None else ""
     if status == Status.INFEASIBLE:
-        proof = outcome.certificate is not None and outcome.certificate.kind == "infeasible"
-        return "certified infeasible" if proof else f"infeasible{by}"
+        return "certified infeasible" if outcome.certified_infeasible else f"infeasible{by}"
     if outcome.objective is None:
         return status.value
     if outcome.objective == outcome.certified_bound:

@@ -53,18 +53,19 @@ def repaired(
     over: Callable[[], bool] = lambda: False,
     stop: Callable[[], bool] = lambda: False,
     seed: int = 0,
+    least: int = 0,
 ) -> Placement | None:
     """A plan for which few bytes move: the wish if that is one; None if none was found.
 
     Parameters are those of :func:`settled`.
     """
-    if _fits(instance, wish):
+    if fits(instance, wish):
         return wish
-    made = _repaired(instance, wish, prices, over, stop, seed)
+    made = _repaired(instance, wish, prices, over, stop, seed, least)
     return None if made is None else made[1]
 
 
-def settled(
+def settled(  # noqa: PLR0913 - one argument more than others, until time is one of them
     instance: Instance,
     wish: Placement,
     prices: Certificate | None = None,
@@ -72,6 +73,7 @@ def settled(
     stop: Callable[[], bool] = lambda: False,
     left: Left = None,
     seed: int = 0,
+    least: int = 0,
 ) -> Placement | None:
     """A plan for which few bytes move; None if none was found.
 
@@ -96,24 +98,26 @@ def settled(
         Seconds left, to which the length of passes is fitted; without it their length is fixed, so
         that equal calls give equal plans.
     seed : int
+    least : int
+        Bytes that must move at least, if that is known.
     """
     if not instance.limits_moves:
-        return repaired(instance, wish, prices, over, stop, seed)
-    made = _repaired(instance, wish, prices, over, stop, seed)
+        return repaired(instance, wish, prices, over, stop, seed, least)
+    made = _repaired(instance, wish, prices, over, stop, seed, least)
     if made is None:
-        return wish if _fits(instance, wish) else None
+        return wish if fits(instance, wish) else None
     search, plan = made
     return search.improved(plan, over, left)
 
 
-def _fits(instance: Instance, wish: Placement) -> bool:
+def fits(instance: Instance, wish: Placement) -> bool:
     """Whether a wish is a plan."""
     return complete(instance, wish) and check(instance, wish).feasible
 
 
 def _repaired(
     instance: Instance, wish: Placement, prices: Certificate | None,
-    over: Callable[[], bool], stop: Callable[[], bool], seed: int,
+    over: Callable[[], bool], stop: Callable[[], bool], seed: int, least: int,
 ) -> tuple[_Search, Placement] | None:  # fmt: skip
     """A plan near the wish and what searches there; None if no plan was found, or nothing can
     search."""
@@ -124,7 +128,7 @@ def _repaired(
     search = _Search(instance, wish, keep, bound, seed)
     plan = search.packed()
     if plan is None:
-        plan = search.mended(over, stop)
+        plan = search.mended(over, stop, least)
     if plan is None or not check(instance, plan).feasible:
         return None
     return search, plan
@@ -227,15 +231,21 @@ class _Search:
         """The wish with all other tables packed, if that is a plan."""
         return self._start if check(self._instance, self._start).feasible else None
 
-    def mended(self, over: Callable[[], bool], stop: Callable[[], bool]) -> Placement | None:
+    def mended(
+        self, over: Callable[[], bool], stop: Callable[[], bool], least: int
+    ) -> Placement | None:
         """The first plan of a few tries, which may move and cost more and more; None if all fail.
 
         Once the time is over, only the last tries are left.
         """
+        tables = len(self._moved) + max(NEAR.tables, self._instance.num_tables // NEAR.tables)
+        size = moved_bytes(self._instance, self._start, self._moved) + NEAR.room * self._short()
+        size = max(size, NEAR.above * least)
         for number, (times, dearer, heats) in enumerate(NEAR.tries):
             if over() and number < len(NEAR.tries) - NEAR.late:
                 continue
-            plan = self._within(times, dearer, heats, stop)
+            limits = None if times is None else (times * tables, times * size)
+            plan = self._within(limits, dearer, heats, stop)
             if plan is not None or stop():
                 return plan
         return None
@@ -354,25 +364,23 @@ class _Search:
         return max((int(np.maximum(u - r.capacity, 0).sum()) for u, r in pairs), default=0)
 
     def _within(
-        self, times: int | None, dearer: float | None, heats: tuple[float, float],
+        self, limits: tuple[int, int] | None, dearer: float | None, heats: tuple[float, float],
         stop: Callable[[], bool],
     ) -> Placement | None:  # fmt: skip
         """A plan within the caller's limits on moves, and at most this share dearer than the wish;
         from the wish.
 
-        On the way, this multiple of what a repair usually moves may move. If that is None, a table
-        may move for a while to make room for another, and whatever can returns at the end.
+        On the way at most so many tables and bytes may move. Without these limits a table may move
+        for a while to make room for another, and whatever can returns at the end.
         """
-        sampler, held, target = self._sampler, self._instance, self._target(dearer)
-        if held.current and times is not None:
-            asked, tables = self._asked, max(NEAR.tables, held.num_tables // NEAR.tables)
-            size = moved_bytes(held, self._start, self._moved) + NEAR.room * self._short()
+        sampler, held, target, asked = (
+            self._sampler, self._instance, self._target(dearer), self._asked,
+        )  # fmt: skip
+        if held.current and limits is not None:
             held = replace(
                 held,
-                max_moved_tables=min(
-                    times * (len(self._moved) + tables), _or_most(asked.max_moved_tables)
-                ),
-                max_moved_bytes=min(times * size, _or_most(asked.max_moved_bytes)),
+                max_moved_tables=min(limits[0], _or_most(asked.max_moved_tables)),
+                max_moved_bytes=min(limits[1], _or_most(asked.max_moved_bytes)),
             )
         within = Within(target, stop, sum(target), held)
         sampler.run(self._start, within, [heats], NEAR.moves * max(1, held.num_tables))
@@ -380,7 +388,7 @@ class _Search:
         if plan is None or not check(held, plan).feasible:
             return None
         plan = self._homed(plan, target)
-        return plan if check(self._asked, plan).feasible else None
+        return plan if check(asked, plan).feasible else None
 
 
 def _or_most(limit: int | None) -> int:

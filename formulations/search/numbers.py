@@ -101,13 +101,11 @@ class Near:
     late: int = 3
     #: Moves per table of one try.
     moves: int = 100
-    #: The first limits: this many tables, or one table in this many, whichever is more; and this
-    #: multiple of the largest overflow in bytes. Limits without a plan grow by this factor, this
-    #: often.
+    #: These limits: this many tables, or one table in this many, whichever is more; and of bytes
+    #: this multiple of the largest overflow, or that of what must move.
     tables: int = 30
     room: int = 4
-    growth: int = 3
-    limits: int = 8
+    above: int = 2
     #: Temperatures of the first and the last move of passes that improve a plan, and the number of
     #: passes in a row without success that ends the search.
     heats: tuple[float, float] = (2e-4, 2e-6)

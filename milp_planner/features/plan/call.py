@@ -269,7 +269,7 @@ def _with_few_moves(
 def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
     """Solve; if there is no plan, add a diagnosis."""
     outcome = _solved(compiled, formulation, settings)
-    if outcome.status != Status.INFEASIBLE:
+    if outcome.status != Status.INFEASIBLE or "would_move" in outcome.detail:
         return outcome
     with settings.timed.stage("diagnosis"):
         outcome = _diagnosed(outcome, compiled, settings)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from formulations import Instance, Outcome
 from formulations.goals.problem import PARTS
 from formulations.result.outcome import GoalReached
 from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVED_BYTES, MOVES, SHARDS, STASHED
+from formulations.staying import Counted, forced_of, limit_of
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap
 
 
@@ -36,6 +39,28 @@ def given_up(objective: int | None, before: int | None, proved: bool, unit: str)
         return [f"the best plan costs {best} (proved)"]
     share = show_gap((objective - before) / max(1, abs(before)))
     return [f"{share} above the best plan found, {best}: given up for goals after the objective"]
+
+
+def forced_told(instance: Instance, outcome: Outcome) -> list[str]:
+    """What must move at least from the earlier plan, what may, and what a plan was found to
+    move."""
+    lines, unit = [], instance.time_unit
+    found: Any = outcome.detail.get("would_move")
+    for each in forced_of(outcome.detail):
+        limit = limit_of(instance, each.counted)
+        if outcome.placement is not None and limit is None:
+            continue
+        line = f"certified: at least {_moving(each.counted, each.least, unit)} must move"
+        line += "" if limit is None else f", {_moving(each.counted, limit, unit)} may"
+        if found is not None:
+            enough = _moving(each.counted, found[each.counted], unit)
+            line += f"; the least found that suffices: {enough}"
+        lines.append(line)
+    return lines
+
+
+def _moving(counted: Counted, amount: int, unit: str) -> str:
+    return show_amount(amount, unit) if counted == Counted.BYTES else f"{amount:,} tables"
 
 
 def _known(goal: GoalReached, unit: str) -> str:

@@ -293,7 +293,7 @@ def with_diagnosis(
     found = diagnose(instance, own, groups=groups).to_dict()
     source = outcome.bound_source
     found["proof"] = {
-        "kind": "solver" if outcome.certificate is None else "certificate",
+        "kind": "certificate" if outcome.certified_infeasible else "solver",
         "method": None if source is None else source.method,
         "exact": None if source is None else source.exact,
     }

@@ -31,7 +31,7 @@ from milp_planner.drawing.units import (
     show_time,
     time_unit,
 )
-from milp_planner.features.plan.goals import given_up, goals_told
+from milp_planner.features.plan.goals import forced_told, given_up, goals_told
 from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo
@@ -130,6 +130,8 @@ class VerdictInfo(Facts):
     """What the certified bound counts beyond even ranks, in words."""
     restrictions: tuple[str, ...] = ()
     """Demands of the instance beyond model and cluster; all claims hold only under them."""
+    forced: tuple[str, ...] = ()
+    """What must move at least from an earlier plan, in words."""
 
     @property
     def certified_optimal(self) -> bool:
@@ -200,8 +202,7 @@ def verdict_of(
         bound_method=None if source is None else source.method,
         bound_exact=None if source is None else source.exact,
         certified_bound=outcome.certified_bound,
-        certified_infeasible=outcome.certificate is not None
-        and outcome.certificate.kind == "infeasible",
+        certified_infeasible=outcome.certified_infeasible,
         certified_gap=certified_gap(outcome),
         gap=outcome.gap,
         objectives=dict(outcome.objectives),
@@ -218,6 +219,7 @@ def verdict_of(
         before_goals=outcome.before_goals,
         grounds=() if outcome.certificate is None else grounds(outcome.certificate),
         restrictions=restrictions(instance),
+        forced=tuple(forced_told(instance, outcome)),
     )
 
 
@@ -301,6 +303,7 @@ def _proof(info: VerdictInfo) -> list[str]:
         lines.append(f"certified: no plan is below {bound}; verify re-derives it")
         if info.grounds:
             lines.append(f"that bound counts {', '.join(info.grounds)}")
+    lines += info.forced
     if info.bound_method is not None and not info.all_certified:
         how = "in integers" if info.bound_exact else "in floating point"
         what = f"no plan is below {_cost(info, info.bound)}"

@@ -17,6 +17,7 @@ from formulations.result.outcome import StoppedBy, found
 from milp_planner import Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.again import Moves
+from milp_planner.features.plan.verdict import verdict_of
 from milp_planner.plans.moving import parse_price
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -98,6 +99,21 @@ def freed(uneven: Plan) -> Model:
         if table["constraints"].get("ranks"):
             table["constraints"] = {**table["constraints"], "ranks": None}
     return Model.from_dict(data)
+
+
+def test_too_few_moves_are_answered_with_what_must_move(uneven: Plan, tmp_path: Path) -> None:
+    """Rank 0 is too full for all whole tables on it: what must move is certified, also in the file,
+    and told beside what was found to suffice; within that there is a plan."""
+    model, smaller = freed(uneven), cluster(hbm="1700MiB")
+    again = uneven.replan(model=model, cluster=smaller, max_moved=Moves(bytes=1), time_limit=10)
+    verdict = verdict_of(again.instance, again.outcome)
+    assert verdict.standing == "certified infeasible"
+    assert "must move, 1 B may; the least found that suffices" in verdict.forced[0]
+    again.save(tmp_path / "again.json")
+    judged = verify(tmp_path / "again.json")
+    assert judged.ok and not [claim for claim in judged.claims if claim.ok is None]
+    enough = Moves(bytes=again.outcome.detail["would_move"]["bytes"])
+    assert uneven.replan(model=model, cluster=smaller, max_moved=enough, time_limit=10).tables
 
 
 def test_a_price_on_moves(uneven: Plan) -> None:
