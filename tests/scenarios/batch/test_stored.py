@@ -30,12 +30,12 @@ def test_it_is_what_the_run_left(tmp_path: Path) -> None:
 
 def test_results_of_other_versions_count_and_the_newest_wins(tmp_path: Path) -> None:
     """They are found by their scenario's name; scenarios that the suite lacks are left out."""
-    small = suite(formulations=["cpsat"], sweep={"hbm": [5, 6]})
+    small = suite(formulations=["cpsat"], sweep={"hbm": [5000, 6000]})
     write_json(tmp_path / SUITE_FILE, small.to_dict())
     with Store(tmp_path) as store:
-        store.append(record("old", objective=3))
-        store.append(record("new", objective=2, options={}))
-        store.append(record("other", axes={"hbm": 7}, objective=1))
+        store.append(record("old", axes={"hbm": 5000}, objective=3))
+        store.append(record("new", axes={"hbm": 5000}, objective=2, options={}))
+        store.append(record("other", axes={"hbm": 7000}, objective=1))
     read = read_batch(tmp_path)
     assert len(read.tasks) == 2
     assert [r["objective"] for r in read.results] == [2]
