@@ -99,9 +99,7 @@ print(judged)
 # Each step is a plan of its own. On the command line: `explain plan.json --today today.csv`.
 
 # %%
-from milp_planner.features.explain.answers import Asked  # noqa: E402
-
-way = explain(best, "moves", asked=Asked(today=today))
+way = explain(best, "moves", today=today)
 print(way)
 
 # %% [markdown]

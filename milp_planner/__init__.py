@@ -16,7 +16,6 @@ from milp_planner.version import __version__
 TYPE_CHECKING = False  # typing takes milliseconds, in which the program cannot yet hear Ctrl-C
 if TYPE_CHECKING:
     from milp_planner.features.audit.call import audit
-    from milp_planner.features.explain.answers import Asked
     from milp_planner.features.explain.call import explain
     from milp_planner.features.plan.call import check, plan
     from milp_planner.features.report.page import report
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from milp_planner.integrations.replay.plan_for import plan_for
     from milp_planner.plans.placement import Plan
     from milp_planner.plans.plan_file import read_plan
+    from milp_planner.request.questions import Asked
     from milp_planner.request.values import Moves
     from scenarios.compare.call import compare
 
@@ -56,7 +56,7 @@ __all__ = [
 _HOME = {
     "Model": ("milp_planner.inputs", "Model"),
     "Cluster": ("milp_planner.inputs", "Cluster"),
-    "Asked": ("milp_planner.features.explain.answers", "Asked"),
+    "Asked": ("milp_planner.request.questions", "Asked"),
     "Moves": ("milp_planner.request.values", "Moves"),
     "Plan": ("milp_planner.plans.placement", "Plan"),
     "audit": ("milp_planner.features.audit.call", "audit"),

@@ -5,32 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.explain_asked import (
-    AlternativesOption,
     AskOption,
-    BudgetsOption,
-    ClusterOption,
     CsvOption,
-    DrawsOption,
-    LimitsOption,
-    ModelOption,
-    OverOption,
     SensitivityOption,
-    SpreadOption,
     StepOption,
     StepsOption,
-    TableOption,
-    TargetOption,
-    WithinOption,
-    parse_budgets,
-    parse_limits,
-    parse_over,
     parse_questions,
-    parse_share,
     refuse_strays,
     write_steps,
 )
@@ -38,37 +21,28 @@ from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, asking
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, write_atomically
-from milp_planner.request import SECONDS, Limits
+from milp_planner.request import SECONDS
+from milp_planner.request.questions import Asked
 
 if TYPE_CHECKING:
     from formulations.capacity.budget import Budget
-    from milp_planner.features.explain.answers import Answers, Asked
+    from milp_planner.features.explain.answers import Answers
     from milp_planner.plans.placement import Plan
 
 
-@asking(Limits, "formulation", "time_limit", "seed", "workers")
+@asking(
+    Asked, "tables", "alternatives", "over", "budgets", "enough", "target", "limits", "model",
+    "cluster", "start", "spread", "draws", "formulation", "time_limit", "seed", "workers",
+)  # fmt: skip
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
-    request: Limits,
+    request: Asked,
     *,
-    context: typer.Context,
     plan: Annotated[Path, argument("PLAN", "plan.json, as plan writes it.")],
     ask: AskOption = None,
-    table: TableOption = None,
-    alternatives: AlternativesOption = 3,
-    over: OverOption = "hbm",
-    budgets: BudgetsOption = "12",
-    within: WithinOption = "0.5%",
     csv: CsvOption = None,
-    target: TargetOption = None,
-    limits: LimitsOption = "0,1,2,4,8",
-    model: ModelOption = None,
-    cluster: ClusterOption = None,
-    start: options.StartOption = None,
     steps: StepsOption = None,
     step: StepOption = None,
     sensitivity: SensitivityOption = False,
-    spread: SpreadOption = 0.2,
-    draws: DrawsOption = 20,
     output: options.OutputOption = None,
     everything: options.AllRowsOption = False,
     json: options.JsonOption = False,
@@ -84,15 +58,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from formulations.capacity.budget import Budget
     from milp_planner.plans.plan_file import read_plan
 
-    questions = _questions(context, ask, sensitivity, start)
+    questions = _questions(request, ask, sensitivity)
+    refuse_strays(request, {"csv": csv, "steps": steps, "step": step}, questions)
     _check_output(questions, output)
     check_writable(csv, kind="CSV")
     read = read_plan(plan)
-    asked = _asked(
-        read, over=over, budgets=budgets, within=within, table=table, alternatives=alternatives,
-        target=target, limits=limits, model=model, cluster=cluster, start=start,
-        spread=spread, draws=draws,
-    )  # fmt: skip
+    asked = _found(request, read)
     work = Work("explaining")
     settings = work.settings(request.settings())
     if request.time_limit is None:
@@ -120,56 +91,26 @@ def _announce(read: Plan, questions: list[str]) -> None:
         )
 
 
-def _questions(
-    context: typer.Context, ask: list[str] | None, sensitivity: bool, start: Path | None
-) -> list[str]:
-    """The questions to answer; BadInput for options of others."""
+def _questions(request: Asked, ask: list[str] | None, sensitivity: bool) -> list[str]:
+    """The questions to answer."""
     questions = parse_questions(ask or [])
     if sensitivity:
         questions.append("sensitivity")
-    if start is not None and "moves" not in questions:
+    if request.start is not None and "moves" not in questions:
         questions.append("moves")
-    refuse_strays(context, questions)
     return questions
 
 
-def _asked(  # noqa: PLR0913 - one parameter an option
-    read: Plan,
-    *,
-    over: str,
-    budgets: str,
-    within: str,
-    table: list[str] | None,
-    alternatives: int,
-    target: str | None,
-    limits: str,
-    model: str | None,
-    cluster: str | None,
-    start: Path | None,
-    spread: float,
-    draws: int,
-) -> Asked:
-    """Parse the options of the questions."""
-    from milp_planner.features.explain.answers import Asked
+def _found(request: Asked, read: Plan) -> Asked:
+    """The request with what its names stand for."""
     from scenarios import catalog
 
-    counted, by = parse_limits(limits)
-    kinds = parse_over(over)
-    return Asked(
-        over=kinds,
-        budgets=parse_budgets(budgets, kinds),
-        enough=parse_share(within, "--within"),
-        tables=tuple(table or ()),
-        alternatives=alternatives,
-        target=target,
-        limits=counted,
-        by=by,
-        model=None if model is None else catalog.find_model(model),
-        cluster=None if cluster is None else catalog.find_cluster(cluster),
-        start=None if start is None else readers.find_start(start, read.model, read.cluster),
-        spread=spread,
-        draws=draws,
-    )
+    found = {
+        "model": catalog.find_model, "cluster": catalog.find_cluster,
+        "start": lambda path: readers.find_start(Path(path), read.model, read.cluster),
+    }  # fmt: skip
+    named = {n: find(v) for n, find in found.items() if (v := getattr(request, n)) is not None}
+    return request.model_copy(update=named)
 
 
 def _answers(work: Work, read: Plan, questions: list[str], asked: Asked, budget: Budget) -> Answers:

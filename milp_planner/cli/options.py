@@ -66,7 +66,7 @@ def parameter(
     kind = inspect.Parameter.KEYWORD_ONLY
     if not spelling.startswith("-"):
         return inspect.Parameter(name, kind, annotation=Annotated[str, argument(spelling, help)])
-    several = field.default_factory is dict
+    several = any(isinstance(each, Option) and each.several for each in field.metadata)
     choices = get_args(field.annotation)
     if choices and all(isinstance(each, str) for each in choices):
         spelling = spelling.replace("NAME", "|".join(choices))

@@ -61,10 +61,11 @@ def run(
     """
     from formulations.capacity.budget import Budget
     from milp_planner.cli.explain_asked import parse_questions
-    from milp_planner.features.explain.answers import Answers, Asked, answer
+    from milp_planner.features.explain.answers import Answers, answer
     from milp_planner.features.explain.call import merged, read_answers
     from milp_planner.features.report.page import render, report_of
     from milp_planner.plans.plan_file import read_plan
+    from milp_planner.request.questions import Asked
 
     questions = parse_questions(ask or [])
     if start is not None and "moves" not in questions:

@@ -39,8 +39,12 @@ from milp_planner.request.values import (
 )
 
 if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+
     from formulations.settings import News, Settings
     from milp_planner.inputs import Cluster, Model
+else:
+    ModelMetaclass = type(BaseModel)
 
 SECONDS = 60.0
 """Default time limit."""
@@ -53,6 +57,8 @@ class Option:
     """How a command line spells a field: names and value, such as ``--output -o FILE``."""
 
     spelling: str
+    several: bool = False
+    """Whether it may be repeated."""
 
     @property
     def name(self) -> str:
@@ -60,7 +66,17 @@ class Option:
         return self.spelling.split()[0]
 
 
-class Request(BaseModel):
+class _Sentences(ModelMetaclass):
+    """Requests whose constructor raises BadInput, too."""
+
+    def __call__(cls, **asked: Any) -> Any:
+        try:
+            return super().__call__(**asked)
+        except ValidationError as error:
+            raise BadInput.of(problems_of(cls, error)) from None  # type: ignore[arg-type]
+
+
+class Request(BaseModel, metaclass=_Sentences):
     """Fields of a request: frozen, strict, none but those declared."""
 
     model_config = ConfigDict(
@@ -103,6 +119,9 @@ class Request(BaseModel):
         return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
 
 
+_NONE: Any = Field(default_factory=dict)
+
+
 class Limits(Request):
     """How, how long and how hard to search: what every command that solves shares."""
 
@@ -122,7 +141,7 @@ class Limits(Request):
     workers: Annotated[Workers | None, Option("--workers N")] = None
     """Solver threads, no more than cores; default: all cores. For auto, two are worth having: one
     makes plans, one raises the bound as well; more only make plans from other seeds."""
-    options: Annotated[Pairs, Option("--set KEY=VALUE")] = Field(default_factory=dict)
+    options: Annotated[Pairs, Option("--set KEY=VALUE", several=True)] = _NONE
     """Setting of the formulation, such as solver=cbc; may be repeated."""
 
     @model_validator(mode="after")
@@ -198,15 +217,21 @@ class Inputs(Request):
     profile: Annotated[str | None, Option("--profile NAME")] = None
     """Hardware profile to price the plan with: a shipped one (milp-planner list profiles) or a
     .yaml file such as calibrate writes; default: the cluster's profile."""
-    reserve: Annotated[Pairs, Option("--reserve FIELD=VALUE")] = Field(default_factory=dict)
+    reserve: Annotated[Pairs, Option("--reserve FIELD=VALUE", several=True)] = Field(
+        default_factory=dict
+    )
     """Override a field of the cluster's reservations, such as hbm_percent=10 or ddr_bytes=64GB; may
     be repeated."""
-    two_d: Annotated[Pairs, Option("--two-d FIELD=VALUE")] = Field(default_factory=dict)
+    two_d: Annotated[Pairs, Option("--two-d FIELD=VALUE", several=True)] = Field(
+        default_factory=dict
+    )
     """Field of the cluster's division into sharding groups, such as sharding_group_size=16 or
     sync_interval=8; may be repeated. Fields that are auto, the default of all, are chosen with the
     plan."""
 
-    change: Annotated[Changes, Option("--change PATH=VALUE")] = Field(default_factory=dict)
+    change: Annotated[Changes, Option("--change PATH=VALUE", several=True)] = Field(
+        default_factory=dict
+    )
     """Change a field of the model or the cluster by its path, such as tables.user_*.rows=×1.2,
     cluster.hbm=+10GB or workload.batch_per_rank=512 (docs/inputs.md); may be repeated."""
 

@@ -47,7 +47,7 @@ class Moves:
             )
 
 
-def _number(value: Any, info: ValidationInfo) -> Any:
+def number(value: Any, info: ValidationInfo) -> Any:
     """NumPy's numbers are plain ones, and so is text that people write."""
     found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None and info.context is True:
@@ -59,33 +59,33 @@ def _number(value: Any, info: ValidationInfo) -> Any:
 
 def _share(value: Any, info: ValidationInfo) -> float:
     """``0.5%`` or 0.005, from a program or as a person has written it."""
-    return _filed_share(value) if info.context is True else _as_share(value, _number(value, info))
+    return _filed_share(value) if info.context is True else _as_share(value, number(value, info))
 
 
 def _filed_share(value: Any) -> float:
     """The same in a file, where 0.5 may be meant as a percentage, and is asked about."""
     text = str(value)
-    number = float(text) if _NUMBER.fullmatch(text) else value
-    if isinstance(number, float) and 100 > number >= SURELY_A_SHARE:
-        also = f", or {100 * number:g}%" if number < 1 else ""
+    share = float(text) if _NUMBER.fullmatch(text) else value
+    if isinstance(share, float) and 100 > share >= SURELY_A_SHARE:
+        also = f", or {100 * share:g}%" if share < 1 else ""
         raise ValueError(
             f"found {show(value)}; allowed: a share such as 0.5% or 0.005; did you mean "
-            f"{number:g}%{also}?"
+            f"{share:g}%{also}?"
         )
-    return _as_share(value, number)
+    return _as_share(value, share)
 
 
-def _as_share(value: Any, number: Any) -> float:
+def _as_share(value: Any, share: Any) -> float:
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    number = number if percent is None else float(percent[1]) / 100
-    if type(number) not in (int, float) or not 0 <= number < 1:
+    share = share if percent is None else float(percent[1]) / 100
+    if type(share) not in (int, float) or not 0 <= share < 1:
         raise ValueError(f"found {show(value)}; allowed: a share below 1, such as 0.5% or 0.005")
-    return float(number)
+    return float(share)
 
 
 def _moves(value: Any, info: ValidationInfo) -> Any:
     """20 tables, ``10GB``, or ``5%`` of the bytes."""
-    value = _number(value, info)
+    value = number(value, info)
     try:
         if isinstance(value, str) and (percent := _PERCENT.fullmatch(value)):
             return Moves(share=float(percent[1]) / 100)
@@ -165,10 +165,10 @@ FiledShare = Annotated[
     PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str),
 ]  # fmt: skip
 """The same in a file, with its sign from 1% on, as 0.5 could mean 0.5%."""
-Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0)]
-Work = Annotated[float, BeforeValidator(_number), Field(gt=0)]
-Seed = Annotated[int, BeforeValidator(_number), Field(ge=0, lt=2**31)]
-Workers = Annotated[int, BeforeValidator(_number), Field(ge=1, le=1024)]
+Seconds = Annotated[float, BeforeValidator(number), Field(gt=0)]
+Work = Annotated[float, BeforeValidator(number), Field(gt=0)]
+Seed = Annotated[int, BeforeValidator(number), Field(ge=0, lt=2**31)]
+Workers = Annotated[int, BeforeValidator(number), Field(ge=1, le=1024)]
 Objective = Literal["step_time", "pipelined_step", "busiest_rank", "total"]
 Pairs = Annotated[dict[str, Any], _pairs(_plain, "hbm_percent=10")]
 Changes = Annotated[dict[str, Any], _pairs(str, "cluster.hbm=96GB")]

@@ -23,6 +23,7 @@ from milp_planner.request import (
     Option,
     PlanRequest,
 )
+from milp_planner.request.questions import Asked
 from milp_planner.request.values import Moves
 
 _TWO = {"model": "m", "cluster": "c"}
@@ -189,7 +190,7 @@ def test_no_option_is_declared_beside_the_request() -> None:
     other = {  # of the same name, and about something else
         ("simulate", "--seed"), ("calibrate", "--seed"), ("simulate", "--time-limit"),
         ("batch", "--workers"), ("serve", "--cache"), ("compare", "--objective"),
-        ("import-plan", "--from"), ("torchrec-dry-run", "--objective"),
+        ("import-plan", "--from"), ("torchrec-dry-run", "--objective"), ("explain", "--start"),
     }  # fmt: skip
     found = set()
     for command in COMMANDS:
@@ -210,6 +211,25 @@ def test_every_field_is_about_the_inputs_the_start_the_key_or_when_to_stop() -> 
     beside = {"formulation", "moves_within"}  # in the key, but no settings of a solve
     apart = {"cache", "trainer", "move_cost"}  # the last is not cached, the one before plans twice
     assert {*KEYED, *inputs, *stops, *beside, *apart} == PlanRequest.model_fields.keys()
+
+
+def test_questions_of_explain_are_declared_once() -> None:
+    """Their parameters are keywords, options and the public Asked; all have help."""
+    assert all(field.description for field in Asked.model_fields.values())
+    bare = {name for name in Asked.model_fields if not Asked.spelled(name).startswith("-")}
+    assert bare == {"machines", "by"}
+    asked = Asked.of({"tables": ["a", "b"], "over": "hbm,ddr", "budgets": "3"}, written=True)
+    assert asked == Asked(tables=("a", "b"), over=("hbm", "ddr"), budgets=3)
+    for data, said in (
+        ({"over": "hbn"}, "--over: found 'hbn'; allowed: hbm, ddr, ssd, machines, stash; did you"),
+        ({"budgets": "0"}, "--budgets: found '0'; allowed: 1 to 200, or a list"),
+        ({"budgets": "1TB,2", "over": "machines"}, "needs numbers of machines such as 1,2,4"),
+        ({"enough": "0.5"}, "--within: found '0.5'; .* did you mean 0.5%, or 50%"),
+        ({"alternatives": "0"}, "--alternatives: found '0'; allowed: at least 1"),
+        ({"limits": "1GB,x"}, "--limits: found 'x'; allowed: a size"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            Asked.of(data, written=True)
 
 
 def test_inputs_change_by_what_is_asked() -> None:

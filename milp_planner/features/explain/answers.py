@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -17,9 +17,6 @@ from milp_planner.errors import BadInput
 from milp_planner.features.explain import draw
 from milp_planner.features.explain.axes import MACHINES, memories_of, several_machines
 from milp_planner.features.explain.frontier import (
-    ENOUGH_GAP,
-    MOST_MACHINES,
-    POINTS,
     FrontierInfo,
     frontier,
     least_of,
@@ -37,69 +34,10 @@ from milp_planner.features.plan.shortage import (
     shortage_of,
     with_diagnosis,
 )
-from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.quantities import parse_time
 from milp_planner.plans.placement import Plan, placed_tables
-from milp_planner.start.rows import StartSource
+from milp_planner.request.questions import Asked
 
-GONE = {
-    "staircase": "staircase is gone: frontier answers it, with over=('hbm', 'ddr') and budgets",
-    "extras": "extras is gone: budgets says which sizes, reservations included",
-}
-"""What replaced questions and parameters of earlier versions."""
 QUESTIONS = ("why", "frontier", "smallest", "replan", "moves", "sensitivity", "why-not")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Parameters of the questions."""
-
-    tables: tuple[str, ...] = ()
-    """*why*: tables to explain; empty for all."""
-    alternatives: int = 3
-    """*why*: number of alternatives for each table."""
-    over: tuple[str, ...] = ("hbm",)
-    """*frontier*: kinds of budget (``hbm``, ``ddr``, ``machines``, ``stash``), or paths."""
-    budgets: tuple[int | str, ...] | int = POINTS
-    """*frontier*: bytes per place, numbers of machines or values of the field; an int is the number
-    of points."""
-    enough: float = ENOUGH_GAP
-    """*frontier*: certified gap at which a point is settled."""
-    target: int | str | None = None
-    """*smallest*: objective to reach, in picoseconds, or as ``"2.5ms"``."""
-    machines: int = MOST_MACHINES
-    """*smallest*: most machines to try."""
-    limits: tuple[int, ...] = (0, 1, 2, 4, 8)
-    """*replan*: limits on what may move."""
-    by: str = "tables"
-    """*replan*: what the limits count, ``tables`` or ``bytes``."""
-    model: Model | None = None
-    cluster: Cluster | None = None
-    """*replan*: the current model and cluster."""
-    start: StartSource | None = None
-    """*moves* and *replan*: the plan in production, as :func:`milp_planner.audit` takes it."""
-    spread: float = 0.2
-    """*sensitivity*: relative spread of parameters for which the profile gives none."""
-    draws: int = 20
-    """*sensitivity*: number of draws that change all prices at once."""
-    extras: InitVar[object] = None
-    today: InitVar[StartSource | None] = None
-    """Former name of ``start``."""
-
-    def __post_init__(self, extras: object, today: StartSource | None) -> None:
-        if extras is not None:
-            raise BadInput(GONE["extras"])
-        if today is not None:
-            object.__setattr__(self, "start", today)
-        try:
-            _ = self.goal
-        except ValueError as error:
-            raise BadInput(f"target: {error}") from None
-
-    @property
-    def goal(self) -> int | None:
-        """The target in picoseconds."""
-        return None if self.target is None else parse_time(self.target)
 
 
 @dataclass(frozen=True, repr=False)
@@ -249,7 +187,7 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, .
     axes = [n for n, at in memories_of(plan.instance).items() if resources[at[0]].capacity.any()]
     axes += [MACHINES] if several_machines(plan) is None else []
     return tuple(
-        least_of(plan, name, budget.part(1 / (len(axes) - index)), asked.goal, asked.machines)
+        least_of(plan, name, budget.part(1 / (len(axes) - index)), asked.target, asked.machines)
         for index, name in enumerate(axes)
     )
 

@@ -21,8 +21,8 @@ from milp_planner.inputs.constraints import ranks_needed
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.compile import Compiled, compile_for
 from milp_planner.plans.placement import Plan
+from milp_planner.request.questions import MACHINES
 
-MACHINES, STASH = "machines", "stash"
 DEVICES = ("hbm", "ddr", "ssd")
 """Memories whose size the cluster's file states, reservations included."""
 LEAST_SHARE, MOST_SHARE, FAR_TIMES = Fraction(1, 3), Fraction(5, 4), 4

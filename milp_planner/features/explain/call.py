@@ -15,11 +15,11 @@ from formulations.capacity.budget import Budget
 from formulations.instance import strict_json
 from formulations.instance.restrictions import restrictions
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import ANSWERS, GONE, QUESTIONS, Answers, Asked, answer
+from milp_planner.features.explain.answers import ANSWERS, QUESTIONS, Answers, answer
 from milp_planner.inputs.problems import choice
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_document
-from milp_planner.request import Limits
+from milp_planner.request.questions import GONE, Asked
 
 
 def explain(
@@ -27,7 +27,7 @@ def explain(
     *questions: str,
     asked: Asked | None = None,
     settings: Settings | None = None,
-    **limits: Any,
+    **keywords: Any,
 ) -> Answers:
     """Why each option was chosen, what memory is worth, what to move, and more.
 
@@ -40,9 +40,10 @@ def explain(
     asked : Asked, optional
         Parameters of the questions, such as the tables of *why* or the limits of *replan*.
     settings : Settings, optional
-        Limits where no keyword states another.
-    **limits
-        Fields of :class:`milp_planner.request.Limits`, for all questions together.
+        Limits where nothing else states another.
+    **keywords
+        Fields of :class:`milp_planner.request.questions.Asked`, as in ``asked``: parameters, and
+        limits for all questions together.
 
     Raises
     ------
@@ -54,9 +55,9 @@ def explain(
             raise BadInput(GONE[question])
         if question not in QUESTIONS:
             raise BadInput(f"unknown question {question!r}; {choice(question, QUESTIONS)}")
-    request = Limits.of(limits)
+    request = Asked.of({**(asked.given if asked else {}), **keywords})
     budget = Budget(request.settings(settings), request.formulation)
-    return answer(plan, questions or ("why",), asked or Asked(), budget)
+    return answer(plan, questions or ("why",), request, budget)
 
 
 def answers_to_dict(plan: Plan, answers: Answers) -> dict[str, Any]:

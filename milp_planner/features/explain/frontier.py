@@ -19,7 +19,6 @@ from formulations.evidence.verify import holds
 from formulations.result.outcome import certified_gap, standing
 from milp_planner.features.explain.axes import (
     GRAIN,
-    MACHINES,
     Field,
     Memory,
     fewest_possible,
@@ -28,11 +27,8 @@ from milp_planner.features.explain.axes import (
 )
 from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
+from milp_planner.request.questions import ENOUGH_GAP, MACHINES, MOST_MACHINES
 
-POINTS, MOST_MACHINES = 12, 16
-"""Defaults: the number of points of a curve, and the most machines in the search for the fewest."""
-ENOUGH_GAP = 0.005
-"""Certified gap at which a point counts as settled: smaller ones are invisible in a chart."""
 STEP_SECONDS = 2.0
 """Least time limit for a point's solve, in seconds, however quickly the plan was found."""
 SHARE = 0.4

@@ -11,9 +11,9 @@ from milp_planner.drawing.charts import Drawing, Line, Mark, PlaceScale, Scale, 
 from milp_planner.drawing.grid import Cell, Cells, Grid, csv_text, headed
 from milp_planner.drawing.page import Key, Part, Section, sentence
 from milp_planner.drawing.units import UNKNOWN, show_amount, show_cost, show_rate
-from milp_planner.features.explain.axes import STASH
 from milp_planner.features.explain.frontier import FrontierInfo, Point
 from milp_planner.features.plan.shortage import file_line
+from milp_planner.request.questions import STASH
 
 #: Characters of the longest bar on the terminal.
 BAR = 30

@@ -20,6 +20,7 @@ from milp_planner.integrations.replay.search import Search, held, widened
 from milp_planner.plans.compile import ClusterSource, ModelSource, to_model
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import Options, price
+from milp_planner.request import Limits
 
 SEARCH_SHARE = 0.2
 """Share of the time limit for the search over the trainer's settings."""
@@ -48,7 +49,6 @@ def plan_for(
     cluster: ClusterSource,
     *,
     settings: Settings | None = None,
-    time_limit: float | None = None,
     **keywords: Any,
 ) -> Plan:
     """The best plan found that a trainer can be made to run, on the ranks on which it runs it.
@@ -57,7 +57,7 @@ def plan_for(
     ----------
     trainer : str
         Such as ``dlrmv4``.
-    model, cluster, settings, time_limit, **keywords
+    model, cluster, settings, **keywords
         As in :func:`milp_planner.plan`. A fifth of the time is for the search over settings.
 
     Returns
@@ -75,8 +75,9 @@ def plan_for(
         If no settings were found with which the trainer runs and has the memory.
     """
     runner = replay.get(trainer)
-    limits = settings or Settings()
-    seconds = time_limit or limits.time_limit or MOST_SECONDS
+    named = [name for name in keywords if name in ("time_limit", "work_limit", "gap", "seed")]
+    limits = Limits.of({name: keywords.pop(name) for name in named}).settings(settings)
+    seconds = limits.time_limit or MOST_SECONDS
     limits = replace(limits, time_limit=seconds * (1 - SEARCH_SHARE))
     best = plan(widened(to_model(model), runner), cluster, settings=limits, **keywords)
     rest = replace(limits, time_limit=seconds * SEARCH_SHARE)

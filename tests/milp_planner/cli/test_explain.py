@@ -10,7 +10,6 @@ import pytest
 
 from milp_planner import Asked
 from milp_planner.cli.console import Work
-from milp_planner.cli.explain_asked import parse_sizes
 from milp_planner.errors import BadInput
 from tests.milp_planner.cli.conftest import CLUSTER, Cli
 
@@ -118,7 +117,7 @@ def test_an_infeasible_plan_is_explained_as_such(cli: Cli, tmp_path: Path) -> No
 
 def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
     """The table and the JSON say the same."""
-    ask = ("--sensitivity", "--draws", 3, "--spread", 0.3, *FAST)
+    ask = ("--sensitivity", "--draws", 3, "--spread", "30%", *FAST)
     done = cli("explain", planned, *ask, "--json")
     assert done.code == 0
     found = done.json["sensitivity"]
@@ -133,7 +132,7 @@ def test_sensitivity_on_a_terminal_and_as_json(cli: Cli, planned: Path) -> None:
 @pytest.mark.parametrize(
     ("stray", "sentence"),
     [
-        (("--spread", "0.3"), "--spread: for --ask sensitivity, which is not asked"),
+        (("--spread", "30%"), "--spread: for --ask sensitivity, which is not asked"),
         (("--ask", "why", "--draws", "20"), "--draws: for --ask sensitivity"),
         (("--ask", "frontier", "--table", "ads"), "--table: for --ask why"),
         (("--ask", "why", "--over", "ddr", "--csv", "f.csv"), "--over, --csv: for --ask frontier"),
@@ -190,10 +189,11 @@ def test_the_frontier_is_shown_and_written(cli: Cli, planned: Path, tmp_path: Pa
 
 
 def test_sizes_and_times() -> None:
-    """Signs, units, and values that are neither a size nor a time."""
-    assert parse_sizes("-1GiB,+2kB, 5", "--limits") == (-(2**30), 2000, 5)
-    assert Asked(target="2.5ms").goal == 2_500_000_000
-    assert Asked(target="3s").goal == 3 * 10**12
+    """Units, and values that are neither a size nor a time."""
+    assert Asked.of({"limits": "1GiB,2kB, 5"}).limits == (2**30, 2000, 5)
+    assert Asked.of({"limits": "1GiB"}).by == "bytes" and Asked.of({"limits": "1,2"}).by == "tables"
+    assert Asked(target="2.5ms").target == 2_500_000_000  # type: ignore[arg-type]
+    assert Asked.of({"target": "3s"}).target == 3 * 10**12
     for wrong in ("0ms", "2.5", 0, 2.5):
         with pytest.raises(BadInput, match=r"target: found .*; allowed: a time such as 2\.5ms"):
             Asked(target=wrong)  # type: ignore[arg-type]

@@ -10,9 +10,10 @@ from formulations import Block, InstanceBuilder, Placement, Settings, Shard, Sto
 from formulations.capacity.budget import Budget
 from formulations.result.outcome import found
 from milp_planner import plan
-from milp_planner.features.explain.answers import Asked, answer
+from milp_planner.features.explain.answers import answer
 from milp_planner.features.report.page import ReportInfo, report_of
 from milp_planner.plans.placement import Plan
+from milp_planner.request.questions import Asked
 from tests.milp_planner.features.small import MODEL, cluster
 
 LIMITS = Settings(time_limit=60, workers=1)

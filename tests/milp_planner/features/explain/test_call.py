@@ -18,10 +18,11 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import Answers, Asked, answer
+from milp_planner.features.explain.answers import Answers, answer
 from milp_planner.features.explain.call import answers_to_dict, explain, read_answers
 from milp_planner.features.explain.why import why
 from milp_planner.plans.placement import Plan
+from milp_planner.request.questions import Asked
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.plan.test_ranks import drawn
 

@@ -23,7 +23,7 @@ from formulations.result.check import check
 from formulations.result.outcome import StoppedBy, found
 from milp_planner import explain, plan, report
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import Answers, Asked
+from milp_planner.features.explain.answers import Answers
 from milp_planner.features.explain.axes import Memory, with_more
 from milp_planner.features.explain.call import answers_to_dict, read_answers
 from milp_planner.features.explain.frontier import FrontierInfo, Point, frontier
@@ -32,6 +32,7 @@ from milp_planner.files import write_json
 from milp_planner.inputs.changes import changed
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
+from milp_planner.request.questions import Asked
 from tests.formulations.examples import two_modes
 from tests.milp_planner.features.explain.quick import as_plan, quick, small, truth
 from tests.milp_planner.pricing.build import cluster, model

@@ -14,9 +14,10 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from milp_planner import Cluster, Model, explain, plan, report
 from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.answers import Answers, Asked
+from milp_planner.features.explain.answers import Answers
 from milp_planner.features.moves.way import MovesInfo, moves, moves_of, notes
 from milp_planner.inputs.interconnect import Interconnect
+from milp_planner.request.questions import Asked
 
 
 def at(*ranks: int) -> Placement:
