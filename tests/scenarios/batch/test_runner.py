@@ -15,7 +15,7 @@ import yaml
 from milp_planner import read_plan
 from scenarios.batch.query import connect
 from scenarios.batch.runner import run_batch
-from scenarios.batch.store import FILE, Record, Store, latest
+from scenarios.batch.store import FILE, Record, Store
 from scenarios.batch.suite import Suite
 from tests.scenarios.batch.small import suite
 
@@ -76,19 +76,6 @@ def test_a_result_says_what_is_certified(tmp_path: Path) -> None:
             assert word in record["standing"]
 
 
-def test_an_interruption_keeps_what_is_done(tmp_path: Path) -> None:
-    """Ctrl-C after two answers leaves two answers; the next call solves the others."""
-
-    def interrupt(record: Record | None, done: int, _all: int) -> None:
-        if record is not None and done == 2:
-            raise KeyboardInterrupt
-
-    stopped = run_batch(suite(), tmp_path, workers=1, on_record=interrupt)
-    assert stopped.interrupted and len(stopped.results) == len(latest(tmp_path)) == 2
-    rest = run_batch(suite(), tmp_path, workers=1)
-    assert (rest.solved, rest.interrupted, len(rest.results)) == (2, False, 4)
-
-
 def test_progress_is_told(tmp_path: Path) -> None:
     """First what was already there, then every record with its number."""
     told: list[tuple[bool, int, int]] = []
@@ -98,18 +85,6 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
     run_batch(suite(), tmp_path, workers=1, on_record=note)
     assert told == [(True, 0, 4)] + [(False, n, 4) for n in (1, 2, 3, 4)]
-
-
-def test_assertions_are_judged(tmp_path: Path) -> None:
-    """The smaller HBM leaves less than half free, the larger one more."""
-    half = {"name": "half", "where": {"formulation": "cpsat"}, "hbm_headroom": 50}
-    large = {**half, "name": "large", "where": {"hbm": "8GiB"}}
-    batch = run_batch(suite(assertions=[half, large]), tmp_path, workers=1)
-    assert [(j.name, j.holds, j.scenarios) for j in batch.judgements] == [
-        ("half", False, 2),
-        ("large", True, 2),
-    ]
-    assert len(batch.judgements[0].broken) == 1
 
 
 @pytest.mark.slow
