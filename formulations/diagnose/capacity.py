@@ -12,9 +12,8 @@ from formulations.diagnose.questions import (
     use_as_cost,
     with_capacity,
 )
-from formulations.instance import Instance, Objective, Resource, Scope
-from formulations.result.outcome import Outcome, Status
-from formulations.result.placement import Placement
+from formulations.instance import Instance, Objective, Scope
+from formulations.result.outcome import Status
 
 
 @dataclass(frozen=True)
@@ -77,14 +76,20 @@ def least_capacity(
         Resources of one scope whose capacities grow together, each keeping its difference from the
         first, whose least capacity is the answer; default: ``resource`` alone.
     """
-    question = _Question(instance, list(together) or [resource], budget, share)
-    outcome, bound = question.fullest_place()
+    names = list(together) or [resource]
+    described = next(r for r in instance.resources if r.name == names[0])
+    ranks = described.scope == Scope.RANK
+    alone = ranks and len(names) == 1  # then the fullest rank is the whole question
+    objective = Objective.BUSIEST_RANK if ranks else Objective.TOTAL
+    asked = use_as_cost(instance, names, objective)
+    outcome = budget.ask(asked, share if alone else share / 2)
+    places = 1 if ranks else len(described.capacity)
+    bound = None if outcome.bound is None else max(0, -(-outcome.bound // places))
     least = None
     if outcome.placement is not None:
-        least = question.fullest(outcome.placement)
-        if least != bound and not question.settled:
-            least, bound = question.narrow(least, bound or 0)
-    described = question.described
+        least = fullest(instance, outcome.placement, names)
+        if least != bound and not alone:
+            least, bound = _bisected(instance, names, (bound or 0, least), budget.part(share))
     return Least(
         resource=resource,
         scope=described.scope.value,
@@ -95,47 +100,16 @@ def least_capacity(
     )
 
 
-@dataclass(frozen=True)
-class _Question:
-    """Resources of one scope, and the share of the budget's time they may take."""
-
-    instance: Instance
-    names: Sequence[str]
-    budget: Budget
-    share: float
-
-    @property
-    def described(self) -> Resource:
-        """The first of the resources."""
-        return next(r for r in self.instance.resources if r.name == self.names[0])
-
-    @property
-    def settled(self) -> bool:
-        """Whether minimising the fullest place is the whole question."""
-        return self.described.scope == Scope.RANK and len(self.names) == 1
-
-    def fullest_place(self) -> tuple[Outcome, int | None]:
-        """The plan of least use, and a bound on the capacity."""
-        ranks = self.described.scope == Scope.RANK
-        objective = Objective.BUSIEST_RANK if ranks else Objective.TOTAL
-        outcome = self.budget.ask(
-            use_as_cost(self.instance, self.names, objective),
-            self.share if self.settled else self.share / 2,
-        )
-        places = 1 if ranks else len(self.described.capacity)
-        return outcome, None if outcome.bound is None else max(0, -(-outcome.bound // places))
-
-    def narrow(self, least: int, bound: int) -> tuple[int, int]:
-        """Bisect between a bound on the answer and a capacity that suffices; an undecided one
-        counts as too small, so that ``least`` can still fall."""
-        part = self.budget.part(self.share)
-        curve = Curve(
-            lambda capacity: with_capacity(self.instance, self.names, capacity), self.fullest, part,
-            ask=lambda capacity, share: part.try_to_fit(curve.make(capacity), share),
-        )  # fmt: skip
-        least, too_small = curve.least(bound - 1, least, share=0.25)
-        return least, too_small + 1
-
-    def fullest(self, placement: Placement) -> int:
-        """The capacity of the first resource that a plan needs."""
-        return fullest(self.instance, placement, self.names)
+def _bisected(
+    instance: Instance, names: Sequence[str], between: tuple[int, int], budget: Budget
+) -> tuple[int, int]:
+    """The least capacity between a bound on it and one that suffices, and a bound again; an
+    undecided one counts as too small, so that smaller ones are still found above it."""
+    curve = Curve(
+        lambda capacity: with_capacity(instance, names, capacity),
+        lambda plan: fullest(instance, plan, names),
+        budget,
+        ask=lambda capacity, share: budget.try_to_fit(curve.make(capacity), share),
+    )
+    least, too_small = curve.least(between[0] - 1, between[1], share=0.25)
+    return least, too_small + 1

@@ -30,6 +30,8 @@ LEAST_SHARE, MOST_SHARE, FAR_TIMES = Fraction(1, 3), Fraction(5, 4), 4
 of the present memory."""
 MOST_TIMES = 4
 """Most machines by default, as a multiple of the present number."""
+NOW = "now"
+"""What stands for a field's own value."""
 GRAIN = 2**20
 """Bytes that default sizes are multiples of."""
 
@@ -98,8 +100,16 @@ class Memory:
         return with_more(self.plan.instance, self.name, extra)
 
     def need(self, placement: Placement) -> int:
-        """The least point at which a plan fits."""
-        return missing(self.plan.instance, placement, self.name)
+        """The least point at which a plan fits: the bytes that it lacks where it lacks most."""
+        use, resources = (
+            compute_loads(self.plan.instance, placement).use,
+            self.plan.instance.resources,
+        )
+        least = -int(self.first().capacity.max())
+        for index in self.resources:
+            lacks = (use[index] - resources[index].capacity)[use[index] > 0]
+            least = max(least, int(lacks.max(initial=least)))
+        return least
 
     @property
     def enough(self) -> int:
@@ -139,8 +149,7 @@ class Memory:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """A field of the inputs; points are its values, in the order of ``values`` from 1 on, and 0 is
-    the plan itself."""
+    """A field of the inputs; points are numbers of ``values``, among which is the plan's own."""
 
     name: str
     plan: Plan
@@ -149,33 +158,28 @@ class Field:
 
     @cached_property
     def here(self) -> int | str:
-        """The plan's own value, if it is a number of machines."""
-        return len(self.plan.cluster.machines) if self.name == MACHINES else "now"
+        """The plan's own value: a number of machines, or "now"."""
+        return len(self.plan.cluster.machines) if self.name == MACHINES else NOW
 
     def usable(self, _: int) -> None:
         """Nothing: it is no memory."""
 
-    def value(self, point: int) -> int | str:
-        """The value at a point."""
-        return self.here if point == 0 else self.values[point - 1]
-
     @lru_cache(maxsize=64)  # noqa: B019 - it lives as long as one question
     def compiled(self, point: int) -> Compiled:
         """The changed inputs, priced; the same global batch on another number of ranks."""
-        plan = self.plan
-        inputs = changed_at_scale(plan.model, plan.cluster, {self.name: self.value(point)})
+        plan, changes = self.plan, {self.name: self.values[point]}
+        inputs = changed_at_scale(plan.model, plan.cluster, changes)
         return compile_for(*inputs, plan.instance.objective.value)
 
     def instance(self, point: int) -> Instance:
         """The Instance at a point."""
-        return self.plan.instance if point == 0 else self.compiled(point).instance
+        own = self.values[point] == self.here
+        return self.plan.instance if own else self.compiled(point).instance
 
     def sizes(self, point: int) -> tuple[int, int]:
         """Ranks, and samples of each in a step."""
-        if point == 0:
-            return self.plan.cluster.num_ranks, self.plan.model.workload.batch_per_rank
-        compiled = self.compiled(point)
-        return compiled.cluster.num_ranks, compiled.model.workload.batch_per_rank
+        of = self.plan if self.values[point] == self.here else self.compiled(point)
+        return of.cluster.num_ranks, of.model.workload.batch_per_rank
 
 
 def memories_of(instance: Instance) -> dict[str, list[int]]:
@@ -196,19 +200,8 @@ def with_more(instance: Instance, memory: str, extra: int) -> Instance:
     return replace(instance, resources=tuple(resources))
 
 
-def missing(instance: Instance, placement: Placement, memory: str) -> int:
-    """Bytes that a plan lacks at the place of a memory where it lacks most; negative where it could
-    do with less."""
-    use, at = compute_loads(instance, placement).use, memories_of(instance)[memory]
-    least = -int(instance.resources[at[0]].capacity.max())
-    for index in at:
-        lacks = (use[index] - instance.resources[index].capacity)[use[index] > 0]
-        least = max(least, int(lacks.max(initial=least)))
-    return least
-
-
 def values_of(plan: Plan, over: str, budgets: Sequence[int | str] | int) -> Sequence[int | str]:
-    """Values of a field to try beside the plan's own; numbers of machines if there is a choice."""
+    """Values of a field to try, the plan's own among them; BadInput if there is no choice."""
     if over != MACHINES:
         if isinstance(budgets, int):
             known = [*memories_of(plan.instance), MACHINES]
@@ -216,14 +209,13 @@ def values_of(plan: Plan, over: str, budgets: Sequence[int | str] | int) -> Sequ
             raise BadInput(f"frontier over {over!r}: {about}")
         for value in budgets:  # a mistake is told before any solve
             changed(plan.model, plan.cluster, {over: value})
-        return budgets
-    least, now = fewest_possible(plan, "frontier over machines"), len(plan.cluster.machines)
+        return [NOW, *budgets]
+    least, now = max(1, fewest_possible(plan, "frontier over machines")), len(plan.cluster.machines)
     if not isinstance(budgets, int):
-        return sorted({int(n) for n in budgets if int(n) >= max(1, least)} - {now})
-    many = sorted({2**i * part // 2 for i in range(1, 16) for part in (2, 3)} | {1, now})
-    able = [count for count in many if max(1, least) <= count <= MOST_TIMES * now]
-    nearest = sorted(able, key=lambda count: abs(Fraction(count, now) - 1))[:budgets]
-    return sorted({*nearest} - {now})
+        return sorted({now, *(int(count) for count in budgets if int(count) >= least)})
+    many = {2**i * part // 2 for i in range(1, 16) for part in (2, 3)} | {1, now}
+    able = [count for count in many if least <= count <= MOST_TIMES * now]
+    return sorted(sorted(able, key=lambda count: abs(Fraction(count, now) - 1))[:budgets])
 
 
 def fewest_possible(plan: Plan, asked: str) -> int:

@@ -210,21 +210,21 @@ def _info(
 
 def _over_field(axis: Field, budget: Budget, enough: float) -> FrontierInfo:
     """Solve each value on its own; the plan's needs no solve where it is settled."""
-    now, count = axis.plan.outcome, len(axis.values)
-    curve = Curve(axis.instance, None, budget)
-    curve.take(0, now)
-    gap, points = certified_gap(now), list[Point]()
-    for at in range(count + 1):
-        outcome, seconds = now, None
-        if at or gap is None or gap > enough:
-            seconds = curve.solve(at, 1 / (count + 1 - at)).seconds
+    curve, gap = Curve(axis.instance, None, budget), certified_gap(axis.plan.outcome)
+    settled = gap is not None and gap <= enough
+    count = len(axis.values)
+    return _info(axis, [_tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)])
+
+
+def _tried(axis: Field, curve: Curve, at: int, settled: bool, share: float) -> Point:
+    """A point solved on its own, unless it is the plan's and settled, or no time was left."""
+    outcome, seconds = axis.plan.outcome, None
+    own = axis.values[at] == axis.here
+    if not (own and settled):
+        seconds = curve.solve(at, share).seconds
+        if not own or curve.outcomes[at].placement is not None:
             outcome = curve.outcomes[at]
-        if at == 0 and outcome.placement is None:
-            outcome = now  # no time was left for another
-        points.append(_point(axis, at, axis.value(at), outcome, seconds))
-    if axis.name == MACHINES:
-        points.sort(key=lambda point: point.budget)
-    return _info(axis, points)
+    return _point(axis, at, axis.values[at], outcome, seconds)
 
 
 def least_of(
@@ -256,39 +256,36 @@ def least_of(
     top = curve.at(high)
     if top.reaches(target) is None:
         top = curve.solve(high, SHARE)
-    known: tuple[int | None, int | None] = (None, None)
+    tried, least, small = set(curve.outcomes), None, None
     if top.reaches(target) and top.placement is not None:
         start = min(high, axis.need(top.placement))
-        least, small = curve.least(low, start, target, share=SHARE, grain=grain)
-        known = axis.usable(least), axis.usable(small) if small > low else None
-        proofs.add(least)
-        curve.outcomes.setdefault(least, plan.outcome)
-    impossible = top.reaches(target) is False
-    refuted = axis.usable(high) if impossible else known[1]
-    answer = Least(target, known[0], refuted, axis.device(known[0]), impossible, axis.usable(high))
-    sizes = {at: axis.device(axis.usable(at)) or axis.usable(at) for at in curve.outcomes}
-    return _info(axis, _points(axis, sizes, curve, proofs), answer)
+        at, refuted = curve.least(low, start, target, share=SHARE, grain=grain)
+        proofs.add(at)
+        tried |= {at, *curve.outcomes}
+        least, small = axis.usable(at), axis.usable(refuted) if refuted > low else None
+    impossible, most = top.reaches(target) is False, axis.usable(high)
+    found = Least(
+        target, least, most if impossible else small, axis.device(least), impossible, most
+    )
+    sizes = {at: axis.device(axis.usable(at)) or axis.usable(at) for at in tried}
+    return _info(axis, _points(axis, sizes, curve, proofs), found)
 
 
 def _fewest_machines(plan: Plan, budget: Budget, target: int | None, most: int) -> FrontierInfo:
-    first, now = fewest_possible(plan, "fewest machines"), len(plan.cluster.machines)
+    """Every smaller number must be refuted for the first that reaches the target to be proved."""
+    first, points = fewest_possible(plan, "fewest machines"), list[Point]()
     counts = range(first, max(first, most) + 1)
-    axis = Field(MACHINES, plan, list(counts))
+    axis = Field(MACHINES, plan, counts)
     curve = Curve(axis.instance, None, budget)
-    curve.outcomes[counts.index(now) + 1 if now in counts else 0] = plan.outcome
-    fewest, small, points = None, first - 1, list[Point]()
-    for at, count in enumerate(counts, 1):
-        if at in curve.outcomes:
-            curve.take(at, curve.outcomes[at])
-        answer = curve.at(at)
-        if answer.reaches(target) is None:
-            answer = curve.solve(at, 2 / (len(counts) - at + 2))
-        points.append(_point(axis, at, count, curve.outcomes[at], answer.seconds))
-        reached = answer.reaches(target)
+    if (now := len(plan.cluster.machines)) in counts:
+        curve.take(counts.index(now), plan.outcome)
+    fewest, small = None, first - 1
+    for at, count in enumerate(counts):
+        settled = curve.at(at).reaches(target) is not None
+        points.append(_tried(axis, curve, at, settled, 2 / (len(counts) - at + 1)))
+        reached = curve.at(at).reaches(target)
         small += reached is False and small == count - 1
-        if reached:
-            fewest = count
+        fewest = count if reached else None
         if reached or budget.over():
             break
-    found = Least(target, fewest, small, None, False, count)
-    return _info(axis, points, found)
+    return _info(axis, points, Least(target, fewest, small, None, False, count))
