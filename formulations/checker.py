@@ -450,6 +450,8 @@ BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasib
 CERTIFICATE = shaped((BOUND, NO_PLAN))
 
 MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # limits of packing
+MOST_KEPT = 2**20  # things in one set: what one rank may hold, or what filling a bin may leave
+MOST_COST = 2**62  # above what any rank carries; limits beyond it need not be compared with
 MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # for a certificate; about 3 microseconds each
 INF = float("inf")
 Items = tuple[int, ...]
@@ -461,7 +463,8 @@ Choice = namedtuple("Choice", "position home option floor peak")
 
 
 class Meter:
-    """Counts the steps left to a certificate, which bounds time and memory."""
+    """Counts the steps left to a certificate, which bounds time and memory: they are taken before
+    what they pay for."""
 
     def __init__(self, instance: Instance) -> None:
         self.left = MOST_STEPS + STEPS_PER_OPTION * len(instance.allowed)
@@ -480,7 +483,9 @@ class Vector:
         self, instance: Instance, rows: list[dict[str, Any]], target: int | None, meter: Meter
     ) -> None:
         self.instance, self.meter, zeros = instance, meter, [0] * len(instance.at)
-        meter.take(len(instance.at) * (1 + len(instance.ranks) // 10))
+        longest = max([row["times"].bit_length() for row in rows], default=0)
+        self.size = 1 + longest // 512 + len(instance.at) // 32  # steps of a sum over coordinates
+        meter.take(len(rows) + len(instance.at) * (1 + len(instance.ranks) // 10))
         self.covers: dict[int, list[int]] = defaultdict(zeros.copy)  # by machine; -1: all ranks
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
@@ -501,7 +506,7 @@ class Vector:
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
             full = instance.capacities[k or 0]
-            meter.take(1 if at is not None else 1 + len(full) // 10)
+            meter.take(1 if at is not None else 1 + len(full) // 10 + len(zeros) * ("table" in row))
             sizes = len(instance.tables), len(instance.machines), len(full)
             good = k is not None and all(map(lt, (table, machine, at or 0), sizes))
             need(good, f"a vector has a row of what is not there: {row!a:.90}")
@@ -545,7 +550,9 @@ class Vector:
     def _weigh(self, row: dict[str, Any], target: int | None) -> None:
         """Add a knapsack row: weights of options, and the most that the ranks hold. ``least[w]`` is
         the least cost of shards that weigh w or more, of one option of each table."""
-        instance, times, limit = self.instance, row["times"], (target or 0) - 1
+        instance, times = self.instance, row["times"]
+        limit = max(-1, min((target or 0) - 1, MOST_COST))
+        self.meter.take(1 + len(row["weights"]) + row["most"] // 10)
         weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
         good = target is not None and row["of"] == instance.objective != "total"
         need(good and len(weights) == len(row["weights"]), "a pattern is not as its page says")
@@ -555,6 +562,7 @@ class Vector:
             for position, option in enumerate(options):
                 held, first = least, 0
                 for block in option.blocks:
+                    self.meter.take(1 + len(block.runs) // 10)
                     keys = [(table, position, first + i) for i in range(len(block.runs))]
                     each = [weights.pop(key, 0) for key in keys]
                     first += len(each)
@@ -593,9 +601,10 @@ class Vector:
 
     def _site(self, block: Block, parts: tuple[Part, ...]) -> int:
         price, covered = 0, sum([len(self.instance.regions[q]) for q in self.covers])
-        self.meter.take((covered + sum([len(part.ranks) for part in parts])) // 100)
+        looked = covered + sum([len(part.ranks) for part in parts])
+        self.meter.take(self.size * looked // 100)
         for times, shard, ranks in parts:
-            self.meter.take(len(self._rows(ranks)))
+            self.meter.take(self.size * len(self._rows(ranks)))
             each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self._rows(ranks).items()]
             price += times * min(each)[0] if block.free else sum([one * n for one, n in each])
         taken = set() if block.free else {rank for part in parts for rank in part.ranks}
@@ -626,6 +635,7 @@ class Peaks:
         self.first, self.second = [phases_of(instance, row[key]) for key in ("first", "second")]
         self.step, self.each, self.times = row["step"], row["each"], row["times"]
         self.size = row["most"] + 2
+        meter.take(len(row["weights"]) + len(row["first"]) + len(row["second"]))
         self.weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
         good = target is not None and self.first and set(self.first).isdisjoint(self.second)
         good = good and len(self.weights) == len(row["weights"])
@@ -633,25 +643,32 @@ class Peaks:
 
     def added(self) -> Counter[tuple[int, int]]:
         """What the weights of an option's shards add to its price, by table and position."""
+        self.meter.take(len(self.instance.tables) // 10)
         found, tables = Counter[tuple[int, int]](), list(self.instance.tables.values())
+        numbers = dict[tuple[int, int], list[int]]()  # of each option's entries
         for (t, o, i), weight in self.weights.items():
-            known = t < len(tables) and o < len(tables[t])
-            blocks = tables[t][o].blocks if known else []
-            numbers = [number for block in blocks for number in block.numbers]
-            need(i < len(numbers), "a row of peaks weighs what is not there")
-            found[t, o] += self.each * numbers[i] * weight
+            if (t, o) not in numbers:
+                known = t < len(tables) and o < len(tables[t])
+                blocks = tables[t][o].blocks if known else []
+                self.meter.take(1 + len(blocks) + sum([len(block.numbers) for block in blocks]))
+                numbers[t, o] = [number for block in blocks for number in block.numbers]
+            need(i < len(numbers[t, o]), "a row of peaks weighs what is not there")
+            found[t, o] += self.each * numbers[t, o][i] * weight
         return found
 
     def most(self, state: list[list[Choice]], heights: Heights) -> int | float:
         """The right-hand side in a case: infinite if a rank may hold more than the row says, minus
         infinite if no plan has such heights."""
+        self.meter.take(1 + sum(map(len, state)))
         room = self.limit - sum([min([c.floor[-1] for c in left]) for left in state])
         low, high = heights.get(self.first, (0, room))
         base, top = heights.get(self.second, (0, room if self.second else 0))
         high, top = min(high, room - base), min(top, room - low)
         if low > high or base > top:
             return -INF
-        least = self._least(state, high, top // self.step)
+        high, units = min(high, MOST_COST), top // self.step
+        self.meter.take((1 + self.size // 10) * (units + 1))
+        least = self._least(state, high, units)
         if min([row[-1] for row in least]) <= high:
             return INF
         ranks, best = self.each * len(self.instance.ranks), -INF
@@ -665,7 +682,7 @@ class Peaks:
     def _least(self, state: list[list[Choice]], high: int, units: int) -> list[list[int]]:
         """By steps in the second set of phases and by weight: the least load in the first of shards
         of one rank that take so many steps at most and weigh as much or more."""
-        least = [[0] + [self.limit + 1] * (self.size - 1)] * (units + 1)
+        least = [[0] + [MOST_COST + 1] * (self.size - 1)] * (units + 1)
         for table, left in enumerate(state):
             options = {choice.position: choice.option for choice in left}
             found = set[Held]().union(
@@ -673,7 +690,7 @@ class Peaks:
             )
             best = least
             for load, steps, weight in self._undominated(found):
-                self.meter.take((1 + self.size // 10) * (units + 1 - steps))
+                self.meter.take((1 + self.size // 10) * (units + 1 - steps) + steps // 10)
                 moved = [[load] * weight + [x + load for x in row[: self.size - weight]]
                          for row in least[: units + 1 - steps]]  # fmt: skip
                 better = [list(map(min, *rows)) for rows in zip(best[steps:], moved, strict=True)]
@@ -685,6 +702,7 @@ class Peaks:
         self, table: int, position: int, option: Option, high: int, units: int
     ) -> set[Held]:
         """What one rank may hold of an option."""
+        self.meter.take(len(option.blocks) + sum([len(block.runs) for block in option.blocks]))
         held, first = {(0, 0, 0)}, 0
         for block in option.blocks:
             before = held
@@ -698,7 +716,9 @@ class Peaks:
                     many = [times * n for n in one]
                     if many[0] > high or many[1] > units:
                         break
-                    self.meter.take(len(base))
+                    self.meter.take(len(base) + len(held) // 10)
+                    good = len(base) + len(held) <= MOST_KEPT
+                    need(good, "there is too much to hold", NotChecked)
                     held = held | {tuple(map(add, many, other)) for other in base}
             first += len(block.runs)
         return {(a, b, min(w, self.size - 1)) for a, b, w in held if a <= high and b <= units}
@@ -798,7 +818,7 @@ class Proof:
         """The cases of a split by a peak, which always covers every plan."""
         phases, limit = phases_of(self.instance, node["peak"]), (self.target or 0) - 1
         low, high = heights.get(phases, (0, limit))
-        self.meter.take(len(lists) * len(state))
+        self.meter.take(len(lists) * (1 + len(state) + len(heights)))
         left = [(max(low, a), min(high, b)) for a, b in lists]
         return [([*state], {**heights, phases: (a, b)}) if a <= b else None for a, b in left]
 
@@ -821,14 +841,14 @@ class Proof:
         False if a table has no choice left.
         """
         while all(state):
-            self.meter.take(len(state) + sum(map(len, state)))
+            choices = sum(map(len, state))
+            self.meter.take((len(state) + choices) * (1 + len(self.sums) // 8))
             floors = [list(map(min, zip(*[c.floor for c in left], strict=True))) for left in state]
             room = list(map(sub, self.most, map(sum, zip(*floors, strict=True))))
-            count = sum(map(len, state))
             for t, floor in enumerate(floors):
                 most = list(map(add, room, floor))
                 state[t] = [choice for choice in state[t] if all(map(le, choice.peak, most))]
-            if count == sum(map(len, state)):
+            if choices == sum(map(len, state)):
                 return True
         return False
 
@@ -838,7 +858,8 @@ class Proof:
         False if a table has no choice left.
         """
         for vector in [self.vectors[v] for v in node.get("use", [])]:
-            self.meter.take(sum(map(len, state)))
+            blocks = sum([len(choice.option.blocks) for left in state for choice in left])
+            self.meter.take(1 + blocks * vector.size)
             prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
             if (right := vector.right(state, heights)) == INF:
                 continue
@@ -856,7 +877,7 @@ class Proof:
         for loads in [{self._load(choice, f) for choice in left} for left in state]:
             many = len(combined) * len(loads)
             need(many <= MOST_COMBINED, "there is too much to pack", NotChecked)
-            self.meter.take(sum([len(a) + len(b) for _, a in combined for _, b in loads]))
+            self.meter.take(many + sum([len(a) + len(b) for _, a in combined for _, b in loads]))
             combined = {(r - n, tuple(sorted(a + b))) for r, a in combined for n, b in loads}
         for room, items in combined:
             need(len(set(items)) <= MOST_SIZES, "there is too much to pack", NotChecked)
@@ -867,7 +888,10 @@ class Proof:
                 for left, gap in gaps.items():
                     for rest in self._fill(left, room, gap, 1):
                         self.meter.take(1 + len(rest))  # because it is stored
+                        need(len(states) < MOST_KEPT, "there is too much to pack", NotChecked)
                         states.add(rest)
+                if not states:
+                    break
             if () in states:
                 return True
         return False
