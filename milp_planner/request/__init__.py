@@ -28,6 +28,7 @@ from milp_planner.request.values import (
     MostMoved,
     Moves,
     Objective,
+    Options,
     Pairs,
     Price,
     Ranks,
@@ -141,7 +142,7 @@ class Limits(Request):
     workers: Annotated[Workers | None, Option("--workers N")] = None
     """Solver threads, no more than cores; default: all cores. For auto, two are worth having: one
     makes plans, one raises the bound as well; more only make plans from other seeds."""
-    options: Annotated[Pairs, Option("--set KEY=VALUE", several=True)] = _NONE
+    options: Annotated[Options, Option("--set KEY=VALUE", several=True)] = _NONE
     """Setting of the formulation, such as solver=cbc; may be repeated."""
 
     @model_validator(mode="after")

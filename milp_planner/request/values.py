@@ -119,10 +119,18 @@ def _pairs(read: Callable[[str], Any], example: str) -> BeforeValidator:
 
 
 def _plain(text: str) -> Any:
-    """Text as YAML reads it, or a list in JSON."""
+    """Text as YAML reads it."""
     from milp_planner.inputs.strict_yaml import plain_scalar
 
-    return json.loads(text) if text[:1] in ("[", "{", '"') else plain_scalar(text, in_yaml=False)
+    return plain_scalar(text, in_yaml=False)
+
+
+def _json(text: str) -> Any:
+    """A number, a truth value or a list in JSON, or else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _text(read: Callable[[str], Any], plain: Callable[[Any], Any]) -> BeforeValidator:
@@ -171,6 +179,7 @@ Seed = Annotated[int, BeforeValidator(number), Field(ge=0, lt=2**31)]
 Workers = Annotated[int, BeforeValidator(number), Field(ge=1, le=1024)]
 Objective = Literal["step_time", "pipelined_step", "busiest_rank", "total"]
 Pairs = Annotated[dict[str, Any], _pairs(_plain, "hbm_percent=10")]
+Options = Annotated[dict[str, Any], _pairs(_json, "solver=cbc")]
 Changes = Annotated[dict[str, Any], _pairs(str, "cluster.hbm=96GB")]
 """Values by path; text stays text, as its sign says whether it is added."""
 Ranks = Annotated[tuple[int, ...], _text(_ranks, lambda ranks: tuple(map(int, ranks)))]

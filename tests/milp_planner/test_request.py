@@ -85,6 +85,14 @@ def test_text_and_values_mean_the_same() -> None:
     assert asked == [Moves(tables=20), Moves(bytes=10**10)]
 
 
+def test_settings_of_a_formulation_are_json_or_text() -> None:
+    """Numbers, truth values and lists keep their types; anything else is text."""
+    pairs = ["bins=100", "a=1e-3", "solver=cbc", "fast=true", 'axes=["hbm","ddr"]', "b=c=d"]
+    assert Limits.of({"options": pairs}).options == {
+        "bins": 100, "a": 0.001, "solver": "cbc", "fast": True, "axes": ["hbm", "ddr"], "b": "c=d",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [

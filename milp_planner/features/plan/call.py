@@ -73,9 +73,8 @@ def plan(
     **asked
         Fields of :class:`milp_planner.request.PlanRequest`, None standing for its default:
         ``formulation``, ``objective``, ``time_limit``, ``work_limit``, ``gap``, ``seed``,
-        ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``,
-        ``change``; ``start`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``,
-        ``executable``;
+        ``workers``, ``options``, ``goals``; ``profile``, ``reserve``, ``two_d``, ``change``;
+        ``start`` with ``lost``, ``max_moved``, ``moves_within``, ``move_cost``, ``executable``;
         ``trainer``; ``cache``; ``diagnose``. What each means, its units and defaults stand there,
         and in ``milp-planner plan --help``.
 
