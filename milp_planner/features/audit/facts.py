@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,33 +12,16 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from formulations import Instance, Placement, Scope
-from formulations.instance import IntArray
+from formulations import Instance
 from formulations.result.check import Loads
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap, show_share
 from milp_planner.features.moves.way import MovesInfo, moves_rows, stuck_text
-from milp_planner.features.plan.tables import piles
-from milp_planner.features.plan.verdict import MEANING, Tightest
+from milp_planner.features.plan.use import Contributions, Share, Use, uses_of
+from milp_planner.features.plan.verdict import MEANING
 from milp_planner.files import Facts
 
 #: Most places, ranks and tables to name.
 MOST_NAMED = 5
-
-
-@dataclass(frozen=True)
-class Share:
-    """One table's contribution to a place or a rank, in bytes or time."""
-
-    table: str
-    amount: int
-
-
-@dataclass(frozen=True)
-class Overfull(Tightest):
-    """A place over its capacity."""
-
-    tables: tuple[Share, ...]
-    """The tables with the largest use of the place."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,7 @@ class AuditInfo(Facts):
     as_run: dict[str, Any] | None
     """Objectives of what the runtime makes of a plan that mixes cache ratios in a fusion group, and
     whether that fits."""
-    overfull: tuple[Overfull, ...]
+    overfull: tuple[Use, ...]
     slow: tuple[SlowRank, ...]
     gains: tuple[Gain, ...]
     """The tables on which the best plan found saves most, if it is better."""
@@ -104,45 +87,23 @@ class AuditInfo(Facts):
     time_unit: str
 
 
-class Contributions:
-    """The load of every table on every rank; int64 arrays.
-
-    ``cost`` [tables, ranks, phases]; ``use`` [tables, ranks, resources]; ``off`` [tables,
-    resources]: use on no rank.
-    """
-
-    def __init__(self, instance: Instance, placement: Placement) -> None:
-        loads = [piles(instance, placement, [t]) for t in range(instance.num_tables)]
-        self.names = instance.table_names
-        shape = (0, instance.num_ranks)
-        self.cost = np.stack([x.cost for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.use = np.stack([x.use for x in loads]) if loads else np.zeros((*shape, 1), np.int64)
-        self.off = np.stack([x.off_use for x in loads]) if loads else np.zeros((0, 1), np.int64)
-
-    def largest(self, amounts: IntArray) -> tuple[Share, ...]:
-        """The largest positive entries of ``amounts``, int64 array [tables], with their tables."""
-        order = np.argsort(-amounts, kind="stable")[:MOST_NAMED]
-        return tuple(Share(self.names[t], int(amounts[t])) for t in order if amounts[t] > 0)
-
-
-def overfull(instance: Instance, loads: Loads, tables: Contributions) -> list[Overfull]:
-    """The places over their capacity, the worst first."""
+def overfull(instance: Instance, loads: Loads, tables: Contributions) -> list[Use]:
+    """The places over their capacity, the worst first, with the tables that fill them."""
     found = []
-    for index, (resource, use) in enumerate(zip(instance.resources, loads.use, strict=True)):
-        for place in np.flatnonzero(use > resource.capacity).tolist():
-            amounts = tables.use[:, _ranks_of(instance, resource.scope, place), index]
-            total = amounts.sum(axis=1)
-            if resource.scope == Scope.CLUSTER:
+    for index, places in enumerate(uses_of(instance, loads)):
+        for use in (each for each in places if each.over):
+            total = tables.use[:, _ranks_of(instance, use), index].sum(axis=1)
+            if use.scope == "cluster":
                 total = total + tables.off[:, index]
-            there = resource.name, int(use[place]), int(resource.capacity[place])
-            found.append(Overfull(*there, resource.scope.value, place, tables.largest(total)))
+            found.append(replace(use, tables=tables.largest(total, MOST_NAMED)))
     return sorted(found, key=lambda place: place.headroom)
 
 
-def _ranks_of(instance: Instance, scope: Scope, place: int) -> list[int]:
-    if scope == Scope.RANK:
-        return [place]
-    return list(instance.machines[place] if scope == Scope.MACHINE else range(instance.num_ranks))
+def _ranks_of(instance: Instance, use: Use) -> list[int]:
+    if use.scope == "rank":
+        return [use.place]
+    everywhere = range(instance.num_ranks)
+    return list(instance.machines[use.place] if use.scope == "machine" else everywhere)
 
 
 def slow(
@@ -176,7 +137,7 @@ def _slow_rank(
         phases = np.arange(len(instance.phases))
     amounts = tables.cost[:, rank][:, phases].sum(axis=1)
     names = tuple(instance.phases[p] for p in phases)
-    return SlowRank(rank, names, added, tables.largest(amounts))
+    return SlowRank(rank, names, added, tables.largest(amounts, MOST_NAMED))
 
 
 def draw_audit(info: AuditInfo, title: str) -> RenderableType:

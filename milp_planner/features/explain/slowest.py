@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from rich.console import RenderableType
 
-from formulations import Instance, Placement
+from formulations import Placement
 from formulations.instance import IntArray, Scope
 from formulations.result.check import compute_loads
 from milp_planner.drawing.grid import Grid, headed
 from milp_planner.drawing.units import memory_name, show_bytes, show_time
+from milp_planner.features.plan.use import Contributions
 from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import price
@@ -98,14 +99,15 @@ def slowest_of(plan: Plan) -> SlowestInfo:
     loads = compute_loads(instance, placement)
     time, traffic = loads.cost.sum(axis=1), _traffic(plan, placement)
     slowest = np.argsort(-time, kind="stable")[:RANKS].tolist()
-    shares = _shares(instance, placement)
+    tables = Contributions(instance, placement)
+    shares = tables.cost.sum(axis=2)
     rows = tuple(
         SlowRow(
             rank=rank,
             time=int(time[rank]),
             incoming=None if traffic is None else int(traffic[rank, 0]),
             outgoing=None if traffic is None else int(traffic[rank, 1]),
-            tables=_largest(instance, shares[:, rank]),
+            tables=tuple((s.table, s.amount) for s in tables.largest(shares[:, rank], TABLES)),
         )
         for rank in slowest
     )
@@ -132,19 +134,6 @@ def _traffic(plan: Plan, placement: Placement) -> IntArray | None:
     columns = np.stack([options.entries.incoming, options.entries.outgoing], axis=1)
     counted = replace(plan.instance, phases=("in", "out"), shard_cost=columns)
     return compute_loads(counted, placement).cost
-
-
-def _shares(instance: Instance, placement: Placement) -> IntArray:
-    """Time of every table on every rank, int64 array [tables, ranks]."""
-    return np.stack([
-        compute_loads(instance, placement, [table]).cost.sum(axis=1)
-        for table in range(instance.num_tables)
-    ])  # fmt: skip
-
-
-def _largest(instance: Instance, times: IntArray) -> tuple[tuple[str, int], ...]:
-    order = np.argsort(-times, kind="stable")[:TABLES].tolist()
-    return tuple((instance.table_names[t], int(times[t])) for t in order if times[t])
 
 
 def draw_slowest(info: SlowestInfo) -> RenderableType:

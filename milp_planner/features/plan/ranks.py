@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Group, RenderableType
 
 from formulations import Instance, Placement
-from formulations.instance import Resource, Scope
 from formulations.result.check import Loads, compute_loads
 from milp_planner.drawing.grid import Cell, Grid, headed
-from milp_planner.drawing.units import memory_name, show_ranks, show_share, time_unit
+from milp_planner.drawing.units import show_ranks, show_share, time_unit
+from milp_planner.features.plan.use import Use, Uses, by_memory, uses_of, whole_uses
 from milp_planner.files import Facts
-from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
+from milp_planner.plans.ledger import LedgerInfo
 
 #: Above this many ranks, rows stand for machines.
 FOLD_ABOVE = 64
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Use and capacity of one resource at one place, in bytes (the instance's unit)."""
-
-    resource: str
-    used: int
-    capacity: int
-    kept: int = field(default=0, kw_only=True)
-    """How much of the capacity must stay free, if ``capacity`` is a whole memory."""
-
-    @property
-    def over(self) -> bool:
-        """Whether the use exceeds what is allowed."""
-        return self.used > self.capacity - self.kept
 
 
 @dataclass(frozen=True)
@@ -43,7 +26,7 @@ class RankRow:
 
     rank: int
     machine: int
-    usage: tuple[Usage, ...]
+    usage: tuple[Use, ...]
     """Usage of the resources that ranks have."""
     phases: tuple[int, ...]
     """Time in each phase."""
@@ -59,9 +42,9 @@ class MachineRow:
 
     machine: int
     ranks: tuple[int, ...]
-    usage: tuple[Usage, ...]
+    usage: tuple[Use, ...]
     """Usage of the resources that machines have."""
-    fullest: tuple[Usage, ...]
+    fullest: tuple[Use, ...]
     """For each rank resource, the usage of the rank with the largest share in use."""
     phases: tuple[int, ...]
     """Largest time of one of its ranks in each phase."""
@@ -107,20 +90,6 @@ class RanksInfo(Facts):
         return tuple(row for row in self.rows if row.rank in chosen)
 
 
-AnyUsage = TypeVar("AnyUsage", bound=Usage)
-
-
-def by_memory(usage: Iterable[AnyUsage]) -> dict[str, AnyUsage]:
-    """The fullest resource of each memory; all ``hbm:NAME``, one per collective, limit one HBM."""
-    fullest: dict[str, AnyUsage] = {}
-    for use in usage:
-        name = memory_name(use.resource)
-        known = fullest.get(name)
-        if known is None or use.used * known.capacity > known.used * use.capacity:
-            fullest[name] = use
-    return fullest
-
-
 def ranks_of(
     instance: Instance, placement: Placement, ledger: LedgerInfo | None = None
 ) -> RanksInfo:
@@ -130,77 +99,53 @@ def ranks_of(
     resources.
     """
     loads = compute_loads(instance, placement)
+    uses = uses_of(instance, loads) if ledger is None else whole_uses(ledger)
     slowest = loads.cost.max(axis=0)
-    found = RanksInfo(
+    return RanksInfo(
         phases=instance.phases,
-        rows=tuple(_rank_row(instance, loads, r, slowest) for r in range(instance.num_ranks)),
-        machines=tuple(_machine_row(instance, loads, m) for m in range(len(instance.machines))),
+        rows=tuple(_rank_row(instance, loads, uses, r, slowest) for r in range(instance.num_ranks)),
+        machines=tuple(
+            _machine_row(instance, loads, uses, m) for m in range(len(instance.machines))
+        ),
         barriers=tuple(int(v) for v in slowest),
         time_unit=instance.time_unit,
         hidden=instance.hidden,
     )
-    return found if ledger is None else _in_whole(found, ledger)
 
 
-def _in_whole(info: RanksInfo, ledger: LedgerInfo) -> RanksInfo:
-    """The same rows with the usage of whole memories."""
-    hbm = [whole_usage("hbm", place) for place in ledger.hbm]
-    shared = [(name, places) for name, scope, places in ledger.memories if scope == "machine"]
-    rows = [replace(row, usage=tuple(hbm[row.rank : row.rank + 1])) for row in info.rows]
-    machines = []
-    for each in info.machines:
-        of = [hbm[rank] for rank in each.ranks] if hbm else []
-        most = (max(of, key=lambda use: use.used / max(1, use.capacity)),) if of else ()
-        here = tuple(whole_usage(name, places[each.machine]) for name, places in shared)
-        machines.append(replace(each, usage=here, fullest=most))
-    return replace(info, rows=tuple(rows), machines=tuple(machines))
-
-
-def whole_usage(memory: str, place: PlaceBytes) -> Usage:
-    """Usage of a whole memory at its fullest moment."""
-    return Usage(memory, place.used, place.whole, kept=place.headroom)
-
-
-def _rank_row(instance: Instance, loads: Loads, rank: int, slowest: np.ndarray) -> RankRow:
+def _rank_row(
+    instance: Instance, loads: Loads, uses: Uses, rank: int, slowest: np.ndarray
+) -> RankRow:
     cost = loads.cost[rank]
     return RankRow(
         rank=rank,
         machine=int(instance.machine_of[rank]),
-        usage=tuple(_usage(instance, loads, Scope.RANK, rank)),
+        usage=tuple(places[rank] for places in _of(uses, "rank")),
         phases=tuple(int(v) for v in cost),
         cost=int(cost.sum()),
         critical=tuple(bool(v) for v in (cost == slowest) & (cost > 0)),
     )
 
 
-def _machine_row(instance: Instance, loads: Loads, machine: int) -> MachineRow:
+def _machine_row(instance: Instance, loads: Loads, uses: Uses, machine: int) -> MachineRow:
     ranks = list(instance.machines[machine])
     cost = loads.cost[ranks]
-    fullest = [
-        _fullest(resource, use, ranks)
-        for resource, use in zip(instance.resources, loads.use, strict=True)
-        if resource.scope == Scope.RANK
-    ]
+    fullest = (
+        max((places[rank] for rank in ranks), key=lambda use: use.share)
+        for places in _of(uses, "rank")
+    )
     return MachineRow(
         machine=machine,
         ranks=tuple(ranks),
-        usage=tuple(_usage(instance, loads, Scope.MACHINE, machine)),
+        usage=tuple(places[machine] for places in _of(uses, "machine")),
         fullest=tuple(fullest),
         phases=tuple(int(v) for v in cost.max(axis=0)),
         cost=int(cost.sum(axis=1).max()),
     )
 
 
-def _usage(instance: Instance, loads: Loads, scope: Scope, place: int) -> Iterator[Usage]:
-    for resource, use in zip(instance.resources, loads.use, strict=True):
-        if resource.scope == scope:
-            yield Usage(resource.name, int(use[place]), int(resource.capacity[place]))
-
-
-def _fullest(resource: Resource, use: np.ndarray, ranks: list[int]) -> Usage:
-    share = use[ranks] / np.maximum(resource.capacity[ranks], 1)
-    rank = ranks[int(np.argmax(share))]
-    return Usage(resource.name, int(use[rank]), int(resource.capacity[rank]))
+def _of(uses: Uses, scope: str) -> Uses:
+    return tuple(places for places in uses if places[0].scope == scope)
 
 
 #: Most machines to show; one line counts the rest.
@@ -290,7 +235,7 @@ def _usage_heads(memories: Iterable[str], prefix: str = "") -> list[str]:
     ]
 
 
-def _usage_cells(info: RanksInfo, usage: Iterable[Usage]) -> Iterator[Cell]:
+def _usage_cells(info: RanksInfo, usage: Iterable[Use]) -> Iterator[Cell]:
     for use in by_memory(usage).values():
         share, unit = show_share(use.used, use.capacity), info.time_unit
         yield replace(Cell.amount(use.used, unit), over=use.over)

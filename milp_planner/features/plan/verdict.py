@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-import numpy as np
 from rich.panel import Panel
 from rich.text import Text
 
 from formulations import Instance, Outcome
 from formulations.instance.restrictions import restrictions
-from formulations.result.check import Loads, check, missing_tables, moved_bytes, moved_tables
+from formulations.result.check import check, missing_tables, moved_bytes, moved_tables
 from formulations.result.grounds import grounds
 from formulations.result.outcome import GoalReached, certified_gap, standing
 from formulations.result.placement import current_plan
@@ -32,7 +31,8 @@ from milp_planner.drawing.units import (
     time_unit,
 )
 from milp_planner.features.plan.goals import forced_told, given_up, goals_told
-from milp_planner.features.plan.ranks import RankRow, RanksInfo, Usage, by_memory
+from milp_planner.features.plan.ranks import RankRow, RanksInfo
+from milp_planner.features.plan.use import Use, Uses, by_memory, uses_of, whole_uses
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import LedgerInfo
 
@@ -56,31 +56,6 @@ STOPPED = {
 
 #: Share of a call's seconds from which on a stage is told.
 TOLD = 0.05
-
-
-@dataclass(frozen=True)
-class Tightest(Usage):
-    """The place of one resource with the largest share in use."""
-
-    scope: str
-    """Such as ``rank``."""
-    place: int
-    """Rank or machine number (0 for the cluster)."""
-
-    @property
-    def headroom(self) -> int:
-        """Capacity left at the place; negative when over."""
-        return self.capacity - self.kept - self.used
-
-    @property
-    def at(self) -> str:
-        """The place, in words."""
-        return "the cluster" if self.scope == "cluster" else f"{self.scope} {self.place}"
-
-    def room(self, unit: str) -> str:
-        """The capacity left at the place, in words."""
-        text = f"{show_amount(abs(self.headroom), unit)} {'too much' if self.over else 'free'}"
-        return f"{text} beyond {show_amount(self.kept, unit)} of headroom" if self.kept else text
 
 
 @dataclass(frozen=True)
@@ -109,7 +84,7 @@ class VerdictInfo(Facts):
     objectives: dict[str, int]
     """The plan under all objectives that its instance defines; empty without one."""
     time_unit: str
-    tightest: tuple[Tightest, ...]
+    tightest: tuple[Use, ...]
     """One for each resource that limits anything."""
     seconds: float
     note: str
@@ -173,7 +148,7 @@ class VerdictInfo(Facts):
         return goals_told(self.goals, self.time_unit)
 
     @property
-    def fullest(self) -> tuple[Tightest, ...]:
+    def fullest(self) -> tuple[Use, ...]:
         """The tightest place of each memory, however many resources limit it."""
         return tuple(by_memory(self.tightest).values())
 
@@ -185,12 +160,10 @@ def verdict_of(
     source, plan, now = outcome.bound_source, outcome.placement, current_plan(instance)
     today, stages = None if now is None else check(instance, now), outcome.detail.get("stages")
     moved = None if plan is None or not instance.current else moved_tables(instance, plan)
-    tight: tuple[Tightest, ...] = ()
-    if plan is not None:
-        loads = check(instance, plan).loads
-        tight = _tightest_places(instance, loads) if loads is not None else ()
+    loads = None if plan is None else check(instance, plan).loads
+    uses: Uses = () if loads is None else uses_of(instance, loads)
     if ledger is not None:
-        tight = tuple(_tightest_in(ledger))
+        uses = whole_uses(ledger)
     return VerdictInfo(
         status=outcome.status.value,
         standing=standing(outcome),
@@ -207,7 +180,11 @@ def verdict_of(
         gap=outcome.gap,
         objectives=dict(outcome.objectives),
         time_unit=instance.time_unit,
-        tightest=tight,
+        tightest=tuple(
+            _tightest_of(places, whole=ledger is not None)
+            for places in uses
+            if any(use.capacity or use.used for use in places)
+        ),
         seconds=outcome.seconds,
         note=outcome.note,
         stages=dict(stages) if isinstance(stages, dict) else {},
@@ -223,29 +200,10 @@ def verdict_of(
     )
 
 
-def _tightest_in(ledger: LedgerInfo) -> Iterator[Tightest]:
-    """The place of each whole memory with the least room."""
-    for memory, scope, places in ledger.memories:
-        if any(place.whole or place.used for place in places):
-            least = min(places, key=lambda place: (place.room, place.place))
-            numbers = memory, least.used, least.whole, scope, least.place
-            yield Tightest(*numbers, kept=least.headroom)
-
-
-def _tightest_places(instance: Instance, loads: Loads) -> tuple[Tightest, ...]:
-    """For each resource, the place with the largest share in use (the first of equals).
-
-    Resources with neither capacity nor use anywhere are left out.
-    """
-    found = []
-    for resource, use in zip(instance.resources, loads.use, strict=True):
-        if use.any() or resource.capacity.any():
-            share = use / np.maximum(resource.capacity, 1)
-            share = np.where((resource.capacity == 0) & (use == 0), -1.0, share)
-            place = int(np.argmax(share))
-            there = resource.name, int(use[place]), int(resource.capacity[place])
-            found.append(Tightest(*there, resource.scope.value, place))
-    return tuple(found)
+def _tightest_of(places: tuple[Use, ...], whole: bool) -> Use:
+    """The place with the largest share in use (the first of equals); of a whole memory, that with
+    the least room."""
+    return max(places, key=lambda use: -use.headroom if whole else use.share)
 
 
 COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
@@ -341,7 +299,7 @@ def _cost(info: VerdictInfo, value: int | None) -> str:
     return show_cost(value, info.time_unit, digits=6)
 
 
-def _tightest(place: Tightest, unit: str) -> Text:
+def _tightest(place: Use, unit: str) -> Text:
     text = Text(f"tightest {memory_name(place.resource)}: {place.at}, ")
     text.append(f"{show_amount(place.used, unit)} of {show_amount(place.capacity, unit)}")
     text.append(f" ({show_share(place.used, place.capacity)}), ")

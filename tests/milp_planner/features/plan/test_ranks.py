@@ -9,7 +9,8 @@ from rich.console import Console
 
 from formulations import Block, InstanceBuilder, Placement, Shard, Where
 from formulations.result.check import check
-from milp_planner.features.plan.ranks import Usage, draw_ranks, ranks_of
+from milp_planner.features.plan.ranks import draw_ranks, ranks_of
+from milp_planner.features.plan.use import Use
 from tests.milp_planner.features.example import example, placement
 
 
@@ -25,7 +26,7 @@ def test_every_rank_by_hand() -> None:
     info = ranks_of(example(), placement())
     assert [row.cost for row in info.rows] == [7, 7, 28, 7]
     two = info.rows[2]
-    assert two.usage == (Usage("hbm", 80, 100),)
+    assert two.usage == (Use("hbm", 80, 100, "rank", 2),)
     assert two.phases == (23, 5) and two.critical == (True, True)
     assert info.rows[0].critical == (False, False)
     assert [row.machine for row in info.rows] == [0, 0, 1, 1]
@@ -34,8 +35,10 @@ def test_every_rank_by_hand() -> None:
 def test_machines_have_their_own_resources_and_their_fullest_rank() -> None:
     """DDR is summed over a machine's ranks; HBM is that of the fullest rank."""
     first, second = ranks_of(example(), placement()).machines
-    assert first.usage == (Usage("ddr", 10, 50),) and second.usage == (Usage("ddr", 10, 60),)
-    assert first.fullest == (Usage("hbm", 10, 100),) and second.fullest == (Usage("hbm", 80, 100),)
+    assert first.usage == (Use("ddr", 10, 50, "machine", 0),)
+    assert second.usage == (Use("ddr", 10, 60, "machine", 1),)
+    assert first.fullest == (Use("hbm", 10, 100, "rank", 0),)
+    assert second.fullest == (Use("hbm", 80, 100, "rank", 2),)
     assert second.cost == 28 and second.phases == (23, 5)
 
 

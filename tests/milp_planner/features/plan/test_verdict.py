@@ -8,7 +8,8 @@ import pytest
 
 from formulations.instance import Current
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
-from milp_planner.features.plan.verdict import Tightest, draw_verdict, restricted, verdict_of
+from milp_planner.features.plan.use import Use
+from milp_planner.features.plan.verdict import draw_verdict, restricted, verdict_of
 from milp_planner.plans.compile import as_current
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
@@ -18,9 +19,9 @@ def test_tightest_places_by_hand() -> None:
     """Rank 2 has 80 of 100 HBM, machine 0 has 10 of 50 DDR, the cluster 8 of 9."""
     info = verdict_of(example(), found(example(), "cpsat", placement(), StoppedBy.TIME_LIMIT))
     assert info.tightest == (
-        Tightest("hbm", 80, 100, "rank", 2),
-        Tightest("ddr", 10, 50, "machine", 0),
-        Tightest("pool", 8, 9, "cluster", 0),
+        Use("hbm", 80, 100, "rank", 2),
+        Use("ddr", 10, 50, "machine", 0),
+        Use("pool", 8, 9, "cluster", 0),
     )
     assert [place.headroom for place in info.tightest] == [20, 40, 1]
 
