@@ -32,7 +32,7 @@ def answers(limits: Limits, *requests: dict[str, Any]) -> list[str]:
         for request in requests:
             try:
                 how, inputs = await readers.read(json.dumps(request).encode())
-                assert how["objective"] == "step_time" and json.loads(inputs)["model"]["tables"]
+                assert how["time_limit"] == 30.0 and json.loads(inputs)["model"]["tables"]
                 said.append("")
             except BadInput as error:
                 said.append(str(error))
