@@ -91,7 +91,7 @@ def test_for_the_trainer_remedies_are_cut_as_it_cuts() -> None:
     for table in data["tables"]:
         table["constraints"]["column_widths"] = [256, 128, 64, 32, 16]
     wide = Model.from_dict(data)
-    plans = plan(wide, cluster, time_limit=20), plan_for("dlrmv4", wide, cluster, time_limit=20)
+    plans = plan(wide, cluster, time_limit=20), plan_for("dlrmv4", wide, cluster, time_limit=60)
     found = [shortage_of(each.outcome.detail) for each in plans]
     tried = [{r.kind: r for r in each.remedies}["sharding"] for each in found if each]
     assert [len(each.tables) for each in tried] == [1, 2]

@@ -79,10 +79,14 @@ def plan_for(
     limits = Limits.of({name: keywords.pop(name) for name in named}).settings(settings)
     seconds = limits.time_limit or MOST_SECONDS
     limits = replace(limits, time_limit=seconds * (1 - SEARCH_SHARE))
+    begun = time.monotonic()
     best = plan(widened(to_model(model), runner), cluster, settings=limits, **keywords)
     rest = replace(limits, time_limit=seconds * SEARCH_SHARE)
     if best.outcome.status == Status.INFEASIBLE:  # what would help must help there, too
-        there = plan(held(best.model, runner), cluster, settings=rest, **keywords)
+        left = max(seconds * SEARCH_SHARE, seconds - (time.monotonic() - begun))
+        there = plan(
+            held(best.model, runner), cluster, settings=replace(rest, time_limit=left), **keywords
+        )
         return there if there.outcome.status == Status.INFEASIBLE else best
     if best.outcome.placement is None:
         return best
