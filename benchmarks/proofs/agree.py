@@ -1,10 +1,11 @@
 """The stand-alone checker and ``verify`` on changed files: ``python benchmarks/proofs/agree.py``.
 
 Outcomes of random small instances (those of benchmarks/fuzz, by number) with certificates of the
-prover, changed at random in one to three places: keys removed, added, renamed, values replaced by
-others of the file, by numbers nearby or at the edge of what is allowed, and by other types. Where
-the changed instance is still valid, half of the outcomes name its fingerprint. The script counts
-how often the two end with which exit codes, which must be equal.
+prover, and of as many instances with certificates of patterns and of peaks, changed at random in
+one to three places: keys removed, added, renamed, values replaced by others of the file, by numbers
+nearby or at the edge of what is allowed, and by other types. Where the changed instance is still
+valid, half of the outcomes name its fingerprint. The script counts how often the two end with which
+exit codes, which must be equal.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from milp_planner import verify  # noqa: E402
 from milp_planner.errors import PlannerError  # noqa: E402
 from milp_planner.plans.plan_file import unpacked  # noqa: E402
 from tests.formulations.fuzz.generate import generate  # noqa: E402
+from tests.formulations.proof.made import made  # noqa: E402
 
 EDGES: list[Any] = [
     None, True, False, 0, -1, 1, 1.0, 3.0, 0.5, 2**53, 2**63, -(2**63), 10**4299, "", "x", [], {},
@@ -116,13 +118,17 @@ def both(outcome: Path, instance: Path | None) -> tuple[int, int, str]:
 
 
 def originals(many: int) -> Iterator[list[Any]]:
-    """Outcomes and instances, as documents."""
-    number = 0
-    while many:
-        number += 1
-        instance = generate(number)
-        outcome = solve(instance, "cpsat", Settings(time_limit=5, workers=1))
-        many -= 1
+    """Outcomes and instances, as documents; every other one with a row of patterns or peaks."""
+    settings, proofs = Settings(time_limit=5, workers=1), made(range(2 * many))
+    for number in range(1, many + 1):
+        instance, proof = generate(number), None
+        if number % 2:
+            instance, _, proof = next(proofs)
+        outcome = solve(instance, "cpsat", settings)
+        # the checker does not read what must move
+        outcome = outcome.with_(detail={})
+        if proof is not None:
+            outcome = outcome.with_(certificate=proof, certified_bound=proof.target)
         yield [outcome_to_dict(instance, outcome), instance_to_dict(instance)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formulations.errors import UnsupportedInstance
 from formulations.instance import Instance, Scope
@@ -12,9 +12,11 @@ from formulations.result.check import check
 from formulations.settings import Settings
 from formulations.solve import solve
 from tests.formulations.brute_force import brute_force
-from tests.formulations.fuzz.generate import generate
+from tests.formulations.fuzz.generate import COSTS, Cost, generate, largest
 from tests.formulations.fuzz.judge import wrongs
 
+#: Numbers below this are moderate.
+MODERATE = 2**40
 Options = Callable[[Instance], Mapping[str, object]]
 
 
@@ -75,9 +77,11 @@ class Result:
     wrong: tuple[str, ...] = ()
 
 
-def play(number: int, names: list[str], seconds: float) -> list[Result]:
+def play(
+    number: int, names: list[str], seconds: float, costs: dict[str, Cost] = COSTS
+) -> list[Result]:
     """Judge contestants on the instance of a number, which also seeds the solvers."""
-    instance = generate(number)
+    instance = generate(number, costs)
     truth = brute_force(instance)
     if truth.placement is not None:
         verdict = check(instance, truth.placement)
@@ -92,7 +96,16 @@ def play(number: int, names: list[str], seconds: float) -> list[Result]:
             hint=truth.placement if one.hint else None, options=dict(one.options(instance)),
         )  # fmt: skip
         found.append(_result(name, instance, truth.objective, one.formulation, settings))
-    return found
+    return [_second_opinion(result, found, instance) for result in found]
+
+
+def _second_opinion(result: Result, found: list[Result], instance: Instance) -> Result:
+    """Where numbers are moderate, ``mip`` must decide what ``cpsat`` decides."""
+    cpsat = {r.answer for r in found if r.name == "cpsat"} & {"optimal", "infeasible"}
+    second = result.name.startswith("mip") and largest(instance) < MODERATE
+    if not second or not cpsat or result.answer in cpsat:
+        return result
+    return replace(result, wrong=(*result.wrong, f"{result.answer}, cpsat says {cpsat.pop()}"))
 
 
 def _result(

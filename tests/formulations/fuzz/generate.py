@@ -48,6 +48,8 @@ COSTS: dict[str, Cost] = {
     "any": _digits(50),
     "multiples": lambda rng: rng.randint(1, 40) * (2**40 + 1),
 }
+#: Costs at the edge of what the format allows, drawn where they are asked for.
+EDGE: dict[str, Cost] = {"near 2^53": lambda rng: 2**53 - 1 - rng.randint(0, 3)}
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,26 @@ class World:
         return sum(map(len, self.machines))
 
 
-def generate(number: int) -> Instance:
-    """The instance of a number, the same at every call."""
+def generate(number: int, costs: dict[str, Cost] = COSTS) -> Instance:
+    """The instance of a number, the same at every call, with costs of these kinds."""
     rng = Random(number)
     while True:
         try:
-            instance = _draw(rng, f"fuzz {number}")
+            instance = _draw(rng, f"fuzz {number}", costs)
         except InstanceError:  # sums beyond 2^62, or a pin with ranks for another number of blocks
             continue
         if instance is not None:
             return instance
 
 
-def _draw(rng: Random, name: str) -> Instance | None:
+def _draw(rng: Random, name: str, costs: dict[str, Cost]) -> Instance | None:
     objective = rng.choice(list(Objective))
     machines = machines_of(rng)
     resources = [(f"r{i}", rng.choice(list(Scope))) for i in range(rng.choice((0, 1, 1, 2, 3)))]
-    kind = rng.choice(list(COSTS))
+    kind = rng.choice(list(costs))
     world = World(
         machines, resources, rng.choice((6, 20, 2**33, 2**46)), rng.choice((1, 1, 2, 3)),
-        COSTS[kind], objective == Objective.TOTAL and rng.random() < 0.5,
+        costs[kind], objective == Objective.TOTAL and rng.random() < 0.5,
     )  # fmt: skip
     tables = [_table(rng, world) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))]
     room = [capacity_of(rng, world, scope, len(tables)) for _, scope in resources]

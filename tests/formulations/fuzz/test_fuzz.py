@@ -14,8 +14,8 @@ import pytest
 
 from formulations.instance import Objective, Scope, Where
 from formulations.registry import FORMULATIONS
-from tests.formulations.fuzz.contest import CONTESTANTS, play
-from tests.formulations.fuzz.generate import COSTS, generate, largest
+from tests.formulations.fuzz.contest import CONTESTANTS, MODERATE, play
+from tests.formulations.fuzz.generate import COSTS, EDGE, generate, largest
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,15 +33,31 @@ def test_nothing_false_is_said(start: int) -> None:
             assert result.wrong == (), (number, result)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 5000, 500))
+def test_nothing_false_is_said_of_five_thousand(start: int) -> None:
+    """The same on 5,000 instances: no crash, and ``mip`` decides what ``cpsat`` decides."""
+    for number in range(start, start + 500):
+        for result in play(number, list(CONTESTANTS), seconds=20):
+            assert result.wrong == (), (number, result)
+
+
 @pytest.mark.parametrize("name", ["mip", "mip by CBC"])
 def test_mip_decides_what_cpsat_decides(name: str) -> None:
     """Where numbers stay below 2^40, the second opinion is a proof as well, by either solver."""
-    drawn = [n for n in range(40) if largest(generate(n)) < 2**40]
+    drawn = [n for n in range(40) if largest(generate(n)) < MODERATE]
     assert len(drawn) > 15
     for number in drawn:
         cpsat, mip = play(number, ["cpsat", name], seconds=20)
         assert cpsat.answer in ("optimal", "infeasible")
         assert (mip.answer, mip.wrong) == (cpsat.answer, ()), number
+
+
+def test_costs_near_the_largest_number() -> None:
+    """Nothing false is said of costs near 2^53, which are rounded for CP-SAT."""
+    for number in (9, 54, 115):
+        for result in play(number, ["cpsat", "greedy"], seconds=5, costs=EDGE):
+            assert result.wrong == (), (number, result)
 
 
 def test_the_instances_show_everything() -> None:
