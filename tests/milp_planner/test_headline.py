@@ -8,6 +8,7 @@ import pytest
 
 from formulations import Settings, solve
 from formulations.result.outcome import Outcome, Status
+from milp_planner.errors import BadInput
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import price
@@ -106,8 +107,7 @@ def test_both_buffer_rules_are_solved(buffers: str) -> None:
         assert (status == Status.OPTIMAL) == fits
 
 
-def test_an_empty_model_is_planned() -> None:
-    """Placing nothing costs nothing."""
-    plan = planned(hbm=10**9, ddr=10**9)
-    assert plan.tables == ()
-    assert plan.outcome.objective == 0
+def test_an_empty_model_is_refused() -> None:
+    """There is nothing to place."""
+    with pytest.raises(BadInput, match="tables: found none, so there is nothing to place"):
+        planned(hbm=10**9, ddr=10**9)

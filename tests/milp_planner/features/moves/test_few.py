@@ -184,7 +184,7 @@ def test_bytes_that_must_move_by_hand() -> None:
 @pytest.mark.parametrize("within", [-0.1, 1.0])
 def test_shares_that_are_none(within: float) -> None:
     """A share of the objective is from 0, below 1."""
-    with pytest.raises(BadInput, match="moves within: found"):
+    with pytest.raises(BadInput, match="within a share of the objective below 1"):
         Moves(within=within)
 
 

@@ -213,7 +213,7 @@ def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
     [
         ({"objective": "total"}, "total counts the ranks of one sharding group"),
         ({"on_plan": lambda *_: None}, "on_plan needs one fixed sharding group"),
-        ({"today": "today.csv"}, "today needs one fixed sharding group"),
+        ({"today": "today.csv"}, "start needs one fixed sharding group"),
     ],
 )
 def test_what_is_refused(asked: dict[str, Any], why: str) -> None:

@@ -10,6 +10,7 @@ from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.types import ParameterConstraints
 
 from formulations import Status
+from formulations.runtime.timing import CallTime
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import NoPlan
 
@@ -56,7 +57,7 @@ def test_brute_force(sizes: tuple[int, ...]) -> None:
         return
     problem = planner.prepare(case.module, [])
     assert problem is not None
-    chosen = planner._solved(problem)
+    chosen = planner._solved(problem, CallTime(60))
     assert planner.outcome is not None and planner.outcome.status == Status.OPTIMAL
     assert NoopPerfModel(case.topology).rate(chosen) == pytest.approx(best)
 
