@@ -433,6 +433,9 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
 
 # The certificate
 OF = {"of": str, "times": range(10**4300)}
+HEIGHT = range(2**62)
+FUNCTION = {"name": {"steps", "threshold", "halves"}, "parameter": COUNT, "times": OF["times"],
+            "first": AMOUNT, "second": AMOUNT, "uses": {None: AMOUNT}}  # fmt: skip
 ROW = (
     {"row": {"cost", "capacity"}, "at?": AMOUNT, **OF},
     {"row": {"largest_cost", "largest_use"}, "table": AMOUNT, "machine?": AMOUNT, **OF},
@@ -441,9 +444,11 @@ ROW = (
     {"row": {"pattern"}, "most": range(2**20), "weights": [[AMOUNT]], **OF},
     {"row": {"peaks"}, "most": range(2**20), "weights": [[AMOUNT]], "times": OF["times"],
      "first": [str], "second": [str], "step": COUNT, "each": OF["times"]},
+    {"row": {"functions"}, "first": [str], "second": [str], "bins": [HEIGHT], "each": [OF["times"]],
+     "functions": [FUNCTION], "times": OF["times"]},
 )  # fmt: skip
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
-PEAK = {"peak": [str], "cuts": [range(2**62)], "use?": [AMOUNT]}
+PEAK = {"peak": [str], "cuts": [HEIGHT], "use?": [AMOUNT]}
 NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT}, PEAK)
 TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
@@ -490,7 +495,7 @@ class Vector:
         self.own: dict[tuple[int, int], list[int]] = defaultdict(zeros.copy)  # by table as well
         self.fused, levels = Counter[Any](), defaultdict[Any, Counter[int]](Counter)
         self.weights, self.held = Counter[tuple[int, int]](), 0  # by option; of all ranks
-        self.peaks, self.floors = list[Peaks](), 0  # rows of peaks, and their multipliers' sum
+        self.boxed, self.floors = list[Boxed](), 0  # rows about heights, their multipliers' sum
         self._least = cache(self._block)  # because choices share blocks
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
         for row in rows:
@@ -498,9 +503,8 @@ class Vector:
             if kind == "pattern":
                 self._weigh(row, target)
                 continue
-            if kind == "peaks":
-                self.peaks.append(Peaks(instance, row, target, meter))
-                self.weights.update(self.peaks[-1].added())
+            if kind in BOXED:
+                self.boxed.append(BOXED[kind](instance, row, target, meter))
                 self.floors += times
                 continue
             table, machine = row.get("table", -1), row.get("machine", -1)
@@ -532,7 +536,7 @@ class Vector:
 
     def right(self, state: list[list[Choice]], heights: Heights) -> int | float:
         """The right-hand side in a case."""
-        most = [row.most(state, heights) for row in self.peaks]
+        most = [row.most(state, heights) for row in self.boxed]
         endless = [value for value in (-INF, INF) if value in most]
         return endless[0] if endless else self.limit + sum(most)
 
@@ -541,7 +545,9 @@ class Vector:
         home, option = choice.home, choice.option
         price = self.moved_tables * option.moves + self.fused[table, option.fusion]
         price += self.weights[table, choice.position]
-        price += self.floors * choice.floor[-1] if self.floors else 0
+        if self.boxed:
+            price += self.floors * choice.floor[-1]
+            price += sum([row.price(table, choice) for row in self.boxed])
         for block in option.blocks:
             price += self._least(block, home if block is option.home else None)
         price += sum(map(mul, self.own.get((table, -1), ()), option.excess))
@@ -619,29 +625,157 @@ class Vector:
 def phases_of(instance: Instance, names: list[str]) -> Phases:
     """The coordinates of a set of phases that a certificate names."""
     found = {name: instance.names["cost"].get(name, -1) for name in names}
-    good = len(found) == len(names) and instance.objective in BY_PHASE
+    good = len(found) == len(names) and instance.objective != "total"
     good = good and set(found.values()) <= set(instance.summed)
     need(good, "peaks are those of different phases of which nothing is hidden")
     return tuple(sorted(found.values()))
 
 
-class Peaks:
+class Boxed:
+    """A row about what ranks hold above the floors in two sets of phases."""
+
+    def __init__(
+        self, instance: Instance, row: dict[str, Any], target: int | None, meter: Meter
+    ) -> None:
+        self.instance, self.meter, self.limit = instance, meter, (target or 0) - 1
+        self.first, self.second = [phases_of(instance, row[key]) for key in ("first", "second")]
+        self.times = row["times"]
+        meter.take(len(row["first"]) + len(row["second"]))
+        good = target is not None and self.first and set(self.first).isdisjoint(self.second)
+        need(good, f"a row of {row['row']} is not as its page says")
+
+    def box(self, state: list[list[Choice]], heights: Heights) -> tuple[int, ...]:
+        """The room for both heights, and the interval of each in a case."""
+        self.meter.take(1 + sum(map(len, state)))
+        room = self.limit - sum([min([c.floor[-1] for c in left]) for left in state])
+        low, high = heights.get(self.first, (0, room))
+        base, top = heights.get(self.second, (0, room if self.second else 0))
+        return room, low, min(high, room - base), base, min(top, room - low)
+
+    def loads(self, block: Block, shard: Shard) -> list[int]:
+        """The load of a shard in both sets, above the floor of its block."""
+        above = list(map(sub, shard.amounts, block.least))
+        return [sum([above[k] for k in ks]) for ks in (self.first, self.second)]
+
+    def price(self, table: int, choice: Choice) -> int:
+        """What a choice adds to the left-hand side, beside its floors."""
+        raise NotImplementedError
+
+    def fits(self, option: Option) -> bool:
+        """Whether an option can be in a plan for which the row counts."""
+        return True
+
+    def most(self, state: list[list[Choice]], heights: Heights) -> int | float:
+        """The right-hand side in a case: infinite if the row does not count, minus infinite if no
+        plan has such heights."""
+        raise NotImplementedError
+
+
+class Functions(Boxed):
+    """A row of dual-feasible functions of shards."""
+
+    def __init__(
+        self, instance: Instance, row: dict[str, Any], target: int | None, meter: Meter
+    ) -> None:
+        super().__init__(instance, row, target, meter)
+        self.bins, self.each, names = row["bins"], row["each"], instance.names["largest_use"]
+        self.ranks, self.functions = len(instance.ranks), list[Any]()
+        numbers = [self.times, *self.each, *[item["times"] for item in row["functions"]]]
+        many = sum([1 + len(item["uses"]) for item in row["functions"]])
+        self.size = (1 + many) * (1 + max(map(int.bit_length, numbers)) // 512)  # steps of a price
+        meter.take(self.size + many * len(instance.ranks) // 10)
+        good = len(self.bins) == len(self.each) == 2
+        need(good, "a row of functions has two bins and two multipliers of loads")
+        for item in row["functions"]:
+            need(item["uses"].keys() <= names.keys(), "a function is of what is not there")
+            uses = [(names[name], times) for name, times in item["uses"].items()]
+            full = item["first"] * self.bins[0] + item["second"] * self.bins[1]
+            full += sum([times * max(instance.capacities[k]) for k, times in uses])
+            small, function = item["parameter"], FUNCTIONS[item["name"]]
+            need(function is not threshold or 2 * small <= full, "a threshold is above a half")
+            self.functions.append((function, small, full, item, uses))
+        self._block = cache(self._priced)
+
+    def price(self, table: int, choice: Choice) -> int:
+        """What a choice adds to the left-hand side, beside its floors."""
+        return sum([self._block(block) or 0 for block in choice.option.blocks])
+
+    def fits(self, option: Option) -> bool:
+        """Whether no shard of the option is larger than a bin."""
+        return all([self._block(block) is not None for block in option.blocks])
+
+    def most(self, state: list[list[Choice]], heights: Heights) -> int | float:
+        """The right-hand side in a case: infinite if it may have heights above the bins, minus
+        infinite if no plan has such heights."""
+        room, low, high, base, top = self.box(state, heights)
+        if low > high or base > top:
+            return -INF
+        if high > self.bins[0] or top > self.bins[1]:
+            return INF
+        self.meter.take(self.size)
+        held = sum([item["times"] * function(full, full, small)
+                    for function, small, full, item, _ in self.functions])  # fmt: skip
+        first, second = [self.ranks * each - self.times for each in self.each]
+        corners = [(low, base), (high, base), (low, top)]
+        corners += [(high, min(top, room - high)), (min(high, room - top), top)]
+        best = max([first * a + second * b for a, b in corners])
+        return self.times * self.limit + self.ranks * held + best
+
+    def _priced(self, block: Block) -> int | None:
+        """What the shards of a block add; None if one is larger than a bin."""
+        price = 0
+        for number, (_, shard) in zip(block.numbers, block.runs, strict=True):
+            self.meter.take(self.size)
+            first, second = self.loads(block, shard) if number else (0, 0)
+            if first > self.bins[0] or second > self.bins[1]:
+                return None
+            one = self.each[0] * first + self.each[1] * second
+            for function, small, full, item, uses in self.functions:
+                size = item["first"] * first + item["second"] * second
+                size += sum([times * shard.amounts[k] for k, times in uses])
+                one += item["times"] * function(size, full, small)
+            price += number * one
+        return price
+
+
+def steps(size: int, full: int, number: int) -> int:
+    """Whole steps of which a bin is just too small for so many."""
+    return number * size // (full + 1)
+
+
+def threshold(size: int, full: int, small: int) -> int:
+    """The size without what is small; all of the bin where only small shards fit beside it."""
+    return full if size > full - small else size * (size >= small)
+
+
+def halves(size: int, full: int, small: int) -> int:
+    """How many shards that are not small go into the bin at most, or fewer for one above half."""
+    return full // small - (full - size) // small if 2 * size > full else int(size >= small)
+
+
+FUNCTIONS: dict[str, Callable[[int, int, int], int]] = {
+    "steps": steps, "threshold": threshold, "halves": halves,
+}  # fmt: skip
+
+
+class Peaks(Boxed):
     """A row about two sets of phases: what the ranks hold, and how high it makes both peaks."""
 
     def __init__(
         self, instance: Instance, row: dict[str, Any], target: int | None, meter: Meter
     ) -> None:
-        self.instance, self.meter, self.limit, self.size = instance, meter, (target or 0) - 1, 0
-        self.first, self.second = [phases_of(instance, row[key]) for key in ("first", "second")]
-        self.step, self.each, self.times = row["step"], row["each"], row["times"]
-        self.size = row["most"] + 2
-        meter.take(len(row["weights"]) + len(row["first"]) + len(row["second"]))
+        super().__init__(instance, row, target, meter)
+        self.step, self.each, self.size = row["step"], row["each"], row["most"] + 2
+        meter.take(len(row["weights"]))
         self.weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
-        good = target is not None and self.first and set(self.first).isdisjoint(self.second)
-        good = good and len(self.weights) == len(row["weights"])
-        need(good, "a row of peaks is not as its page says")
+        need(len(self.weights) == len(row["weights"]), "a row of peaks is not as its page says")
+        self.added = self._added()
 
-    def added(self) -> Counter[tuple[int, int]]:
+    def price(self, table: int, choice: Choice) -> int:
+        """What a choice adds to the left-hand side, beside its floors."""
+        return self.added[table, choice.position]
+
+    def _added(self) -> Counter[tuple[int, int]]:
         """What the weights of an option's shards add to its price, by table and position."""
         self.meter.take(len(self.instance.tables) // 10)
         found, tables = Counter[tuple[int, int]](), list(self.instance.tables.values())
@@ -659,11 +793,7 @@ class Peaks:
     def most(self, state: list[list[Choice]], heights: Heights) -> int | float:
         """The right-hand side in a case: infinite if a rank may hold more than the row says, minus
         infinite if no plan has such heights."""
-        self.meter.take(1 + sum(map(len, state)))
-        room = self.limit - sum([min([c.floor[-1] for c in left]) for left in state])
-        low, high = heights.get(self.first, (0, room))
-        base, top = heights.get(self.second, (0, room if self.second else 0))
-        high, top = min(high, room - base), min(top, room - low)
+        room, low, high, base, top = self.box(state, heights)
         if low > high or base > top:
             return -INF
         high, units = min(high, MOST_COST), top // self.step
@@ -709,8 +839,7 @@ class Peaks:
             for i, (number, (_, shard)) in enumerate(zip(block.numbers, block.runs, strict=True)):
                 weight = self.weights.get((table, position, first + i), 0)
                 base = before if block.most == 1 else held
-                above = list(map(sub, shard.amounts, block.least))
-                load, steps = [sum([above[k] for k in ks]) for ks in (self.first, self.second)]
+                load, steps = self.loads(block, shard)
                 one = load, steps // self.step, weight
                 for times in range(1, 1 + min(block.most, number) if weight else 0):
                     many = [times * n for n in one]
@@ -731,6 +860,9 @@ class Peaks:
             if one[2] and not any([k[1] <= one[1] and k[2] >= one[2] for k in kept]):
                 kept.append(one)
         return kept
+
+
+BOXED: dict[str, type[Boxed]] = {"functions": Functions, "peaks": Peaks}
 
 
 class Proof:
@@ -859,10 +991,14 @@ class Proof:
         """
         for vector in [self.vectors[v] for v in node.get("use", [])]:
             blocks = sum([len(choice.option.blocks) for left in state for choice in left])
-            self.meter.take(1 + blocks * vector.size)
-            prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
+            self.meter.take(1 + blocks * (vector.size + len(vector.boxed)))
             if (right := vector.right(state, heights)) == INF:
                 continue
+            for row in vector.boxed:
+                state[:] = [[c for c in left if row.fits(c.option)] for left in state]
+            if not all(state):
+                return False
+            prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
             slack = right - sum(map(min, prices)) if right != -INF else -1
             for t, row in enumerate(prices):
                 most, pairs = slack + min(row), zip(state[t], row, strict=True)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from formulations.instance.facts import per_option
-from formulations.patterns.found import Mask, Priced, Shared, Solved
+from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
+from formulations.patterns.functions import Cut, Fraction, FunctionProgram
 from formulations.patterns.program import LEVELS, Program
+from formulations.proof.functions import loads_of
 from formulations.proof.peaks import Heights, Peaks
 from formulations.result.certificate import Certificate
 
@@ -25,6 +27,9 @@ from formulations.result.certificate import Certificate
 _ALIKE, _SAME = 2e-5, 1e-8
 #: Shares of options nearer to whole than this count as whole; programs kept.
 _WHOLE, _PROGRAMS = 1e-6, 12
+#: The level before all weights: programs over functions. Boxes of up to this share of the plan's
+#: cost are split by options there.
+FUNCTIONS, _WIDE = -1, 0.01
 #: About the most steps that the checker may need.
 _STEPS = 30_000_000
 
@@ -39,9 +44,13 @@ class Box:
     keep : bool array [options]
     low, high, base, top : int
     level : int
-        How fine its weights are.
-    use : list of Priced
-        Weights that excluded options here.
+        ``FUNCTIONS``, or how fine its weights are.
+    use : list of Cut or Priced
+        What excluded options here.
+    best : Cut or Priced or None
+        What proves the bound.
+    fraction : Fraction or None
+        The solution of its program over functions.
     priced : Priced or None
     solved : Solved or None
     split : dict
@@ -55,7 +64,9 @@ class Box:
     base: int
     top: int
     level: int = 0
-    use: list[Priced] = field(default_factory=list)
+    use: list[Cut | Priced] = field(default_factory=list)
+    best: Cut | Priced | None = None
+    fraction: Fraction | None = None
     priced: Priced | None = None
     solved: Solved | None = None
     split: dict[str, Any] = field(default_factory=dict)
@@ -63,7 +74,8 @@ class Box:
 
     def part(self, **changes: Any) -> Box:
         """A child."""
-        own = {key: getattr(self, key) for key in ("keep", "low", "high", "base", "top")}
+        names = ("keep", "low", "high", "base", "top", "level", "best", "fraction", "priced")
+        own = {key: getattr(self, key) for key in names}
         return Box(**{**own, **changes})
 
 
@@ -77,15 +89,20 @@ class Boxes:
         The options that the certificate's first vector leaves, at least one of each table.
     upper : int
         The cost of the best plan.
+    level : int
+        ``FUNCTIONS`` for programs over functions, whose work is counted; else over patterns.
     """
 
-    def __init__(self, peaks: Peaks, keep: Mask, upper: int) -> None:
+    def __init__(self, peaks: Peaks, keep: Mask, upper: int, level: int = LEVELS[0]) -> None:
         self.peaks, self._shared = peaks, Shared(upper)
         self._programs: dict[bytes, Program] = {}
-        room = max(0, self._program(keep).room)
-        self.root = Box(keep, 0, room, 0, room if peaks.second else 0)
+        self._loads = loads_of(peaks.instance, peaks.first, peaks.second)
+        self._functions = FunctionProgram(peaks.instance, self._loads, upper)
+        room = max(0, self._loads.room(keep, upper - 1))
+        self.root = Box(keep, 0, room, 0, room if peaks.second else 0, level=level)
         self._count = self._steps = 0
-        self._open: list[tuple[int, int, Box]] = [(0, 0, self.root)]
+        self._open: list[tuple[int, int, Box]] = []
+        self._push(self.root, 0, lambda: True)
 
     @property
     def upper(self) -> int:
@@ -110,40 +127,75 @@ class Boxes:
             self._programs[key] = Program(self.peaks, keep, self._shared)
         return self._programs[key]
 
+    @property
+    def work(self) -> float:
+        """Units of work spent on programs over functions so far."""
+        return self._functions.work
+
     def run(self, over: Callable[[], bool]) -> bool:
         """Split boxes until ``over`` says so; whether more time may raise the bound."""
         while self._open and not over() and self._steps < _STEPS:
             bound, _, box = self._open[0]
             if bound >= self.upper:
                 return False
-            again = box.solved is None or not box.solved.finished
-            if not again and not self._by_peak(box):
-                again = self._refined(box)
-                if not again and not self._by_options(box):
-                    if box.level == LEVELS[-1]:
-                        return False
-                    again, box.level = True, LEVELS[-1]
+            again = self._again(box)
+            if not again and not box.children:
+                return False
             heapq.heappop(self._open)
-            self._steps -= 0 if box.priced is None else box.priced.steps
+            self._steps -= 0 if box.best is None else box.best.steps
             for next_box in [box] if again else box.children:
-                self._push(next_box, box.priced, over)
+                self._push(next_box, bound, over)
         return bool(self._open) and self._steps < _STEPS
 
-    def _push(self, box: Box, known: Priced | None, over: Callable[[], bool]) -> None:
-        box.priced = known
+    def _again(self, box: Box) -> bool:
+        """Split a box, or change it so that its program is worth solving again; True for that."""
+        if box.level == FUNCTIONS:
+            self._by_functions(box)
+            return False
+        if box.solved is None or not box.solved.finished:
+            return True
+        if self._by_peak(box) or self._refined(box):
+            return not box.children
+        if self._by_options(box, box.solved.shares) or box.level == LEVELS[-1]:
+            return False
+        box.level = LEVELS[-1]
+        return True
+
+    def _by_functions(self, box: Box) -> None:
+        """Split a wide box at the middle of its longer side, another by the options of a table that
+        is taken in parts."""
+        assert box.fraction is not None
+        if not (box.keep == box.fraction.keep).all():
+            box.use.append(box.fraction.cut)
+            box.keep = box.fraction.keep
+        long, of_second = max((box.high - box.low, False), (box.top - box.base, True))
+        if long <= _WIDE * self.upper and self._by_options(box, box.fraction.shares):
+            return
+        if long > _SAME * self.upper:
+            least = box.base if of_second else box.low
+            self._cut(box, of_second, least + long // 2)
+
+    def _push(self, box: Box, bound: int, over: Callable[[], bool]) -> None:
         instance = self.peaks.instance
         if not np.logical_or.reduceat(box.keep, instance.table_options[:-1]).all():
             return
-        program = self._program(box.keep)
-        heights = Heights.within((box.low, box.high), (box.base, box.top), program.room)
+        room = self._loads.room(box.keep, self.upper - 1)
+        heights = Heights.within((box.low, box.high), (box.base, box.top), room)
         if heights.empty:
-            return  # any row of peaks closes it
-        box.solved = program.solve(heights, known, box.level, over)
-        box.priced = priced = box.solved.priced
-        self._steps += priced.steps  # of leaves only
-        if priced.bound < self.upper:
+            return  # any row of heights closes it
+        if box.level == FUNCTIONS:
+            shapes = [] if box.fraction is None else box.fraction.shapes
+            box.fraction = self._functions.solve(box.keep, heights, self.upper, shapes)
+            found: Cut | Priced = box.fraction.cut
+        else:
+            box.solved = self._program(box.keep).solve(heights, box.priced, box.level, over)
+            found = box.priced = box.solved.priced
+        if box.best is None or found.bound >= bound:
+            box.best = found
+        self._steps += box.best.steps  # of leaves only
+        if (bound := max(bound, found.bound)) < self.upper:
             self._count += 1
-            heapq.heappush(self._open, (priced.bound, self._count, box))
+            heapq.heappush(self._open, (bound, self._count, box))
 
     def _refined(self, box: Box) -> bool:
         """Make a box's weights finer, or exclude options by them; False where neither helps."""
@@ -168,20 +220,24 @@ class Boxes:
             least, most = (box.base, box.top) if of_second else (box.low, box.high)
             if far < near * self.upper or not least <= cut < most:
                 continue
-            chosen = self.peaks.second if of_second else self.peaks.first
-            box.split = {"peak": self._names(chosen), "cuts": [cut]}
-            names = ("base", "top") if of_second else ("low", "high")
-            sides = (least, cut), (cut + 1, most)
-            box.children = [box.part(**dict(zip(names, side, strict=True))) for side in sides]
+            self._cut(box, of_second, cut)
             return True
         return False
 
-    def _by_options(self, box: Box) -> bool:
+    def _cut(self, box: Box, of_second: bool, cut: int) -> None:
+        """Split a box by the height of one set."""
+        peaks, names = self.peaks, ("base", "top") if of_second else ("low", "high")
+        least, most = (getattr(box, name) for name in names)
+        chosen = peaks.second if of_second else peaks.first
+        box.split = {"peak": [self._loads.costs[f] for f in chosen], "cuts": [cut]}
+        sides = (least, cut), (cut + 1, most)
+        box.children = [box.part(**dict(zip(names, side, strict=True))) for side in sides]
+
+    def _by_options(self, box: Box, shares: Floats) -> bool:
         """Split the options of the table that is taken in parts the most: into those with few and
         those with many shards, at the mean number taken, or setting the most taken one apart; False
         where every table is whole."""
-        assert box.solved is not None
-        instance, shares = self.peaks.instance, box.solved.shares
+        instance = self.peaks.instance
         start = instance.table_options
         apart = np.minimum(shares, np.abs(1 - shares))
         each = np.add.reduceat(apart, start[:-1])
@@ -205,7 +261,7 @@ class Boxes:
             keep = box.keep.copy()
             keep[options] = False
             keep[side] = True
-            box.children.append(box.part(keep=keep, level=box.level))
+            box.children.append(box.part(keep=keep))
         return True
 
     def certificate(self, first: list[dict[str, Any]]) -> Certificate:
@@ -213,36 +269,38 @@ class Boxes:
         vectors: list[list[dict[str, Any]]] = [first]
         places: dict[int, int] = {}
 
-        def place(priced: Priced) -> int:
-            if id(priced) not in places:
-                places[id(priced)] = len(vectors)
-                vectors.append(self._vector(priced))
-            return places[id(priced)]
+        def place(found: Cut | Priced) -> int:
+            if id(found) not in places:
+                places[id(found)] = len(vectors)
+                vectors.append(self._vector(found))
+            return places[id(found)]
 
         nodes: list[dict[str, Any]] = []
         order = [self.root]
         for box in order:
-            used = [*box.use] if box.split or box.priced is None else [*box.use, box.priced]
-            use = [0] * (box is self.root) + [place(priced) for priced in used]
+            used = [*box.use] if box.split or box.best is None else [*box.use, box.best]
+            use = [0] * (box is self.root) + [place(found) for found in used]
             nodes.append(({"use": use} if use else {}) | box.split)
             order += box.children
         return Certificate("bound", self.bound, tuple(vectors), tuple(nodes))
 
-    def _names(self, phases: tuple[int, ...]) -> list[str]:
-        return [self.peaks.instance.phases[phase] for phase in phases]
+    def _vector(self, found: Cut | Priced) -> list[dict[str, Any]]:
+        """A vector of a certificate: a row of functions or of peaks, and capacities."""
+        instance = self.peaks.instance
+        row = found.row.to_dict() if isinstance(found, Cut) else self._peaks_row(found)
+        memory = zip(instance.resources, found.memory, strict=True)
+        return [row, *({"row": "capacity", "of": r.name, "times": m} for r, m in memory if m)]
 
-    def _vector(self, priced: Priced) -> list[dict[str, Any]]:
-        """A vector of a certificate: a row of peaks, and capacities."""
+    def _peaks_row(self, priced: Priced) -> dict[str, Any]:
         peaks, instance = self.peaks, self.peaks.instance
         weights = []
         for entry in np.flatnonzero(priced.weight).tolist():
             option = int(peaks.option[entry])
             table = int(instance.table_of[option])
             at = option - int(instance.table_options[table])
-            first = int(instance.block_shards[instance.option_blocks[option]])
-            weights.append([table, at, entry - first, int(priced.weight[entry])])
-        row = {"row": "peaks", "first": self._names(peaks.first),
-               "second": self._names(peaks.second), "step": peaks.step, "most": priced.most,
-               "each": priced.each, "weights": weights, "times": self._shared.times}  # fmt: skip
-        memory = zip(instance.resources, priced.memory, strict=True)
-        return [row, *({"row": "capacity", "of": r.name, "times": m} for r, m in memory if m)]
+            start = int(instance.block_shards[instance.option_blocks[option]])
+            weights.append([table, at, entry - start, int(priced.weight[entry])])
+        first, second = ([self._loads.costs[f] for f in ks] for ks in (peaks.first, peaks.second))
+        return {"row": "peaks", "first": first, "second": second, "step": peaks.step,
+                "most": priced.most, "each": priced.each, "weights": weights,
+                "times": self._shared.times}  # fmt: skip

@@ -3,13 +3,18 @@ peak on the same rank; and the set among them in which loads go in units."""
 
 from __future__ import annotations
 
+from itertools import combinations
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.proof.peaks import Peaks, Phases, peaks_of
+from formulations.proof.rows import measures
 
-Mask = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
 #: Phases whose loads are multiples up to this share of each load are one, and so much of a load may
 #: be lost where it is rounded down to units.
 _ALIKE, _LOST = 1e-3, 1e-3
@@ -17,12 +22,29 @@ _ALIKE, _LOST = 1e-3, 1e-3
 STEPS = 64
 
 
+def sets_to_limit(instance: Instance, keep: Mask) -> tuple[Phases, Phases] | None:
+    """Two sets of phases for boxes of peaks; the second is empty where one is enough.
+
+    Phases of which something is hidden are in neither. Under ``busiest_rank`` the only set is that
+    of the busiest rank's cost. None for another objective, where there is no table, and where
+    something is hidden of every phase.
+    """
+    every = tuple(measures(instance).counted.tolist())
+    if not instance.num_tables or not every:
+        return None
+    alone = [peaks_of(instance, (phase,), (), 1) for phase in every]
+    kept = keep[alone[0].option]
+    loads = np.stack([peaks.load[kept] for peaks in alone], axis=1)
+    groups = [tuple(every[i] for i in group) for group in _alike(loads)]
+    second = groups[1] if len(groups) > 1 else ()
+    return tuple(phase for phase in every if phase not in second), second
+
+
 def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     """The two sets of phases for rows of peaks, and the step of the second.
 
-    The second is the set with the fewest distinct loads among those whose loads go in units; the
-    first has all others. Phases of which something is hidden are in neither. Where no unit divides
-    any set's loads, the second set's are rounded down to steps.
+    The second is the set with the fewest distinct loads, one whose loads go in units if there is
+    one. Where no unit divides them, they are rounded down to steps.
 
     Parameters
     ----------
@@ -34,42 +56,48 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     Returns
     -------
     Peaks or None
-        None for another objective, where something is hidden of every phase, and where an option
-        kept is not a single block on ranks whose shards are alike or on different ranks.
+        None without such sets, for another objective than that with a peak for each phase, and
+        where an option kept is not a single block on ranks whose shards are alike or on different
+        ranks.
     """
-    every = tuple(np.flatnonzero(instance.bare_phases).tolist())
-    if not instance.by_phase or not instance.num_tables or not every:
+    sets = sets_to_limit(instance, keep) if instance.by_phase else None
+    if sets is None:
         return None
-    alone = [peaks_of(instance, (phase,), (), 1) for phase in every]
-    if not alone[0].suits[keep].all() or instance.unplaced[instance.option_blocks[:-1]][keep].any():
+    peaks = peaks_of(instance, *sets, 1)
+    if not peaks.suits[keep].all() or instance.unplaced[instance.option_blocks[:-1]][keep].any():
         return None
-    kept = keep[alone[0].option]
-    loads = np.stack([peaks.load[kept] for peaks in alone], axis=1)
-    groups = [tuple(every[i] for i in group) for group in _alike(loads)]
-    if len(groups) < 2:
-        return peaks_of(instance, every, (), 1)
-    sums = [np.unique(loads[:, np.isin(every, group)].sum(axis=1)) for group in groups]
+    if not sets[1]:
+        return peaks
+    kept = keep[peaks.option]
+    sums = [np.unique(values[kept]) for values in (peaks.load, peaks.steps)]
     units = [_unit(values[values > 0], most) for values in sums]
-    at = min(range(len(groups)), key=lambda i: (units[i] is None, len(sums[i])))
-    first = tuple(phase for phase in every if phase not in groups[at])
-    return peaks_of(instance, first, groups[at], units[at] or _least(most))
+    at = min((0, 1), key=lambda i: (units[i] is None, len(sums[i])))
+    return peaks_of(instance, sets[1 - at], sets[at], units[at] or _least(most))
 
 
 def _alike(loads: IntArray) -> list[Phases]:
-    """Sets of phases whose loads [entries, phases] are multiples of each other; not those without
-    any load."""
-    groups: list[list[int]] = []
-    total = loads.sum(axis=0)
-    for phase in np.flatnonzero(total).tolist():
-        share = loads[:, phase] / total[phase]
-        for group in groups:
-            other = loads[:, group[0]] / total[group[0]]
-            if (np.abs(share - other) <= _ALIKE * np.maximum(share, other)).all():
-                group.append(phase)
-                break
-        else:
-            groups.append([phase])
-    return [tuple(group) for group in groups]
+    """Sets of phases whose loads [entries, phases] are multiples of each other, at most two; not
+    those without any load. The most alike are put together first."""
+    groups: list[Phases] = [(phase,) for phase in np.flatnonzero(loads.sum(axis=0)).tolist()]
+    while len(groups) > 1:
+        sums = [loads[:, group].sum(axis=1).astype(float) for group in groups]
+        pairs = list(combinations(range(len(groups)), 2))
+        share, (a, b) = max((_share_alike(sums[a], sums[b]), (a, b)) for a, b in pairs)
+        if len(groups) == 2 and share < 1:
+            break
+        rest = [group for i, group in enumerate(groups) if i not in (a, b)]
+        groups = [groups[a] + groups[b], *rest]
+    return groups
+
+
+def _share_alike(a: Floats, b: Floats) -> float:
+    """The share of entries, of those with a load in either, whose ratio is the usual one."""
+    both = (a > 0) & (b > 0)
+    if not both.any():
+        return 0.0
+    ratio = np.median(b[both] / a[both])
+    alike = np.abs(b - ratio * a) <= _ALIKE * np.maximum(b, ratio * a)
+    return float(alike[(a > 0) | (b > 0)].mean())
 
 
 def _least(most: int) -> int:

@@ -9,6 +9,7 @@ The judge shares rows and prices with the prover, whereas the checker shares no 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -19,6 +20,7 @@ from formulations import checker
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective
 from formulations.proof.build import build_rows
+from formulations.proof.functions import FunctionRow, function_row
 from formulations.proof.peaks import Phases, Row
 from formulations.proof.rows import Rows
 from formulations.proof.tree import bare, empty_table, swept
@@ -64,16 +66,17 @@ class _Judge:
     def __init__(self, instance: Instance, certificate: Certificate, limit: int) -> None:
         self.instance, self.nodes, self.limit = instance, certificate.nodes, limit
         self.rows = build_rows(instance)
-        sums = [[row for row in v if row["row"] != "peaks"] for v in certificate.vectors]
+        sums = [[row for row in v if row["row"] not in _BOXED] for v in certificate.vectors]
         for row in [row for vector in sums for row in vector]:
             if not _pooled(self.rows, row):
                 raise InstanceError("a row that is not of pooled ranks")
         self.vectors = [vector_of(self.rows, vector) for vector in sums]
-        self.peaks = [
-            [Row(instance, row) for row in vector if row["row"] == "peaks"]
+        self.boxed = [
+            [_BOXED[row["row"]](instance, row) for row in vector if row["row"] in _BOXED]
             for vector in certificate.vectors
         ]
         self._prices: dict[int, BigArray] = {}
+        self._boxed: dict[int, tuple[NDArray[np.bool_], BigArray]] = {}
 
     def closes(self) -> bool:
         """Whether every node closes or is split into all of its cases."""
@@ -112,7 +115,7 @@ class _Judge:
     def _counted(self) -> set[str]:
         """The phases that have heights."""
         measured = self.rows.measures
-        return {measured.costs[f] for f in measured.counted} if self.instance.by_phase else set()
+        return {measured.costs[f] for f in measured.counted}
 
     def _left(
         self, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]], use: list[int]
@@ -125,7 +128,11 @@ class _Judge:
             right = self._right(index, keep, heights)
             if right == inf:
                 continue
-            keep, least = swept(self.rows, keep, self._priced(index), right)
+            for row in self.boxed[index]:
+                keep = keep & row.fits()
+            if empty_table(self.rows, keep):
+                return None
+            keep, least = swept(self.rows, keep, self._priced(index, keep), right)
             if least > right:
                 return None
             keep = bare(self.rows, keep, self.limit)
@@ -137,7 +144,7 @@ class _Judge:
         """The right-hand side of a vector in a case: infinite if a row of peaks does not limit it,
         minus infinite if one finds that no plan is like this."""
         most: list[int | float] = []
-        for row in self.peaks[index]:
+        for row in self.boxed[index]:
             first, second = (heights.get(phases, (0, self.limit)) for phases in row.sets)
             most.append(row.most(keep, self.limit, first, second))
         endless = [value for value in (-inf, inf) if value in most]
@@ -147,7 +154,8 @@ class _Judge:
         self, keep: NDArray[np.bool_], heights: dict[Phases, tuple[int, int]], node: dict[str, Any]
     ) -> list[_State | None]:
         """The state of every case of a split by a peak."""
-        phases = tuple(sorted(self.instance.phases.index(name) for name in node["peak"]))
+        known = self.rows.measures.costs
+        phases = tuple(sorted(known.index(name) for name in node["peak"]))
         low, high = heights.get(phases, (0, self.limit))
         lows, highs = [0, *[cut + 1 for cut in node["cuts"]]], [*node["cuts"], self.limit]
         left = [(max(low, a), min(high, b)) for a, b in zip(lows, highs, strict=True)]
@@ -166,11 +174,25 @@ class _Judge:
             found.append(state)
         return [] if (keep[own] & ~covered).any() else found
 
-    def _priced(self, index: int) -> BigArray:
+    def _priced(self, index: int, keep: NDArray[np.bool_]) -> BigArray:
+        """Prices of the options kept."""
         if index not in self._prices:
             prices = option_prices(self.rows, choice_prices(self.rows, self.vectors[index]))
-            self._prices[index] = sum([row.prices() for row in self.peaks[index]], prices)
-        return self._prices[index]
+            self._prices[index] = prices
+        if not self.boxed[index]:
+            return self._prices[index]
+        known, prices = self._boxed.get(index, (np.zeros_like(keep), self._prices[index]))
+        if (keep & ~known).any():
+            options, prices = np.flatnonzero(keep), self._prices[index].copy()
+            prices[options] += sum([row.prices(options) for row in self.boxed[index]])
+            self._boxed[index] = keep, prices
+        return prices
+
+
+#: Rows about heights, which a vector may have beside its sums of rows.
+_BOXED: dict[str, Callable[[Instance, dict[str, Any]], Row | FunctionRow]] = {
+    "functions": function_row, "peaks": Row,
+}  # fmt: skip
 
 
 def _pooled(rows: Rows, row: dict[str, Any]) -> bool:

@@ -126,13 +126,12 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
     """
     measured = measures(instance)
     known = set(measured.counted.tolist())
-    good = instance.by_phase and first and step > 0
-    if not good or set(first) & set(second) or not {*first, *second} <= known:
+    if not first or step < 1 or set(first) & set(second) or not {*first, *second} <= known:
         raise InstanceError(
-            "peaks of two disjoint sets of phases, of which nothing is hidden, need an objective "
-            "with a peak for each phase"
+            "peaks are of two disjoint sets of phases, of which nothing is hidden, or of the "
+            "busiest rank"
         )
-    value = measured.value[:, : len(instance.phases)]
+    value = measured.value[:, : len(measured.costs)]
     runs = np.diff(instance.block_shards)
     listed = _on_all_ranks(instance)
     covers = instance.everywhere | (instance.whole & (len(instance.machines) == 1)) | listed
@@ -283,6 +282,22 @@ def highest(
     return int(value[steps, weight]), steps, weight
 
 
+def sets_of(instance: Instance, row: dict[str, Any]) -> tuple[Phases, Phases]:
+    """Both sets of phases that a row of a certificate names.
+
+    Raises
+    ------
+    InstanceError
+        When a phase is not there, or named twice.
+    """
+    known, sets = measures(instance).costs, []
+    for names in (row["first"], row["second"]):
+        if len(set(names)) < len(names) or not set(names) <= set(known):
+            raise InstanceError("peaks of phases that are not there")
+        sets.append(tuple(sorted(known.index(name) for name in names)))
+    return sets[0], sets[1]
+
+
 class Row:
     """A row of peaks in a certificate, for the judge.
 
@@ -293,12 +308,7 @@ class Row:
     """
 
     def __init__(self, instance: Instance, row: dict[str, Any]) -> None:
-        sets = []
-        for key in ("first", "second"):
-            names = row[key]
-            if len(set(names)) < len(names) or not set(names) <= set(instance.phases):
-                raise InstanceError("peaks of phases that are not there")
-            sets.append(tuple(sorted(instance.phases.index(name) for name in names)))
+        sets = sets_of(instance, row)
         self._peaks = peaks_of(instance, sets[0], sets[1], row["step"])
         self._most, self._each, self._times = row["most"], row["each"], row["times"]
         self._weight = np.zeros(len(instance.shard_cost), dtype=np.int64)
@@ -324,12 +334,17 @@ class Row:
         """Both sets of phases."""
         return self._peaks.first, self._peaks.second
 
-    def prices(self) -> NDArray[np.object_]:
-        """What every option adds to the left-hand side, object array [options] of int."""
+    def fits(self) -> Mask:
+        """Options that may be in a plan for which the row counts, bool array [options]: all."""
+        return np.ones(self._peaks.instance.num_options, dtype=bool)
+
+    def prices(self, options: IntArray) -> NDArray[np.object_]:
+        """What options add to the left-hand side, object array of int."""
         peaks = self._peaks
         number = peaks.number.astype(object)
         weight = per_option(peaks.instance, self._weight.astype(object) * number)
-        return self._times * peaks.floor.astype(object) + self._each * weight
+        price = self._times * peaks.floor.astype(object) + self._each * weight
+        return np.asarray(price[options])
 
     def most(
         self, keep: Mask, limit: int, first: tuple[int, int], second: tuple[int, int]

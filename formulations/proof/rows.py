@@ -10,6 +10,7 @@ those of docs/proof.md, whose prices are at least as high.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class Measures:
         return np.flatnonzero(self.hidden == 0)
 
 
+@lru_cache(maxsize=4)
 def measures(instance: Instance) -> Measures:
     """The measures of an instance; see :class:`Measures`."""
     ranked = tuple(i for i, r in enumerate(instance.resources) if r.scope == Scope.RANK)

@@ -82,11 +82,13 @@ def _fusion_room(rows: Rows, multiplier: dict[int, int]) -> int:
 
 def choice_prices(rows: Rows, vector: Weights) -> BigArray:
     """Price of every choice, object array [choices] of int."""
+    result: BigArray = np.zeros(len(rows.start) - 1, dtype=object)
+    if not vector.of_row:
+        return result
     full = np.zeros(rows.layout.size, dtype=object)
     for row, amount in vector.of_row.items():
         full[row] = amount
     used = np.flatnonzero(full[rows.row])
-    result: BigArray = np.zeros(len(rows.start) - 1, dtype=object)
     if len(used):
         owner = np.searchsorted(rows.start, used, side="right") - 1
         first = np.flatnonzero(np.append(True, np.diff(owner) != 0))

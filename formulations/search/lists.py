@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
+from formulations.patterns.boxes import FUNCTIONS
+from formulations.patterns.program import LEVELS
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.patterned import seek_patterns
@@ -102,12 +104,21 @@ def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
     return [_program(shared, "start", shared.bounds.start_with_room)]
 
 
+def functions(shared: Shared, plans: Plans) -> list[Part]:
+    """Boxes of peaks in which dual-feasible functions say what ranks can hold."""
+    return [_boxes(shared, "functions", FUNCTIONS)]
+
+
 def peaks(shared: Shared, plans: Plans) -> list[Part]:
-    """Boxes of the phases' peaks, split to raise the bound on the step time."""
-    boxes = Peaked(shared.context)
-    part = _raiser(shared, "peaks", boxes.run)
+    """Boxes of peaks in which patterns say what one rank can hold."""
+    return [_boxes(shared, "peaks", LEVELS[0])]
+
+
+def _boxes(shared: Shared, name: str, level: int) -> Part:
+    boxes = Peaked(shared.context, level)
+    part = _raiser(shared, name, boxes.run)
     part.waits, part.urgent = boxes.waits, lambda: boxes.urgent(part.spent)
-    return [part]
+    return part
 
 
 def patterns(shared: Shared, plans: Plans) -> list[Part]:
@@ -169,10 +180,21 @@ class Lists:
 LARGE = Lists(
     primal=(packing, *MAKERS),
     alone=(),
-    dual=(pooled, peaks, patterns, start_with_room, machines, *MAKERS, whole),
+    dual=(pooled, functions, peaks, patterns, start_with_room, machines, *MAKERS, whole),
 )
 SMALL = Lists(
-    primal=(packing, pooled, peaks, patterns, prover, *MAKERS, machines, improving, start_apart),
+    primal=(
+        packing,
+        pooled,
+        functions,
+        peaks,
+        patterns,
+        prover,
+        *MAKERS,
+        machines,
+        improving,
+        start_apart,
+    ),
     alone=(whole_alone,),
     dual=(*MAKERS, whole),
 )

@@ -157,6 +157,8 @@ class Peaked:
     tables: int = 400
     near: float = 0.97
     turns: int = 3
+    #: While a tree may grow, a certificate is made where it closes this share of the gap.
+    worth: float = 0.05
     #: The tree is built anew when a better plan leaves less than this share of its options.
     fewer: float = 0.9
 

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
-from formulations.patterns.boxes import Boxes
-from formulations.patterns.phases import peaks_to_limit
+from formulations.patterns.boxes import FUNCTIONS, Boxes
+from formulations.patterns.phases import peaks_to_limit, sets_to_limit
 from formulations.proof.build import build_rows
+from formulations.proof.peaks import Peaks, peaks_of
 from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
@@ -23,12 +24,15 @@ class Peaked:
     Parameters
     ----------
     context : Context
+    level : int
+        ``FUNCTIONS``, or the first level of patterns.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context, self._boxes = context, None
+    def __init__(self, context: Context, level: int) -> None:
+        self._context, self._level, self._boxes = context, level, None
         self._first: Certificate | None = None
         self._options = self._turns = 0
+        self._spent = 0.0
 
     _boxes: Boxes | None
 
@@ -38,37 +42,46 @@ class Peaked:
 
     def urgent(self, spent: float) -> bool:
         """Whether the tree, having used this much time, goes before other parts: for a first turn,
-        and for some of the time where it is about to raise the bound."""
+        and for some of the time where it is about to raise the bound, or where a better plan
+        excludes more options than when it began."""
         if self._boxes is None:
             return spent == 0.0
         context = self._context
         few = spent <= context.parameters.urgent_share * context.clock.now()
-        return few and self._leads(self._boxes)
+        return few and (self._leads(self._boxes) or self._behind(self._boxes))
 
     def _leads(self, boxes: Boxes) -> bool:
         return boxes.bound >= PEAKED.near * (self._context.bound or 0)
 
+    def _behind(self, boxes: Boxes) -> bool:
+        """Whether the best plan is cheaper by more than a little than the tree's."""
+        best = self._context.objective
+        return best is not None and best < PEAKED.near * boxes.upper
+
     def run(self, amount: float) -> bool:
         """Split boxes for some time and certify their bound; whether more time may raise it.
 
-        Work is not counted here, so nothing is done under a work clock.
+        The work of patterns is not counted, so nothing is done with them under a work clock.
         """
         context, clock = self._context, self._context.clock
-        if clock.counts or context.instance.num_tables > PEAKED.tables:
+        uncounted = clock.counts and self._level != FUNCTIONS
+        if uncounted or context.instance.num_tables > PEAKED.tables:
             return False
         if self.waits():
             return True
         end = clock.now() + amount
-
-        def over() -> bool:
-            return context.over() or clock.now() >= end
-
         boxes = self._tree()
         if boxes is None:
             return False
+
+        def over() -> bool:
+            context.spend(boxes.work - self._spent)
+            self._spent = boxes.work
+            return context.over() or clock.now() >= end
+
         more = boxes.run(over)
         self._turns += 1
-        self._certify(boxes)
+        self._certify(boxes, more)
         return more and (self._turns < PEAKED.turns or self._leads(boxes))
 
     def _tree(self) -> Boxes | None:
@@ -81,24 +94,32 @@ class Peaked:
         if self._boxes is None or keep.sum() < PEAKED.fewer * self._options:
             first = context.known.certificate
             keep = left_by(context.instance, first, upper)
-            peaks = (
-                None
-                if empty_table(build_rows(context.instance), keep)
-                else peaks_to_limit(context.instance, keep, upper)
-            )
+            empty = empty_table(build_rows(context.instance), keep)
+            peaks = None if empty else self._peaks(keep, upper)
             if peaks is None:
                 return None
-            self._first, self._options = first, int(keep.sum())
-            self._boxes = Boxes(peaks, keep, upper)
+            self._first, self._options, self._spent = first, int(keep.sum()), 0.0
+            self._turns = 0
+            self._boxes = Boxes(peaks, keep, upper, self._level)
         self._boxes.upper = upper
         return self._boxes
 
-    def _certify(self, boxes: Boxes) -> None:
-        """Adopt the bound if it is news and its certificate is accepted."""
+    def _peaks(self, keep: NDArray[np.bool_], upper: int) -> Peaks | None:
+        """The sets of phases whose heights are limited."""
+        instance = self._context.instance
+        if self._level != FUNCTIONS:
+            return peaks_to_limit(instance, keep, upper)
+        sets = sets_to_limit(instance, keep)
+        return None if sets is None else peaks_of(instance, *sets, 1)
+
+    def _certify(self, boxes: Boxes, more: bool) -> None:
+        """Adopt the bound if it is news, and its certificate is accepted. While boxes may still
+        raise it, a certificate is worth its time for a part of the gap only."""
         context = self._context
         assert self._first is not None and context.known.certificate is not None
         known = max(context.clock.certified or 0, context.known.certificate.target or 0)
-        if boxes.bound <= known:
+        worth = PEAKED.worth * (boxes.upper - known) if more else 0
+        if boxes.bound <= known + worth:
             return
         certificate = boxes.certificate(self._first.vectors[0])
         if context.accepts(context.instance, certificate):

@@ -186,3 +186,35 @@ def _peaks(
     return {"row": "peaks", "first": first, "second": second, "step": rng.choice([1, 1, 1, 2, 5]),
             "most": rng.choice([1, 5, 20, 200]), "each": rng.choice([1, 1, scale, scale, 7]),
             "weights": weights, "times": rng.choice([0, 1, 1, 1, 2])}  # fmt: skip
+
+
+def random_functions(rng: Random, instance: Document, target: int) -> Document:
+    """A certificate of random rows of functions, under cuts; every leaf uses some of the rows. Some
+    phase must hide nothing."""
+    found = random_peaks(rng, instance, target)
+    busiest = instance["objective"] == "busiest_rank"
+    for vector in found["vectors"]:
+        row = vector[0]
+        sets = (["busiest_rank"], []) if busiest else (row["first"], row["second"])
+        top, step = max(1, target - 1), rng.choice([1, 2, 3])
+        bins = [rng.choice([top, top // step, rng.randint(0, top)]) for _ in range(2)]
+        each, times = [rng.randint(0, 3) for _ in range(2)], rng.randint(0, 6)
+        vector[0] = {"row": "functions", "first": sets[0], "second": sets[1], "bins": bins,
+                     "each": each, "times": times,
+                     "functions": [_function(rng, instance, bins) for _ in range(2)]}  # fmt: skip
+    for node in found["nodes"]:
+        if busiest and "peak" in node:
+            node["peak"] = ["busiest_rank"]
+    return found
+
+
+def _function(rng: Random, instance: Document, bins: list[int]) -> Document:
+    """A function whose threshold is at most half of the bin."""
+    ranked = {r["name"]: r["capacity"] for r in instance["resources"] if r["scope"] == "rank"}
+    uses = {name: 1 for name in ranked if rng.random() < 0.3}
+    first, second = rng.randint(0, 2), rng.randint(0, 2)
+    full = first * bins[0] + second * bins[1]
+    full += sum(max(c) if isinstance(c, list) else c for c in (ranked[name] for name in uses))
+    names = ["steps", "halves"] + ["threshold"] * (full > 1)
+    return {"name": rng.choice(names), "parameter": rng.randint(1, max(1, min(9, full // 2))),
+            "first": first, "second": second, "uses": uses, "times": rng.randint(0, 5)}  # fmt: skip

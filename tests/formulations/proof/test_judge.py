@@ -18,7 +18,7 @@ from formulations.proof.judge import closes
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict
 from tests.formulations.brute_force import brute_force
-from tests.formulations.certificates import random_certificate, random_peaks
+from tests.formulations.certificates import random_certificate, random_functions, random_peaks
 from tests.formulations.fuzz.generate import generate
 from tests.formulations.proof.test_checked import mutate, proves, written
 from tests.formulations.proof.test_prove import four_tables
@@ -82,6 +82,36 @@ def test_most_random_rows_of_peaks_are_read() -> None:
         found.append(closes(instance, certificate_from_dict(certificate)))
         assert found[-1] == checked(document, certificate)
     assert None not in found and 5 < sum(found) < 150
+
+
+@LOOSE
+@given(
+    instances(objectives=[o for o in Objective if o != Objective.TOTAL]),
+    st.integers(0, 2**32),
+    st.integers(-5, 2),
+)
+def test_rows_of_functions_are_read_as_the_checker_reads_them(
+    instance: Instance, seed: int, above: int
+) -> None:
+    """The judge reads all random rows of functions and cuts, and closes none that the checker leaves
+    open."""
+    truth = brute_force(instance).objective
+    assume(truth is not None and instance.num_tables and instance.bare_phases.any())
+    document = random_functions(Random(seed), instance_to_dict(instance), max(1, truth + above))
+    found = closes(instance, certificate_from_dict(document))
+    assert found is not None
+    assert not found or checked(instance_to_dict(instance), document)
+
+
+def test_some_random_rows_of_functions_close() -> None:
+    """On the four tables of docs/proof.md under step_time, as the checker says."""
+    instance = replace(four_tables(), objective=Objective.STEP_TIME)
+    document, found = instance_to_dict(instance), []
+    for seed in range(300):
+        certificate = random_functions(Random(seed), document, 16)
+        found.append(closes(instance, certificate_from_dict(certificate)))
+        assert found[-1] == checked(document, certificate)
+    assert 5 < sum(found) < 300
 
 
 @LOOSE
