@@ -1,8 +1,10 @@
 """Boxes of peaks: branch on the two peaks until every box costs as much as the best plan.
 
-The box with the lowest bound is split where the program's patterns do not all pay the same, at the
-mean of what they pay. Where they do, its weights become finer and exclude options, then the options
-of a table are split; where all tables are whole, the weights become as fine as they can.
+The box with the lowest bound is split. With programs over functions: at the middle of its longer
+side, then by the options of a table. With patterns: where the program's patterns do not all pay the
+same, at the mean of what they pay; where they do, its weights become finer and exclude options,
+then the options of a table are split; where all tables are whole, the weights become as fine as
+they can.
 """
 
 from __future__ import annotations

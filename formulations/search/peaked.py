@@ -1,4 +1,4 @@
-"""Boxes of peaks as part of the search: bounds on the step time, with certificates."""
+"""Boxes of peaks as part of the search: bounds with certificates."""
 
 from __future__ import annotations
 
