@@ -1,8 +1,9 @@
 """Judge a certificate with integer arrays: milliseconds where the checker takes seconds.
 
 The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
-fusion, moves, peaks and functions, and splits by options and by peaks. It leaves every other proof to the
-checker. A solve asks the judge first, because the checker takes 20 s for 1,000 tables on 128 ranks.
+fusion, moves, peaks and functions, and splits by options and by peaks. It leaves every other proof
+to the checker. A solve asks the judge first, because the checker takes 20 s for 1,000 tables on 128
+ranks.
 The judge shares rows and prices with the prover, whereas the checker shares no code with either:
 ``verify`` always uses the checker.
 """

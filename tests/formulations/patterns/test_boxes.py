@@ -120,9 +120,9 @@ def test_no_bound_is_above_the_optimum(instance: Instance, above: int) -> None:
 
 
 def test_functions_prove_true_bounds() -> None:
-    """On 60 random instances no bound of functions exceeds the optimum, many equal it by splits of both
-    kinds, some are above what the linear program proves; checker and judge accept every certificate,
-    and none with a target above the optimum."""
+    """On 60 random instances no bound of functions exceeds the optimum, many equal it by splits
+    of both kinds, some are above what the linear program proves; checker and judge accept every
+    certificate, and none with a target above the optimum."""
     exact, raised, splits = 0, 0, set[str]()
     for seed in range(60):
         rng = Random(seed)

@@ -93,8 +93,8 @@ def test_most_random_rows_of_peaks_are_read() -> None:
 def test_rows_of_functions_are_read_as_the_checker_reads_them(
     instance: Instance, seed: int, above: int
 ) -> None:
-    """The judge reads all random rows of functions and cuts, and closes none that the checker leaves
-    open."""
+    """The judge reads all random rows of functions and cuts, and closes none that the checker
+    leaves open."""
     truth = brute_force(instance).objective
     assume(truth is not None and instance.num_tables and instance.bare_phases.any())
     document = random_functions(Random(seed), instance_to_dict(instance), max(1, truth + above))
