@@ -11,6 +11,7 @@ so every machine finds the same plans.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from datetime import date
 from pathlib import Path
@@ -46,7 +47,7 @@ def main() -> None:
     given = parser.parse_args()
     output = given.output or page.RESULTS / f"{date.today()}.json"
     document: dict[str, Any] = {
-        "date": f"{date.today()}", "work": given.work, "seed": given.seed, "rows": [],
+        "date": f"{date.today()}", "commit": head(), "work": given.work, "seed": given.seed, "rows": [],
     }  # fmt: skip
     if output.exists():
         document = stored(output)
@@ -56,6 +57,13 @@ def main() -> None:
         write_json(output, document)
     if given.output is None:
         update(page.PAGE, page.blocks(document))
+
+
+def head() -> str:
+    """The commit of this checkout."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, cwd=page.HERE, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def solved(number: int, work: float, seed: int) -> dict[str, Any]:
