@@ -64,7 +64,8 @@ def tasks(document: dict[str, Any]) -> str:
         f"{max(map(gap, _of(rows, 'cut'))):.2%}. Without cuts {len(none)} of {len(rows)} tasks "
         f"have no plan, which is proved (tasks {', '.join(map(str, none))}). With our ledger's "
         f"buffers at their batch, {_infeasible(rows)} of {len(rows)} do not fit, proved too. "
-        f"Measured {document['date']} at {document['commit']} with {document['work']:g} units of counted work a task.",
+        f"Measured {document['date']} at {document['commit']} with {document['work']:g} units of "
+        "counted work a task.",
     ]
     return "\n".join(lines)
 

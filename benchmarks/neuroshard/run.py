@@ -47,7 +47,8 @@ def main() -> None:
     given = parser.parse_args()
     output = given.output or page.RESULTS / f"{date.today()}.json"
     document: dict[str, Any] = {
-        "date": f"{date.today()}", "commit": head(), "work": given.work, "seed": given.seed, "rows": [],
+        "date": f"{date.today()}", "commit": head(), "work": given.work, "seed": given.seed,
+        "rows": [],
     }  # fmt: skip
     if output.exists():
         document = stored(output)
