@@ -73,7 +73,7 @@ def _rows(
         elif kind in ("moved_tables", "moved_bytes"):
             if getattr(known.instance, f"max_{kind}") is not None:
                 yield row
-        elif kind not in ("pattern", "peaks") and "machine" not in row:
+        elif kind not in ("pattern", "peaks", "functions") and "machine" not in row:
             table = known.tables.get(before.table_names[row["table"]], -1)
             if table >= 0 and _has(known, kind, row, table):
                 yield {**row, "table": table}

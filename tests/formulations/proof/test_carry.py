@@ -59,7 +59,8 @@ def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
 
 
 def test_rows_that_are_gone_fall_away() -> None:
-    """A table and a resource that the other instance lacks have no multiplier there."""
+    """A table and a resource that the other instance lacks have no multiplier there, and neither
+    has a row of functions, whose bins are the first one's."""
     from tests.formulations.examples import two_modes
 
     before = two_modes()
@@ -67,6 +68,8 @@ def test_rows_that_are_gone_fall_away() -> None:
     assert certificate is not None
     rows = [{"row": "capacity", "of": "gone", "times": 3},
             {"row": "largest_cost", "of": before.phases[0], "table": 0, "times": 2},
+            {"row": "functions", "first": [], "second": [], "bins": [], "each": [],
+             "functions": [], "times": 4},
             {"row": "cost", "of": before.phases[0], "at": 0, "times": 5}]  # fmt: skip
     other = replace(before, table_names=("renamed", *before.table_names[1:]))
     gone = replace(before.resources[0], name="gone")
