@@ -118,7 +118,7 @@ def what_must_move(instance: Instance, counted: Counted) -> Instance:
         if use is not None:
             amounts = {names[place]: int(use[place]) for place in full}
             found.add_option(STAYS, [Block(Where.CLUSTER, [Shard(amounts, [0])])])
-        ways = _others(instance, now)
+        ways = _others(instance, now, use is not None)
         if ways or use is None:  # without any, it has no place, and the instance no plan
             least = int(size[ways].min()) if ways else 0
             found.add_option(GOES, [Block(Where.CLUSTER, [Shard(cost=[least])])])
@@ -149,8 +149,8 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-def _others(instance: Instance, now: Current) -> list[int]:
-    """Options that a table may move to: its own too, if that may lie elsewhere."""
+def _others(instance: Instance, now: Current, stays: bool) -> list[int]:
+    """Options that a table may move to: its own too, unless it already is all that this can be."""
     found = [int(option) for option in instance.options_of(now.table) if instance.allowed[option]]
-    fixed = now.option >= 0 and all(instance.settled[b] for b in instance.blocks_of(now.option))
+    fixed = stays and all(instance.settled[b] for b in instance.blocks_of(now.option))
     return [option for option in found if not (fixed and option == now.option)]
