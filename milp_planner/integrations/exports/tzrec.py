@@ -96,8 +96,12 @@ def notes(plan: Plan) -> list[str]:
     dynamic = sorted({
         f"{t.mode} at {t.cache_ratio}" for t in plan.tables if t.kind == "dynamicemb"
     })  # fmt: skip
-    if any(t.sharding_type == "data_parallel" for t in plan.tables):
-        found.append("data_parallel tables are trained by dense_optimizer, not sparse_optimizer")
+    replicated = [t.name for t in plan.tables if t.sharding_type == "data_parallel"]
+    if replicated:
+        found.append(
+            f"data_parallel tables ({listed(replicated, 3)}) are trained by dense_optimizer, not "
+            "sparse_optimizer: its learning rate, and its state in place of the one counted here"
+        )
     if dynamic:
         found.append(
             f"mode and ratio of dynamicemb tables ({', '.join(dynamic)}) are TorchEasyRec's "

@@ -1,0 +1,112 @@
+"""README's first lines: each problem has a command that runs as it stands and answers it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+_LINE = re.compile(r"^\| ([^|]+) \| `([^`]+)`(.*) \|$", re.MULTILINE)
+LINES = {
+    problem: command
+    for problem, command, _ in _LINE.findall((ROOT / "README.md").read_text("utf-8"))
+}
+TODAY = """table,mode,ratio,sharding_type,ranks
+user_id,HBM_ONLY,,table_wise,0
+item_id,HBM_ONLY,,table_wise,0
+clicked_items,HBM_ONLY,,row_wise,all
+country,HBM_ONLY,,data_parallel,all
+"""
+
+
+def run(problem: str, folder: Path, code: int) -> str:
+    """What the problem's command prints in a folder, spaces and frames reduced."""
+    program, *words = shlex.split(LINES[problem])
+    assert program == "milp-planner"
+    done = subprocess.run(
+        [sys.executable, "-m", "milp_planner", *words], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return " ".join((done.stdout + done.stderr).replace("│", " ").split())
+
+
+@pytest.fixture
+def starter(tmp_path: Path) -> Path:
+    """A folder with what ``init`` writes."""
+    subprocess.run([sys.executable, "-m", "milp_planner", "init"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_every_line_is_tested() -> None:
+    """The list has these five problems, and none that no test here runs."""
+    assert list(LINES) == [
+        "one rank runs out of memory while others have room",
+        "TorchRec's planner times out above 500 tables",
+        "dynamicemb's tables share the GPUs with TorchRec's",
+        "no plan is found",
+        "the trainer does not run my plan",
+    ]
+
+
+def test_one_rank_runs_out_of_memory(starter: Path) -> None:
+    """``audit`` names the full rank, the bytes above its memory, its tables, and what to move."""
+    model = (starter / "model.yaml").read_text("utf-8").replace("rows: 50M", "rows: 120M")
+    (starter / "model.yaml").write_text(model, "utf-8")
+    (starter / "today.csv").write_text(TODAY, "utf-8")
+    said = run("one rank runs out of memory while others have room", starter, code=1)
+    assert "DOES NOT FIT" in said
+    assert re.search(r"to blame: rank 0, hbm [\d.]+ GiB of 67.7 GiB", said)
+    assert re.search(r"[\d.]+ GiB too much: user_id [\d.]+ GiB, item_id", said)
+    assert "better: user_id from table_wise" in said
+
+
+def test_both_kinds_are_placed_at_once(starter: Path) -> None:
+    """One plan holds TorchRec's tables and dynamicemb's; its export says what runs instead where
+    the trainer's own planner decides more."""
+    said = run("dynamicemb's tables share the GPUs with TorchRec's", starter, code=0)
+    assert "CERTIFIED OPTIMAL" in said or "OPTIMAL BY CPSAT" in said
+    assert re.search(r"user_id column_wise:4 .* clicked_items row_wise HBM_ONLY roundrobin", said)
+    said = run("the trainer does not run my plan", starter, code=0)
+    assert "the trainer's planner will run this as" in said
+    assert re.search(r"2 tables differ: user_id \(type: table_wise, not column_wise\)", said)
+
+
+def test_no_plan_is_found(starter: Path) -> None:
+    """What each tier lacks, to the byte, and the least that would do."""
+    said = run("no plan is found", starter, code=1)
+    assert "CERTIFIED INFEASIBLE" in said
+    assert re.search(r"hbm of each rank [\d.]+ GiB [\d.]+ GiB [\d.]+ GiB proved least", said)
+    assert re.search(r"in the cluster's file: hbm: \d+ for each rank", said)
+
+
+@pytest.mark.slow
+def test_torchrec_above_five_hundred_tables() -> None:
+    """The one line plans 520 tables within its limit, where README says so, and proves it."""
+    pytest.importorskip("torchrec", reason="TorchRec is not installed")
+    import torch
+    from torchrec import EmbeddingBagCollection
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+    from torchrec.distributed.planner import Topology
+    from torchrec.modules.embedding_configs import EmbeddingBagConfig
+
+    from milp_planner.integrations.torchrec import MilpShardingPlanner
+
+    tables = [
+        EmbeddingBagConfig(
+            name=f"t{i}", num_embeddings=10_000 * (1 + i % 50), embedding_dim=64,
+            feature_names=[f"f{i}"],
+        )
+        for i in range(520)
+    ]  # fmt: skip
+    topology = Topology(world_size=4, compute_device="cuda", hbm_cap=8 * 2**30)
+    names = {"MilpShardingPlanner": MilpShardingPlanner, "topology": topology}
+    planner = eval(LINES["TorchRec's planner times out above 500 tables"], names)
+    model = EmbeddingBagCollection(device=torch.device("meta"), tables=tables)
+    plan = planner.plan(model, [EmbeddingBagCollectionSharder()])
+    assert len(plan.plan[""]) == 520
+    assert planner.outcome.bound is not None and planner.outcome.gap < 0.05
