@@ -32,6 +32,7 @@ from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts
 from milp_planner.features.calibrate.steps import StepSpec, StepTable
 from milp_planner.features.calibrate.torch_steps import PARTS
 from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.sources import ASSUMED, Operator, Source
 from milp_planner.pricing.step_model import StepModel, TableTerms
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -145,8 +146,17 @@ def made(name: str) -> Profile:
                 "kernel": f"{base.origin['kernel']}; host_divisor: benchmarks/fbgemm, "
                 f"{machine['gpu']}, rows of 128 floats in mapped host memory",
             },
+            "sources": {**base.sources, **sources(name, str(machine["gpu"]))},
         }
     )  # fmt: skip
+
+
+def sources(name: str, gpu: str) -> dict[Operator, Source]:
+    """What was measured on this part: nothing if its terms are carried over."""
+    if name in CARRIED:
+        return {"lookup": ASSUMED}
+    seen = Source(how="measured", hardware=gpu, dtypes=("fp32",))
+    return {"lookup": seen, "host_memory": seen}
 
 
 def scaled(terms: TableTerms, times: float) -> TableTerms:

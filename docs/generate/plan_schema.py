@@ -57,6 +57,10 @@ def plan_schema() -> dict[str, Any]:
                 "people, and null where it is not known.",
                 "type": ["object", "null"],
             },
+            "origins": {
+                "description": "Where each rank's seconds and bytes come from; for people.",
+                "type": "object",
+            },
             "moves": {
                 "description": "What moves from the plan that it was made from: names of tables, "
                 "bytes, bytes of all tables that were there, new tables, and those whose option or "

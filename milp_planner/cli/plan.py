@@ -81,6 +81,8 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     from milp_planner.features.plan.tables import MOST_TABLES
     from milp_planner.integrations.replay.plan_for import told
     from milp_planner.plans.moving import moved_of, moved_told, moving_told
+    from milp_planner.plans.origins import origins_grid, origins_of
+    from milp_planner.plans.origins import told as origins_told
     from milp_planner.plans.warnings import (
         cache_warnings,
         hit_warnings,
@@ -102,6 +104,11 @@ def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:
     yield from parts
     if held is not None:
         yield draw_held(held)
+    origins = origins_of(plan, ledger)
+    if origins is not None:
+        yield from map(Text, origins_told(origins))
+        if everything:
+            yield origins_grid(origins)
     moved = moved_of(plan)
     if moved is not None:
         yield from (*moved_told(moved), *moving_told(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -59,7 +60,7 @@ def list_shipped(kind: ListedArgument = None, json: JsonOption = False) -> None:
     generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
     listing = {each.value: _ROWS[each]() for each in (Listed if kind is None else [kind])}
-    drawn = (_draw(name, rows) for name, rows in listing.items())
+    drawn = (part for name, rows in listing.items() for part in _shown(name, rows))
     console.tell(json, lambda: listing, lambda: drawn)
 
 
@@ -114,10 +115,16 @@ def _formulations() -> list[dict[str, Any]]:
 
 def _profiles() -> list[dict[str, Any]]:
     from milp_planner.pricing import profile
+    from milp_planner.pricing.sources import OPERATORS
 
+    read = {name: profile.load_profile(name) for name in profile.profile_names()}
     return [
-        {"name": name, "description": profile.load_profile(name).description}
-        for name in profile.profile_names()
+        {
+            "name": name,
+            "description": each.description,
+            "sources": {operator: each.source(operator).to_dict() for operator in OPERATORS},
+        }
+        for name, each in read.items()
     ]
 
 
@@ -136,6 +143,36 @@ _ROWS = {
     Listed.FORMULATIONS: _formulations,
     Listed.SUITES: _suites,
 }
+
+
+def _shown(title: str, rows: list[dict[str, Any]]) -> Iterator[Any]:
+    """The list; below the profiles, where each operator's price comes from on each hardware."""
+    matrix = {row["name"]: row.pop("sources") for row in rows if "sources" in row}
+    yield _draw(title, rows)
+    if matrix:
+        yield _matrix(matrix)
+
+
+SIGNS = {"measured": "M", "interpolated": "I", "data_sheet": "D", "assumed": "·"}
+LEGEND = (
+    "M: measured there; M32: in fp32, other types are interpolated; I: interpolated between "
+    "measurements; D: data sheet, or the bandwidth that a cluster states; ·: assumed, or carried "
+    "over from other hardware. What was measured is in --json."
+)
+
+
+def _matrix(sources: dict[str, dict[str, Any]]) -> Any:
+    """Operators by profiles, and what the signs mean."""
+    from milp_planner.drawing.grid import Grid, headed
+
+    def sign(source: dict[str, Any]) -> str:
+        types = "/".join(each.removeprefix("fp") for each in source["dtypes"])
+        return SIGNS[source["how"]] + types
+
+    operators = [*next(iter(sources.values()))]
+    head = ("operator", *(name.replace("-", "\n") for name in sources))
+    rows = [[o.replace("_", " "), *(sign(each[o]) for each in sources.values())] for o in operators]
+    return headed("where prices come from, by operator and profile", Grid.plain(head, rows), LEGEND)
 
 
 def _draw(title: str, rows: list[dict[str, Any]]) -> Any:

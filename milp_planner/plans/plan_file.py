@@ -25,6 +25,7 @@ from milp_planner.plans.divisions import divisions_from_dict, divisions_to_dict
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.live import RUNTIMES
 from milp_planner.plans.moving import moved_of, moving_from_dict, moving_to_dict
+from milp_planner.plans.origins import origins_of
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 from milp_planner.pricing.profile import Profile
 from milp_planner.version import __version__
@@ -34,7 +35,7 @@ LARGE_CHARACTERS = 1_000_000
 """Parts whose JSON text is longer than this are compressed."""
 _ENCODING = "json+gzip+base64"
 _PARTS = ("model", "cluster", "profile", "instance", "outcome")
-_EXTRAS = {"ledger", "moves", "moving", "divisions", "executable"}
+_EXTRAS = {"ledger", "origins", "moves", "moving", "divisions", "executable"}
 _FIELDS = {"format", "version", "tables", "fingerprints", *_EXTRAS, *_PARTS}
 
 
@@ -44,17 +45,20 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     ``model``, ``cluster``, ``profile``, ``instance`` and ``outcome`` are embedded as they are, or
     as ``{"encoding", "data"}`` if large; ``fingerprints`` holds SHA-256 of the first four.
     ``version`` names the release that priced the plan, ``ledger`` lists the memory of every rank
-    and machine, and ``moves`` lists the moves from an earlier plan, if any; these three are for
-    people, no reader depends on them. ``moving`` is present if moves had a price, ``divisions`` if
-    others were tried, ``executable`` if only moves that a runtime executes were allowed.
+    and machine, ``origins`` says where their seconds and bytes come from, and ``moves`` lists the
+    moves from an earlier plan, if any; these four are for people, no reader depends on them.
+    ``moving`` is present if moves had a price, ``divisions`` if others were tried, ``executable``
+    if only moves that a runtime executes were allowed.
     """
     ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
+    origins = origins_of(plan, ledger)
     return {
         "format": FORMAT,
         "version": plan.version,
         "fingerprints": _fingerprints(plan),
         "tables": [table.to_dict() for table in plan.tables],
         "ledger": None if ledger is None else ledger.to_dict(),
+        **({} if origins is None else {"origins": origins.to_dict()}),
         **({} if moved is None else {"moves": moved.to_dict()}),
         "model": _packed(plan.model.to_dict()),
         "cluster": _packed(plan.cluster.to_dict()),

@@ -15,6 +15,7 @@ from milp_planner.inputs.access import Share
 from milp_planner.inputs.problems import nearest
 from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
 from milp_planner.pricing.collectives import Collectives
+from milp_planner.pricing.sources import ASSUMED, COLLECTIVES, DATA_SHEET, Operator, Source
 from milp_planner.pricing.step_model import StepModel
 
 Positive = Annotated[float, Field(gt=0)]
@@ -122,6 +123,25 @@ class Profile(Spec):
     """Measured relative spread, 0.1 for ±10%, by field; fields without one: not measured."""
     origin: dict[str, str]
     """Where each number comes from, by field."""
+    sources: dict[Operator, Source] = Field(default_factory=dict)
+    """How each operator's price was obtained; one without a source: assumed, but a collective
+    without a table of its own has the bandwidth that the cluster states."""
+
+    def source(self, operator: Operator) -> Source:
+        """The declared source of an operator's price."""
+        declared = self.sources.get(operator)
+        if declared is None and operator in COLLECTIVES:
+            tables = self.collectives
+            if tables is None or getattr(tables, operator) is None:
+                return DATA_SHEET
+        return declared or ASSUMED
+
+    @property
+    def error(self) -> float | None:
+        """The largest relative error that it states of a price (of the fit of its step, or a
+        measured spread); None: it states none."""
+        stated = [*self.spread.values(), *(self.step.error.values() if self.step else ())]
+        return max(stated, default=None)
 
 
 _ENDINGS = (".yaml", ".yml", ".json")

@@ -98,6 +98,8 @@ def compare(
         bounds=bounds,
         fingerprints={o: each.instance.fingerprint for o, each in compiled.items()},
         time_unit=first.instance.time_unit,
+        profile=first.options.profile.name,
+        error=first.options.profile.error,
     )
 
 

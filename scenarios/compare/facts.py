@@ -97,6 +97,10 @@ class Comparison(Shown):
     fingerprints: dict[str, str]
     """Fingerprints of the Instances, by objective."""
     time_unit: str
+    profile: str = ""
+    error: float | None = None
+    """The profile of the prices, and the relative error that it states of them; in old files
+    unknown."""
 
     def best(self, asked: str) -> int | None:
         """The least objective of a feasible plan in one section."""
@@ -132,6 +136,27 @@ class Comparison(Shown):
         how = {True: " in integers", False: " in floating point", None: ""}[best.exact]
         shown = show_cost(best.bound, self.time_unit)
         return f"{text} Gaps are to {shown}, proved by {best.by}{how}."
+
+    def told_apart(self, asked: str) -> str | None:
+        """A sentence if plans differ by less than the prices' stated error, or if none is stated;
+        None if all differ by more, or not at all."""
+        above = {
+            row.label: share
+            for row in self.rows
+            if row.asked == asked and (share := self.above_best(row)) is not None
+        }
+        apart = [share for share in above.values() if share]
+        if not apart or not self.profile:
+            return None
+        if self.error is None:
+            return f"Profile {self.profile} states no error of its prices."
+        if min(apart) >= self.error:
+            return None
+        close = [label for label, share in above.items() if share < self.error]
+        return (
+            f"Not ranked: {', '.join(close)} differ by less than {self.error:.0%}, the error that "
+            f"profile {self.profile} states of its prices."
+        )
 
     def verdict(self, row: ComparisonRow) -> str:
         """One sentence that judges the row's plan."""
@@ -174,7 +199,8 @@ class Comparison(Shown):
             noted = [row for row in self.rows if row.asked == asked and row.note]
             notes = [Text(f"{row.label}: {row.note}", style="dim") for row in noted]
             title = f"minimising {asked}: {MEANING[asked]}"
-            parts.append(headed(title, comparison_grid(self, asked), *notes, self.origin(asked)))
+            said = [self.origin(asked), *filter(None, [self.told_apart(asked)])]
+            parts.append(headed(title, comparison_grid(self, asked), *notes, *said))
             parts.append(Text(""))
         if len(self.bounds) > 1:
             parts += [Text(SHARED, style="dim"), Text("")]

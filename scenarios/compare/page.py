@@ -49,7 +49,8 @@ def _section(info: Comparison, asked: str) -> Section:
     trace = _draw_progress(info, asked)
     if trace is not None:
         parts.append(Part("Best plan (bold) and bound (thin) over time", trace.render()))
-    text = f"{MEANING[asked].capitalize()}. {info.origin(asked)}"
+    said = filter(None, (info.origin(asked), info.told_apart(asked)))
+    text = f"{MEANING[asked].capitalize()}. {' '.join(said)}"
     bound = info.bounds[asked]
     if bound is not None and any((row.bound or 0) > bound.bound for row in mine):
         text += " A larger bound in the table is in floating point, and a plan refutes it."

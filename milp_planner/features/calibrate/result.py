@@ -20,6 +20,7 @@ from milp_planner.features.calibrate.steps import (
 from milp_planner.features.calibrate.sweep import Sweep
 from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, Tiers, fit_tiers
 from milp_planner.pricing.profile import Kernel, Profile, load_profile
+from milp_planner.pricing.sources import Operator, Source
 
 HITS = (0.25, 0.5, 0.75, 0.9, 0.97)
 """Shares of the lookups in the near tier at which the tiered modes are measured."""
@@ -193,6 +194,7 @@ def calibration(
             "kernel": kernel,
             "step": steps.model,
             "origin": {**base.origin, **_origins(tiers, lost)},
+            "sources": _sources(machine, lost, steps.model is not None, bool(plan.tiers.runtime)),
         }
     )
     return Calibration(
@@ -212,6 +214,32 @@ def _lost(plan: MeasurementPlan, tiers: Tiers, steady: dict[str, Sample]) -> tup
     }
     absent = [name for name in TIER_FIELDS if name not in tiers.fields]
     return (*absent, *(f"kernel.{name}" for name, known in factors.items() if not known))
+
+
+def _sources(
+    machine: Machine, lost: tuple[str, ...], steps: bool, runtime: bool
+) -> dict[Operator, Source]:
+    """What was measured here, dynamicemb's tables if they run; the rest is the base's, assumed."""
+    fields: dict[Operator, str] = {
+        "lookup": "hbm", "replicated": "kernel.dense_update_multiple",
+        "caching": "uvm_caching", "host_memory": "kernel.host_divisor", "prefetch": "host_link",
+    }  # fmt: skip
+    if runtime:
+        fields |= {
+            "dynamicemb": "kernel.dynamicemb_divisor", "dynamicemb_caching": "caching",
+            "dynamicemb_hybrid": "hybrid", "dynamicemb_host": "host_only",
+        }  # fmt: skip
+    on = str(_measured(machine))
+    seen, between = (
+        Source(how="measured", hardware=on, dtypes=("fp32",)),
+        Source(how="interpolated", hardware=on),
+    )
+    curves = ("caching", "dynamicemb_caching", "dynamicemb_hybrid")
+    return {
+        operator: between if operator in curves else seen
+        for operator, field_ in fields.items()
+        if field_ not in lost or (operator == "lookup" and steps)
+    }
 
 
 def _origins(tiers: Tiers, lost: tuple[str, ...]) -> dict[str, str]:

@@ -44,6 +44,7 @@ from milp_planner.features.plan.verdict import (
     verdict_of,
 )
 from milp_planner.files import Facts, write_atomically
+from milp_planner.plans.origins import OriginsInfo, origins_grid, origins_of, told
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import hot_warnings
 
@@ -63,6 +64,8 @@ class ReportInfo:
     memory: MemoryInfo | None
     held: HeldInfo | None
     """The ledger; also None if an earlier version made the plan."""
+    origins: OriginsInfo | None
+    """Where the ranks' seconds and bytes come from."""
     modes: ModesInfo | None
     shortage: ShortageInfo | None
     """The diagnosis of an infeasible plan."""
@@ -103,6 +106,7 @@ def report_of(plan: Plan, answers: Answers | None = None) -> ReportInfo:
         ranks=None if placement is None else ranks_of(instance, placement, ledger),
         memory=None if placement is None else memory_of(instance, placement, ledger),
         held=held,
+        origins=origins_of(plan, ledger),
         modes=None if tables is None else modes_of(tables),
         shortage=shortage_of(plan.outcome.detail),
         trace=_trace(plan.outcome),
@@ -257,8 +261,12 @@ def time_section(info: ReportInfo) -> Section | None:
         if ranks.barriers[i]
     )
     more = (Key("p0 waits", "pale: others are slower"), Key("room", "waiting"))
-    parts = (Part("", drawing.render(), drawing.about), Part(table=rank_page(ranks)))
-    return Section("time", "Time", text, (*keys, *more), parts, info.uneven)
+    parts = [Part("", drawing.render(), drawing.about), Part(table=rank_page(ranks))]
+    points = list(info.uneven)
+    if info.origins is not None:
+        parts.append(Part(table=origins_grid(info.origins)))
+        points = [*map(sentence, told(info.origins)), *points]
+    return Section("time", "Time", text, (*keys, *more), tuple(parts), tuple(points))
 
 
 def _hides(info: RanksInfo) -> str:

@@ -21,6 +21,21 @@ def test_list_names_everything_that_ships(cli: Cli) -> None:
     assert max(len(line) for line in cli("list").out.splitlines()) <= 100
 
 
+def test_list_profiles_is_the_support_matrix(cli: Cli) -> None:
+    """Operators by hardware: measured (with which types), interpolated, data sheet or assumed."""
+    rows = {
+        row["name"]: row["sources"] for row in cli("list", "profiles", "--json").json["profiles"]
+    }
+    assert rows["h100-fbgemm"]["lookup"] == {
+        "how": "measured", "hardware": "NVIDIA H100 80GB HBM3", "dtypes": ["fp32"],
+    }  # fmt: skip
+    assert rows["mi350x"]["lookup"]["how"] == "data_sheet"
+    lines = cli("list", "profiles").out.splitlines()
+    assert max(map(len, lines)) <= 100
+    line = next(line.split() for line in lines if line.startswith("lookup "))
+    assert len(line) == 1 + len(rows) and line[1 + [*rows].index("h100-fbgemm")] == "M32"
+
+
 def test_init_writes_what_plan_reads(cli: Cli, tmp_path: Path) -> None:
     """The starter files are valid as they are and never overwritten."""
     folder = tmp_path / "fresh"

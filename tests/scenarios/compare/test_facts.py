@@ -52,6 +52,24 @@ def info() -> Comparison:
     return Comparison("model", "cluster", rows, bounds, {"total": "f" * 64}, "ps")
 
 
+def test_small_differences_are_not_ranked() -> None:
+    """12 and 16 of 10 ms differ by 20% and 60%: with an error of 30% the first two are not ranked,
+    with one of 10% all are; where none is stated, that is said. Terminal and page show it."""
+    known = replace(info(), profile="mine", error=0.3)
+    said = known.told_apart("total")
+    assert said == (
+        "Not ranked: cpsat, dp, as run, 100 bins, mip differ by less than 30%, the error that "
+        "profile mine states of its prices."
+    )
+    assert said in " ".join(drawn(known.drawing()).split()) and said in render_comparison(known)
+    assert replace(known, error=0.1).told_apart("total") is None
+    none = replace(known, error=None).told_apart("total")
+    assert none == "Profile mine states no error of its prices."
+    assert info().told_apart("total") is None  # of an old file
+    alike = tuple(row for row in known.rows if row.objectives.get("total") == 10 * MS)
+    assert replace(known, rows=alike).told_apart("total") is None
+
+
 def test_verdicts() -> None:
     """Each formulation's sentence follows from status, gap and the best plan of the section."""
     found = info()
