@@ -1210,6 +1210,7 @@ PARTS = ("model", "cluster", "profile", "instance", "outcome")
 PLAN = shaped({
     "format": {"milp-planner-plan/1"}, "version?": str, "tables": list,
     "ledger?": (list, dict, type(None)), "moves?": dict, "moving?": dict,
+    "origins?": dict, "executable?": str,
     "divisions?": {"asked": dict, "others": [(
         {"two_d": dict, "instance": dict, "outcome": dict}, {"two_d": dict, "refused": str})]},
     "fingerprints": dict.fromkeys(PARTS[:4], str), **dict.fromkeys(PARTS, dict),

@@ -160,3 +160,20 @@ def test_junk_is_no_plan(junk: Any) -> None:
     """Any other file is refused without a traceback."""
     with pytest.raises(BadInput, match="milp-planner-plan/1"):
         plan_from_dict(junk)
+
+
+def test_the_checker_reads_every_field_that_a_plan_may_have() -> None:
+    """What the product writes and reads, the stand-alone checker reads, too: no field of plan.json
+    is unknown to it."""
+    from formulations import checker
+
+    optional = {
+        "version": "1", "ledger": None, "origins": {}, "moves": {}, "moving": {},
+        "divisions": {"asked": {}, "others": []}, "executable": "torchrec",
+    }  # fmt: skip
+    needed: dict[str, object] = {"format": "milp-planner-plan/1", "tables": [], "fingerprints": {}}
+    parts: dict[str, object] = {name: {} for name in checker.PARTS}
+    needed = needed | {"fingerprints": dict.fromkeys(checker.PARTS[:4], "0" * 64), **parts}
+    assert {*needed, *optional} == plan_file._FIELDS
+    assert checker.PLAN({**needed, **optional})
+    assert not checker.PLAN({**needed, "another": 1})
