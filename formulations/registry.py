@@ -23,27 +23,24 @@ class Formulation:
     ----------
     name : str
     module : str
-        Module holding its function and ``OPTIONS``, the kinds of ``settings.options`` by name;
-        imported on first use.
+        Module holding ``solve(instance, settings, clock)`` and ``OPTIONS``, the kinds of
+        ``settings.options`` by name; imported on first use.
     proves : str
         What it can prove by itself: ``optimum`` (or that no plan exists), ``optimum or gap``
         (a bound always, the optimum where plan and bound meet), ``gap`` (a bound in floating
         point; either only for small instances) or ``nothing``.
     summary : str
         One line for ``milp-planner list formulations``.
-    function : str
-        ``(instance, settings, clock) -> Outcome``.
     """
 
     name: str
     module: str
     proves: str
     summary: str
-    function: str = "solve"
 
     def load(self) -> Solver:
         """Import the function."""
-        solver: Solver = getattr(import_module(self.module), self.function)
+        solver: Solver = import_module(self.module).solve
         return solver
 
     def check(self, options: Mapping[str, object]) -> None:
@@ -77,17 +74,15 @@ _ALL = (
     Formulation(
         "greedy", "formulations.baselines.greedy", "nothing", "TorchRec's greedy proposers"
     ),
-    Formulation(
-        "uniform", "formulations.baselines.greedy", "nothing", "TorchRec's uniform proposer",
-        "solve_uniform",
-    ),
-    Formulation(
-        "distemb", "formulations.baselines.slices", "nothing",
-        "distributed-embeddings' strategies, by size alone",
-    ),
 )  # fmt: skip
 
 FORMULATIONS: dict[str, Formulation] = {f.name: f for f in _ALL}
+
+#: Formulations of before, and what to ask instead.
+_GONE = {
+    "uniform": "ask for greedy with --set proposers=uniform",
+    "distemb": "benchmarks/distemb has distributed-embeddings' strategies",
+}
 
 
 def get(name: str) -> Formulation:
@@ -100,6 +95,8 @@ def get(name: str) -> Formulation:
     """
     if name in FORMULATIONS:
         return FORMULATIONS[name]
+    if name in _GONE:
+        raise InstanceError(f"formulation {name!r} is gone: {_GONE[name]}")
     hint = meant(name, FORMULATIONS)
     raise InstanceError(
         f"unknown formulation {name!r}{hint} (there are: {', '.join(FORMULATIONS)})"

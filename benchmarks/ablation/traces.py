@@ -13,17 +13,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
-from runpy import run_path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+sys.path.insert(0, str(HERE.parent / "dp-vs-exact"))
 
-from formulations import (
+from cases import Case, make  # noqa: E402
+
+from formulations import (  # noqa: E402
     Instance,
     Objective,
     Outcome,
@@ -32,13 +37,16 @@ from formulations import (
     solve,
     write_instance,
 )
-from formulations.instance import Current
-from formulations.settings import Goals
-
-_SMALL = run_path(str(Path(__file__).resolve().parents[1] / "small" / "run.py"))
+from formulations.instance import Current  # noqa: E402
+from formulations.settings import Goals  # noqa: E402
 
 #: Units of work of a small instance and of a larger one.
 UNITS, MORE = 0.6, 1.2
+#: Small instances: machines and ranks of each; models whose options take all kinds of place; the
+#: fewest and most tables; what is tight, and how much above the use of a random plan.
+SHAPES, KINDS, TABLES = ((1, 4), (2, 2), (2, 3), (1, 8), (2, 4)), ("torchrec", "mixed"), (8, 20)
+BUDGETS = (("hbm", 0.02), ("both", 0.02), ("both", 0.1), ("both", 0.3))
+FIRST_SEED = 7_000
 #: Machines, ranks of each, and tables of the larger instances, and what is tight there.
 LARGER = ((2, 4, 40), (2, 8, 60), (1, 8, 60))
 #: Short turns, so that every part of the search gets some.
@@ -48,15 +56,25 @@ Fingerprint = dict[str, Any]
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
-    """The instances by name: those of benchmarks/small, and larger ones."""
-    yield from _SMALL["instances"](None)
-    for objective in (kind for kind in Objective if kind != Objective.PIPELINED_STEP):
+    """The instances by name: thirty small ones, and larger ones."""
+    for case, objective in cases():
+        instance = make(case)
+        assert instance is not None, f"{case.key}: no random plan could be placed"
+        yield f"{case.key}/{objective.value}", replace(instance, objective=objective)
+
+
+def cases() -> Iterator[tuple[Case, Objective]]:
+    """What each is made of, and its objective."""
+    objectives = [kind for kind in Objective if kind != Objective.PIPELINED_STEP]
+    for number, (shape, kind, objective) in enumerate(product(SHAPES, KINDS, objectives)):
+        seed = FIRST_SEED + number
+        draw = random.Random(seed)
+        tables, (tight, slack) = draw.randint(*TABLES), draw.choice(BUDGETS)
+        fused = draw.random() < 0.5
+        yield Case("small", kind, *shape, tables, seed, tight, slack, fused), objective
+    for objective in objectives:
         for machines, ranks, tables in LARGER:
-            case = _SMALL["Case"]("larger", "mixed", machines, ranks, tables, 90, "both", 0.1, True)
-            yield (
-                f"{case.key}/{objective.value}",
-                replace(_SMALL["make"](case), objective=objective),
-            )
+            yield Case("larger", "mixed", machines, ranks, tables, 90, "both", 0.1, True), objective
 
 
 def stored(folder: Path) -> list[tuple[str, Instance]]:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.distemb import slices
+from benchmarks.distemb.slices import Strategy
 from benchmarks.pages import stored, update
 from formulations import Instance, Settings, solve
-from formulations.baselines.slices import Strategy
+from formulations.clock import Clock
 from formulations.settings import available_cores
 from milp_planner.drawing.units import show_gap
 from milp_planner.files import write_json
@@ -76,7 +78,7 @@ def row(size: str, gpus: int, limit: float) -> dict[str, Any]:
     for strategy, cut in itertools.product(Strategy, (None, CUT * BYTES)):
         options = {"strategy": str(strategy)} | ({} if cut is None else {"slice_above": cut})
         settings = Settings(certificate=False, options=options)
-        outcome = solve(instance, "distemb", settings)
+        outcome = slices.solve(instance, settings, Clock(settings))
         name = f"{strategy}, cut" if cut else str(strategy)
         found[name] = {"objective": outcome.objective, "note": outcome.note}
     ours = solve(instance, "auto", Settings(time_limit=limit, seed=0))

@@ -138,8 +138,9 @@ def measure(case: Case, time_limit: float, dp_limit: float) -> dict[str, Any]:
             continue
         plans.append(_solve(instance, "dp", dp_limit, options))
         row[name] = _described(plans[-1])
-    for name in ("greedy", "uniform") if case.group == "two-tier" else ("greedy",):
-        plans.append(_solve(instance, name, dp_limit, {}))
+    uniform = {"uniform": {"proposers": ["uniform"]}} if case.group == "two-tier" else {}
+    for name, options in {"greedy": {}, **uniform}.items():
+        plans.append(_solve(instance, "greedy", dp_limit, options))
         row[name] = _described(plans[-1])
     found = [p for p in plans if p.objective is not None]
     best = min(found, key=lambda p: p.objective or 0, default=None)

@@ -1,6 +1,6 @@
 """Solve published MMKP and GAP instances: ``python benchmarks/literature/run.py FOLDER``.
 
-FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: formulations/instance/convert.py). One
+FOLDER holds ``mmkp/*.json`` and ``gap/*.json`` (layouts: benchmarks/literature/convert.py). One
 JSON line per instance and formulation is appended to ``results/results.jsonl``; what is there is
 skipped. Then ``results/table.md`` is written.
 """
@@ -16,8 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.literature.convert import names_in, read
 from formulations import Settings, solve
-from formulations.instance.convert import names_in, read_any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "results.jsonl"
@@ -55,7 +56,7 @@ def _append(row: dict[str, Any]) -> None:
 
 
 def _solve(file: Path, name: str, formulation: str, time_limit: float) -> dict[str, Any]:
-    instance = read_any(f"{file}#{name}")
+    instance = read(f"{file}#{name}")
     asked = Settings(time_limit=time_limit, workers=2, polish=False, certificate=False)
     outcome = solve(instance, formulation, asked)
     source = outcome.bound_source

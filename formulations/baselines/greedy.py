@@ -2,8 +2,8 @@
 
 Its default planner proposes by grid search, greedily by the most expensive shard, greedily by the
 sum over shards, and uniformly; a greedy partitioner places each proposal, and the best rating
-wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). The formulation ``greedy`` is the first three,
-``uniform`` the last. Other formulations start from greedy's plan.
+wins (TorchRec 1.8.0, ``EmbeddingShardingPlanner``). The formulation ``greedy`` is the first three
+unless told otherwise. Other formulations start from its plan.
 """
 
 from __future__ import annotations
@@ -58,25 +58,8 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     InstanceError
         For an option that is not one of these.
     """
-    return _run("greedy", ("grid", "depth", "total"), instance, settings, clock)
-
-
-def solve_uniform(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
-    """For each kind of option that all tables have, place every table's best option of that kind;
-    keep the best plan.
-
-    Options as in :func:`solve`; the kind of an option is defined by
-    :func:`formulations.baselines.partition.proposals.option_kind`.
-    """
-    return _run("uniform", ("uniform",), instance, settings, clock)
-
-
-def _run(
-    name: str, default: tuple[str, ...], instance: Instance, settings: Settings, clock: Clock
-) -> Outcome:
-    """Run a list of TorchRec's proposers under a formulation's name."""
-    options = OwnSettings(name, settings.options, OPTIONS)
-    proposers = options.names("proposers", default)
+    options = OwnSettings("greedy", settings.options, OPTIONS)
+    proposers = options.names("proposers", ("grid", "depth", "total"))
     sort_by = options.choice("sort_by", SortBy.STORAGE)
     balanced = (
         options.choice("partitioner", PartitionerName.GREEDY) == PartitionerName.MEMORY_BALANCED
@@ -92,7 +75,7 @@ def _run(
             break
     return outcome_of(
         instance,
-        name,
+        "greedy",
         result,
         why_nothing="no proposal could be placed; that proves nothing",
         proposers=list(proposers),

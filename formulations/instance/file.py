@@ -55,6 +55,8 @@ def instance_from_dict(document: Any, what: str = "instance") -> Instance:
     # check this before the fields, because a file of another format has other fields
     if isinstance(document, dict) and document.get("format", FORMAT) != FORMAT:
         raise InstanceError(f"{what}: format is {shown(document['format'])}, allowed: {FORMAT!r}")
+    if isinstance(document, dict) and document.keys() & {"agents", "groups"}:
+        raise InstanceError(f"{what}: benchmarks/literature/convert.py makes an instance of it")
     top = Reader(document, what, _TOP)
     top.get("format", str)
     try:

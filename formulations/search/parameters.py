@@ -2,9 +2,9 @@
 
 They were tuned on instances of TorchRec's enumerator (seeds 200, 221–229, 300–309 and 400–409), on
 those of the data folder, on TorchRec's production model and, for small instances, on seeds 6000 to
-6029 of benchmarks/small only. Each is an option of ``auto`` and ``scale``
-(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``). What each buys is measured in
-benchmarks/ablation.
+6029 of its generator only. Each is an option of ``auto`` and ``scale``
+(``Settings(options={"slack": 0.02})``, ``--set slack=0.02``). docs/findings.md has what
+the parts buy.
 """
 
 from __future__ import annotations

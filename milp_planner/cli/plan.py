@@ -124,7 +124,7 @@ def solve(
         Path,
         argument(
             "INSTANCE",
-            "Instance file (.json, .json.gz), or an MMKP or GAP file from the literature.",
+            "Instance file (.json, .json.gz).",
         ),
     ],
     output: options.OutputOption = None,
@@ -155,14 +155,13 @@ def solve(
 
 
 def read(path: Path, objective: str | None = None) -> Instance:
-    """Read an instance in any known format; ``objective`` replaces the file's."""
+    """Read an instance; ``objective`` replaces the file's."""
     from dataclasses import replace
 
-    from formulations import Objective
-    from formulations.instance.convert import read_any
+    from formulations import Objective, read_instance
     from formulations.instance.validate import validate
 
-    instance = read_any(path)
+    instance = read_instance(path)
     if objective is None or objective == instance.objective.value:
         return instance
     changed = replace(instance, objective=Objective(objective))

@@ -249,7 +249,10 @@ class Suite(Spec):
     @model_validator(mode="after")
     def _names_exist(self) -> Suite:
         for number, name in enumerate(self.formulations):
-            _known(name, registry.FORMULATIONS, "formulations", number)
+            try:
+                registry.get(name)
+            except InstanceError as error:
+                raise problem_at(str(error), "formulations", number) from None
         for key, values in self.settings.items():
             owner, dot, option = key.partition(".")
             if not dot or owner not in registry.FORMULATIONS:

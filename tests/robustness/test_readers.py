@@ -18,7 +18,7 @@ from milp_planner.cli.main import run
 from tests.milp_planner.cli.conftest import CLUSTER
 from tests.robustness.damage import damaged, damaged_text
 
-#: Damaged files of each kind; tens of thousands ran once (benchmarks/robustness).
+#: Damaged files of each kind; tens of thousands ran once.
 COUNT = 20
 MODEL = """\
 name: small

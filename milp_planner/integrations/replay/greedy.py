@@ -55,18 +55,14 @@ def room_of(hbm: int, ddr: int, tables: Iterable[Asked], batch: int, dense: int 
     return Bytes(int((1 - 0.15) * hbm) - 6 * dense - inputs, ddr)
 
 
-def partition(
-    tables: Sequence[Asked], job: Job, room: Bytes, *, free_by_room: bool = False
-) -> dict[str, tuple[int, ...]]:
+def partition(tables: Sequence[Asked], job: Job, room: Bytes) -> dict[str, tuple[int, ...]]:
     """The rank of every shard of every table, in shard order.
 
     Row-wise and data-parallel tables come first, on all ranks. The others follow by decreasing
     bytes, equal ones in the tables' order: each shard goes to the rank of least time so far on
     which it fits, ties to the lower place in its machine, then to the lower rank; tables bound to
-    a machine go to the machine of least time. With ``free_by_room`` a shard of no time whose
-    table is bound to no machine goes where most HBM is left, as TorchRec's pull request 4613 has
-    it, which is in no release (1.9.2); without, all such shards land on the rank of least time,
-    since they add nothing to it.
+    a machine go to the machine of least time. All shards of no time land on the rank of least
+    time, since they add nothing to it.
 
     Raises
     ------
@@ -85,7 +81,7 @@ def partition(
     for table in sorted(tables, key=lambda t: _total(shards[t.name]), reverse=True):
         if table.sharding_type not in EVERYWHERE:
             own = shards[table.name]
-            found[table.name] = _placed(table, own, ranks, job.local, free_by_room)
+            found[table.name] = _placed(table, own, ranks, job.local)
     return found
 
 
@@ -94,19 +90,17 @@ def _total(shards: Sequence[Shard]) -> Bytes:
 
 
 def _placed(
-    table: Asked, shards: Sequence[Shard], ranks: list[_Rank], local: int, free_by_room: bool
+    table: Asked, shards: Sequence[Shard], ranks: list[_Rank], local: int
 ) -> tuple[int, ...]:
     if table.sharding_type in _BY_MACHINE:
         return _on_machines(table, shards, ranks, local)
-    found = _one_by_one(shards, ranks, local, free_by_room)
+    found = _one_by_one(shards, ranks, local)
     if found is None:
         raise _no_plan(table, shards[0], ranks)
     return found
 
 
-def _one_by_one(
-    shards: Sequence[Shard], ranks: list[_Rank], local: int, free_by_room: bool = False
-) -> tuple[int, ...] | None:
+def _one_by_one(shards: Sequence[Shard], ranks: list[_Rank], local: int) -> tuple[int, ...] | None:
     """Each shard on the rank of least time where it fits; None if one fits nowhere."""
     found = []
     for shard in shards:
@@ -114,8 +108,6 @@ def _one_by_one(
         if not fitting:
             return None
         least = min(fitting, key=lambda r: (r.perf.total, r.number % local, r.number))
-        if free_by_room and not shard.perf.total:
-            least = min(fitting, key=lambda r: (-r.room.hbm, r.number))
         least.take(shard)
         found.append(least.number)
     return tuple(found)

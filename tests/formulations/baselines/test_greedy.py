@@ -141,7 +141,7 @@ def test_uniform_takes_the_best_of_each_kind() -> None:
             [("rw/fused", 4), ("tw/fused", 1), ("cw:4/fused", 2)],
         ]
     ).build()
-    outcome = solve(instance, "uniform", Settings(certificate=False))
+    outcome = greedy(instance, proposers=["uniform"])
     assert outcome.placement is not None
     chosen = [instance.option_names[o] for o in outcome.placement.options]
     assert chosen == ["cw:8/fused", "cw:4/fused"]
@@ -151,13 +151,13 @@ def test_uniform_takes_the_best_of_each_kind() -> None:
 def test_uniform_without_a_common_kind_finds_nothing() -> None:
     """Without a kind that all tables share nothing is proposed, and the outcome is unknown."""
     instance = kinds([[("a", 1)], [("b", 1)]]).build()
-    outcome = solve(instance, "uniform", Settings(certificate=False))
+    outcome = greedy(instance, proposers=["uniform"])
     assert (outcome.status, outcome.detail["proposed"]) == (Status.UNKNOWN, 0)
 
 
 def test_headline_case_is_out_of_reach_of_uniform() -> None:
     """Uniform cannot mix modes: it finds no plan, and its note says that this proves nothing."""
-    outcome = solve(two_modes(), "uniform", Settings(certificate=False))
+    outcome = greedy(two_modes(), proposers=["uniform"])
     assert outcome.status == Status.UNKNOWN
     assert "proves nothing" in outcome.note
 
@@ -165,4 +165,4 @@ def test_headline_case_is_out_of_reach_of_uniform() -> None:
 def test_uniform_on_an_empty_model() -> None:
     """Without tables uniform returns the empty plan, at cost 0."""
     empty = kinds([]).build()
-    assert solve(empty, "uniform", Settings(certificate=False)).objective == 0
+    assert greedy(empty, proposers=["uniform"]).objective == 0

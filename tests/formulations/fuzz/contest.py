@@ -53,8 +53,7 @@ CONTESTANTS: dict[str, Contestant] = {
     "dp": Contestant("dp", _axes),
     "dp with fusion": Contestant("dp", lambda i: {**_axes(i), "fusion_aware": True}),
     "greedy": Contestant("greedy"),
-    "uniform": Contestant("uniform"),
-    "distemb": Contestant("distemb"),
+    "uniform": Contestant("greedy", lambda i: {"proposers": ["uniform"]}),
 }
 
 

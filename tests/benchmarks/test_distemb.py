@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from benchmarks.distemb import slices
+from benchmarks.distemb.slices import Strategy, deal
 from formulations import (
     Block,
     Instance,
@@ -15,17 +17,17 @@ from formulations import (
     Shard,
     Status,
     Where,
-    solve,
 )
-from formulations.baselines.slices import Strategy, deal
+from formulations.clock import Clock
 from tests.formulations.baselines.test_partition import whole_tables
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
 
 
 def distemb(instance: Instance, **options: object) -> Outcome:
-    """Solve with the formulation and no certificate."""
-    return solve(instance, "distemb", Settings(certificate=False, options=options))
+    """The strategies' plan."""
+    given = Settings(certificate=False, options=options)
+    return slices.solve(instance, given, Clock(given))
 
 
 SIZES = [8, 1, 5, 3, 2, 7]
@@ -75,15 +77,15 @@ def sliced(sizes: list[int], ranks: int) -> Instance:
 
 
 @pytest.mark.parametrize(
-    ("above", "slices", "objective"),
+    ("above", "pieces", "objective"),
     [(None, 2, 16), (16, 2, 16), (15, 3, 16), (8, 3, 16), (7, 6, 12), (1, 8, 12)],
 )
-def test_cut_by_size(above: int | None, slices: int, objective: int) -> None:
+def test_cut_by_size(above: int | None, pieces: int, objective: int) -> None:
     """Tables of 16 and 8 are cut into the fewest slices that are small enough, of the powers of two
     that the instance offers; the slices are dealt back and forth."""
     options = {} if above is None else {"slice_above": above}
     outcome = distemb(sliced([16, 8], 2), **options)
-    assert (outcome.detail["slices"], outcome.objective) == (slices, objective)
+    assert (outcome.detail["slices"], outcome.objective) == (pieces, objective)
 
 
 def test_cut_until_every_rank_has_some() -> None:
