@@ -79,7 +79,7 @@ _ALL = (
 FORMULATIONS: dict[str, Formulation] = {f.name: f for f in _ALL}
 
 #: Formulations of before, and what to ask instead.
-_GONE = {
+GONE = {
     "uniform": "ask for greedy with --set proposers=uniform",
     "distemb": "benchmarks/distemb has distributed-embeddings' strategies",
 }
@@ -95,8 +95,8 @@ def get(name: str) -> Formulation:
     """
     if name in FORMULATIONS:
         return FORMULATIONS[name]
-    if name in _GONE:
-        raise InstanceError(f"formulation {name!r} is gone: {_GONE[name]}")
+    if name in GONE:
+        raise InstanceError(f"formulation {name!r} is gone: {GONE[name]}")
     hint = meant(name, FORMULATIONS)
     raise InstanceError(
         f"unknown formulation {name!r}{hint} (there are: {', '.join(FORMULATIONS)})"

@@ -1,7 +1,5 @@
 """Documents agree with the code: snippets run, links lead somewhere, tables are generated."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What `pip install .` installs: the four packages with their data, nothing else."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

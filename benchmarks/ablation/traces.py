@@ -22,13 +22,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
-sys.path.insert(0, str(HERE.parent / "dp-vs-exact"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from cases import Case, make  # noqa: E402
-
-from formulations import (  # noqa: E402
+from benchmarks.ablation.cases import Case, make
+from formulations import (
     Instance,
     Objective,
     Outcome,
@@ -37,8 +34,8 @@ from formulations import (  # noqa: E402
     solve,
     write_instance,
 )
-from formulations.instance import Current  # noqa: E402
-from formulations.settings import Goals  # noqa: E402
+from formulations.instance import Current
+from formulations.settings import Goals
 
 #: Units of work of a small instance and of a larger one.
 UNITS, MORE = 0.6, 1.2
@@ -58,9 +55,7 @@ Fingerprint = dict[str, Any]
 def instances() -> Iterator[tuple[str, Instance]]:
     """The instances by name: thirty small ones, and larger ones."""
     for case, objective in cases():
-        instance = make(case)
-        assert instance is not None, f"{case.key}: no random plan could be placed"
-        yield f"{case.key}/{objective.value}", replace(instance, objective=objective)
+        yield f"{case.key}/{objective.value}", replace(make(case), objective=objective)
 
 
 def cases() -> Iterator[tuple[Case, Objective]]:

@@ -249,10 +249,10 @@ class Suite(Spec):
     @model_validator(mode="after")
     def _names_exist(self) -> Suite:
         for number, name in enumerate(self.formulations):
-            try:
-                registry.get(name)
-            except InstanceError as error:
-                raise problem_at(str(error), "formulations", number) from None
+            if name in registry.GONE:
+                found = f"{name!r} is gone: {registry.GONE[name]}"
+                raise problem_at(found, "formulations", number)
+            _known(name, registry.FORMULATIONS, "formulations", number)
         for key, values in self.settings.items():
             owner, dot, option = key.partition(".")
             if not dot or owner not in registry.FORMULATIONS:

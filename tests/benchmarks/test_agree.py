@@ -1,8 +1,6 @@
 """The stand-alone checker and ``verify`` reach the same verdict (benchmarks/proofs/agree.py, in
 short)."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Counting rows that another plan for the same inputs beats (benchmarks/suites/beaten.py)."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

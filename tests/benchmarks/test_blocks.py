@@ -1,7 +1,5 @@
 """Generated blocks of pages match the stored results, and no page refutes another."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The table of gaps of the catalogue."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of both objectives in docs/torchrec.md shows the stored result; its claim holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from runpy import run_path
 from typing import Any

@@ -1,7 +1,5 @@
 """The gallery's curves are those of their inputs, and possible."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

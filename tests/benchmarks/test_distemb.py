@@ -1,7 +1,5 @@
 """The strategies of distributed-embeddings, by hand and against the optimum."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 

@@ -1,7 +1,5 @@
 """The DLRMv4 study: the facts against the hypotheses by hand, and the ledger of the hot rank."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.dlrmv4.study import (

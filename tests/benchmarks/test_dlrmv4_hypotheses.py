@@ -1,7 +1,5 @@
 """Facts held against hypotheses: intervals by hand, what they share, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The layouts of DLRMv4's facts are what the trainer's planner makes of the settings."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.dlrmv4.study import MOVED, facts

@@ -1,8 +1,6 @@
 """Published table lists beside other planners: what counts as a loss, and a short run of all
 cases."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """FBGEMM's measurements on an H100: what is fitted, what is held out, what ships."""
 
-from __future__ import annotations
-
 import sys
 from statistics import median
 

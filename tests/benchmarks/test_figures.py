@@ -1,7 +1,5 @@
 """`make figures` runs the pages that are not done yet, in order, and notes date and commit."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from datetime import date

@@ -1,7 +1,5 @@
 """The ladder's measuring tools: memory of a whole process tree, and the exponents of growth."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

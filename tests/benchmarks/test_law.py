@@ -1,8 +1,6 @@
 """The law of the tiers: profiles hold the fitted numbers, which price the published times; the page
 shows both."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.pages import update

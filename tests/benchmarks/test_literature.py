@@ -1,7 +1,5 @@
 """Problems of the literature: how they become Instances, and the small ones' proven optima."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

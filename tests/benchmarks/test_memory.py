@@ -1,7 +1,5 @@
 """The memory benchmark (ledger against live tensors): its cases, its counting, its pages."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.memory.cases import Case, cases, half_precision, held_out, predicted

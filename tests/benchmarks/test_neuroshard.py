@@ -1,7 +1,5 @@
 """NeuroShard's greedy algorithms are replayed as logged; prices are fitted as the page says."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks of pages are replaced whole, and the text around them is not touched."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The prediction experiment: its steps, its errors, its pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Published plans recomputed, and priced as they stand on the page."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.fbgemm.profiles import pass_seconds

@@ -1,7 +1,5 @@
 """The simulator's benchmark pages: two kinds of stored results, and the table of plans."""
 
-from __future__ import annotations
-
 from benchmarks.pages import stored, update
 from benchmarks.simulator.table import HERE, PAGE, blocks, ends, plans_table
 

@@ -1,7 +1,5 @@
 """No two pages contradict each other about a plan, and a test of that can fail."""
 
-from __future__ import annotations
-
 import json
 from math import inf
 from pathlib import Path

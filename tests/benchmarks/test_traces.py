@@ -1,7 +1,5 @@
 """Fingerprints of counted solves: they repeat, tell searches apart, and cover what they must."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Batches that hypothesis draws for every parity test, and their result in plain Python."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

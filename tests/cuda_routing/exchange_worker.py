@@ -1,7 +1,5 @@
 """What each process of the exchange tests does (spawned processes import this module)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The public entry point: a batch by hand, dispatch, de-duplication, gradients and refusals."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The GPU path's host side, over the shim and over a stand-in for CUDA's driver."""
 
-from __future__ import annotations
-
 import ctypes
 from collections import OrderedDict
 from typing import Any

@@ -1,7 +1,5 @@
 """The routing pages: snippets run, links lead somewhere, tables show what the code computes."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

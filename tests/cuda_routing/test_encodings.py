@@ -4,8 +4,6 @@ A workload is which of its items each lookup asks for. An encoding gives every i
 shifted, strided, hashed to 63 bits; in 32 or 64 bits, signed or unsigned, an array or a tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

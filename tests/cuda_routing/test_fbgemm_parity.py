@@ -1,7 +1,5 @@
 """Our rules against FBGEMM's CPU operator where the semantics coincide."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

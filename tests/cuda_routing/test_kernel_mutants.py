@@ -1,7 +1,5 @@
 """The parity tests catch deliberately broken kernels."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

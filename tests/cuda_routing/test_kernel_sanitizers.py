@@ -1,7 +1,5 @@
 """The CUDA source under AddressSanitizer and UndefinedBehaviorSanitizer."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

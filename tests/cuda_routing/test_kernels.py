@@ -1,8 +1,6 @@
 """The unmodified CUDA source on the CPU shim equals the NumPy definition, in either thread
 order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

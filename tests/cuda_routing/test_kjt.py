@@ -1,7 +1,5 @@
 """KeyedJaggedTensors bucketized: against TorchRec, FBGEMM's operator and the definition."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sizes and order of launches, and the layout shared with the C source."""
 
-from __future__ import annotations
-
 import ctypes
 
 import pytest

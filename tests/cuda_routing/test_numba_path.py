@@ -1,7 +1,5 @@
 """The compiled CPU path equals the NumPy definition, on one chunk and on several."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

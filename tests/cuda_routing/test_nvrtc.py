@@ -1,7 +1,5 @@
 """Run-time compilation of the shipped source, for the architectures we name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The drawing shows the report's figures."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("matplotlib")

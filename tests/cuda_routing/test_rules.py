@@ -1,7 +1,5 @@
 """Rules: published vectors, plain-Python references, and the defect rule 3 removes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

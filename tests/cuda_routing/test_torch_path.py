@@ -1,7 +1,5 @@
 """The torch operations equal the NumPy definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -4,8 +4,6 @@ Deliberately written apart from the product: it shares only the Instance with it
 product's own sums cannot hide here.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Instances and certificates written by hand, and the stand-alone checker's verdicts on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from formulations import checker

@@ -1,7 +1,5 @@
 """Random certificates by docs/proof.md: well formed, and true only by accident."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small instances that several tests use."""
 
-from __future__ import annotations
-
 from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
 
 MACHINES = ((0, 1), (2, 3))

@@ -1,7 +1,5 @@
 """Certificates changed at random, and whether the checker accepts them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

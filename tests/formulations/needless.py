@@ -4,8 +4,6 @@ All other tables stay where they are. Options with one shard (or on one machine)
 place, so that nothing is missed; for the others, every shard goes where it costs least.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Hypothesis strategies that draw small instances over everything an Instance may hold."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The stand-alone checker: every rule by hand, and never a claim beyond the truth."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """The stand-alone checker's plan check by hand: each constraint, and a plan that breaks it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

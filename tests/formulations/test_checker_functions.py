@@ -1,7 +1,5 @@
 """Rows of dual-feasible functions in the stand-alone checker: by hand, and forged."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """The stand-alone checker's rule of packing: leaves that no sum of rows closes, and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

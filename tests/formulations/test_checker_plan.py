@@ -1,7 +1,5 @@
 """The stand-alone checker on plans and outcomes: like the product's own check, and strict."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import gzip

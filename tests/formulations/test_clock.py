@@ -1,7 +1,5 @@
 """The one clock: seconds, or work that is only counted."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

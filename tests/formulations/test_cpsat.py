@@ -1,7 +1,5 @@
 """CP-SAT's adapter: integers all the way, presolve off for claims, callers' stops obeyed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

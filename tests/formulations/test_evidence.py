@@ -1,7 +1,5 @@
 """A false claim of a formulation is not believed if known facts contradict it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace

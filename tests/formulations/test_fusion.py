@@ -1,7 +1,5 @@
 """Plans that mix levels in a fusion group, and what the runtime makes of them."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 

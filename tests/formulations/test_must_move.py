@@ -1,7 +1,5 @@
 """What must move at least: certified, and a limit below it is answered at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The objective pipelined_step: by hand, against brute force, with certificates and forged ones."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

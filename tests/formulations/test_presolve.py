@@ -1,7 +1,5 @@
 """Presolve removes only what no best plan needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

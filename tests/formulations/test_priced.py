@@ -1,7 +1,5 @@
 """A price of moves built into an instance: the least sum of objective and price, by brute force."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

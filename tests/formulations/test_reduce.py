@@ -1,7 +1,5 @@
 """Bounds of every option, and solving by cores, against the oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,12 +1,15 @@
 """Reading the options of a formulation, and goals as users write them: names in order, how much of
-the objective may be given up, and how full counts as even."""
+the objective may be given up, and how full counts as even.
 
-from __future__ import annotations
+The table of formulations says truly what each of them proves and which options it has.
+"""
 
 import pytest
 
+from formulations import Settings, Status, solve
 from formulations.errors import InstanceError
 from formulations.instance import Objective
+from formulations.registry import FORMULATIONS, get
 from formulations.settings import (
     FLAG,
     GOALS,
@@ -19,6 +22,7 @@ from formulations.settings import (
     several,
     whole,
 )
+from tests.formulations.examples import two_modes
 
 KINDS = {
     "bins": whole(), "axes": list_of(), "only": list_of(["x", "y"]), "refine": FLAG,
@@ -118,3 +122,35 @@ def test_what_is_not_supported_is_refused_in_a_sentence(text: str, told: str) ->
     with pytest.raises(InstanceError, match="goals: ") as error:
         parse_goals(text, "step_time")
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_proves_what_it_says(name: str) -> None:
+    """Each proves what its entry says of small instances: the optimum, or nothing."""
+    settings = Settings(time_limit=20, workers=1, certificate=False, polish=False)
+    outcome = solve(two_modes(90, 280), name, settings)
+    if FORMULATIONS[name].proves == "nothing":
+        assert outcome.status != Status.OPTIMAL
+        assert outcome.bound is None
+    else:
+        assert FORMULATIONS[name].proves in ("optimum", "optimum or gap", "gap")
+        assert outcome.status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_an_option_it_does_not_know_is_refused(name: str) -> None:
+    """An option that a formulation does not have is refused, not ignored."""
+    settings = Settings(time_limit=20, options={"nonsense": 1})
+    with pytest.raises(InstanceError, match=f"{name} has no option 'nonsense'"):
+        solve(two_modes(90, 280), name, settings)
+
+
+def test_the_nearest_name_is_offered() -> None:
+    """A misspelt formulation is refused with the one probably meant, one of before with its
+    replacement."""
+    with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
+        get("cpsta")
+    with pytest.raises(InstanceError, match=r"'uniform' is gone: ask for greedy with --set"):
+        get("uniform")
+    with pytest.raises(InstanceError, match="'distemb' is gone: benchmarks/distemb"):
+        get("distemb")

@@ -1,7 +1,5 @@
 """What may be asked of a plan is declared once, and every way of asking is made from it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Damage to input files: seeded, cheap, and marked where the result must be refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

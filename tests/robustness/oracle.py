@@ -5,8 +5,6 @@ come back equal from its own writer, and must obey the format's rules when they 
 by the plain code below.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """Unequal ranks and machines all the way: YAML, plan, verify, report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every file that a command reads, damaged: an answer or one sentence, never a traceback."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """Kills, time limits and Ctrl-C: no torn file, no untrue status, the best plan kept."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

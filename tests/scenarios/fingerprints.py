@@ -4,8 +4,6 @@
 price was changed on purpose.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,13 +1,21 @@
-"""Bare names, paths and generated models."""
+"""Bare names, paths and generated models.
 
-from __future__ import annotations
+The shipped suite ``catalogue``, shortened to one unit of counted work per model.
 
+The shipped suite ``modes``: its assertions about the law of the tiers hold.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from milp_planner.cli.start import write_starters
 from milp_planner.errors import BadInput
+from scenarios.batch.assertions import judge, matches
+from scenarios.batch.execute import execute
+from scenarios.batch.scenario import Scenario, expand
+from scenarios.batch.suite import Where, find_suite
 from scenarios.catalog import clusters, find_cluster, find_model, models
 from scenarios.generator import generate
 
@@ -98,3 +106,34 @@ def test_mistakes(find: object, name: str, sentence: str) -> None:
     """A wrong name gets one sentence with the nearest right one."""
     with pytest.raises(BadInput, match=sentence):
         find(name)  # type: ignore[operator]
+
+
+LARGE = {"distemb-large", "distemb-jumbo", "distemb-colossal", "torchrec-production"}
+"""Models whose first plans take longer than a test should."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", expand(*find_suite("catalogue")), ids=lambda s: s.model)
+def test_every_model_has_a_plan(scenario: Scenario) -> None:
+    """The plan passes the check and has a bound that a certificate proves."""
+    if scenario.model in LARGE:
+        pytest.skip("planned by the suite itself: milp-planner batch catalogue")
+    asked = scenario.asked.model_copy(update={"work_limit": 1.0, "time_limit": 300.0})
+    short = replace(scenario, asked=asked)
+    record = execute(short, short.key())
+    assert record["error"] is None
+    assert record["status"] in ("optimal", "feasible"), record["note"]
+    assert 0 < record["certified_bound"] <= record["objective"]
+
+
+def test_caching_gives_way_to_hybrid_as_ddr_tightens() -> None:
+    """On the A10 with its own HBM: CACHING, HYBRID, no plan; each proved."""
+    suite, folder = find_suite("modes")
+    law = Where.from_dict({"hbm": "23028MiB", "cost_model": "law"})
+    chosen = [(s.key(), s) for s in expand(suite, folder) if matches(law, s)]
+    assert len(chosen) == 5
+    records = {key: execute(scenario, key) for key, scenario in chosen}
+    judged = [judge(assertion, chosen, records) for assertion in suite.assertions]
+    spoken = [each for each in judged if each.scenarios]
+    assert len(spoken) == 3
+    assert all(each.holds for each in spoken), [each.broken for each in spoken]

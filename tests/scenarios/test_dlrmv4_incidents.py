@@ -1,8 +1,6 @@
 """The shipped suites ``dlrmv4-incidents`` and ``dlrmv4-cap``: the plans that ran out of memory are
 refused, and one plan fits under the run's cap."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.dlrmv4.study import BURST_ROWS

@@ -1,7 +1,5 @@
 """Tables of known content, which every rank saves and which are read back as one dictionary."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Re-sharding files: all pairs of rules, resumed after any interruption, nothing lost."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Compile the CUDA source with g++ and run batches on it."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

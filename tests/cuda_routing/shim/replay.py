@@ -4,8 +4,6 @@ Exits with 1 on the first wrong result. A process of its own, because a broken k
 hang, or be watched by a sanitizer.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ cell, totals untruncated in bin units, strict comparison with the number of bins
 equally cheap states kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

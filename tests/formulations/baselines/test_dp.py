@@ -1,7 +1,5 @@
 """The dynamic-programming baseline: what it finds, what it must miss, what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

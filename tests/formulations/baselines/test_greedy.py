@@ -1,7 +1,5 @@
 """The greedy and uniform heuristics as formulations, and against TorchRec's recorded plans."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Our proposers and partitioner against the real TorchRec, on the same search spaces."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

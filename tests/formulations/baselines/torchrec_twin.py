@@ -1,7 +1,5 @@
 """An Instance as TorchRec's own search space, to run its proposers and partitioner on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

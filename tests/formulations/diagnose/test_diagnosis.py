@@ -1,7 +1,5 @@
 """The solved answers equal brute force, and following them leads to a plan."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
 

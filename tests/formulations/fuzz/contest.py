@@ -1,7 +1,5 @@
 """Every formulation, with settings that matter, on one random instance, against enumeration."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

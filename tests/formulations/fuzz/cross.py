@@ -1,7 +1,5 @@
 """Every kind of place × scope × objective × fusion × pins × moves: small instances of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product

@@ -1,7 +1,5 @@
 """Random small legal instances over everything the format allows, reproducible from a number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random

@@ -1,7 +1,5 @@
 """Claims of an Outcome that the truth contradicts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from formulations.evidence.verify import verify

@@ -1,7 +1,5 @@
 """The compiled search for goals keeps the objective and prefers less host memory, fewer shards."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which part of a placement is opened, and that capacities are exceeded by less and less."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

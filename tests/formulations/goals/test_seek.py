@@ -1,7 +1,5 @@
 """Goals against brute force: the lexicographic optimum is reached, or a goal reported open."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kinds of place, pins and current places as candidates: by hand, and shard by shard."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,16 +1,23 @@
-"""Checking all blocks at once, rule by rule, refuses the same as checking each block."""
+"""Checking all blocks at once, rule by rule, refuses the same as checking each block.
 
-from __future__ import annotations
+The guard against sums beyond 62 bits counts every shard once.
 
+Where a shard may lie is written in one package, and twice more to check it.
+"""
+
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import formulations
 from formulations.errors import InstanceError
-from formulations.instance import Instance, Scope, Where
+from formulations.instance import Instance, Objective, Scope, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.validate import at_block, check_blocks
 from tests.formulations.strategies import instances
 
@@ -87,3 +94,46 @@ def test_something_is_refused() -> None:
     empty = replace(instance, block_shards=np.asarray([1, 1]))
     with pytest.raises(InstanceError, match="at least one shard"):
         check_blocks(empty)
+
+
+def every_rank(*costs_and_runs: tuple[int, int]) -> Instance:
+    """One table with a shard on each of 1,024 ranks, in runs of equal cost."""
+    builder = InstanceBuilder([range(1024)], ["step"], [], Objective.TOTAL)
+    builder.add_table("t")
+    shards = [Shard(cost=[cost], repeat=run) for cost, run in costs_and_runs]
+    builder.add_option("o", [Block(Where.EVERY_RANK, shards)])
+    return builder.build()
+
+
+def test_runs_count_their_own_length() -> None:
+    """512 + 512 shards of 2^51 are 2^61, which is allowed, however many runs list them."""
+    assert every_rank((2**51, 512), (2**51 - 1, 512)).num_ranks == 1024
+    with pytest.raises(InstanceError, match=r"beyond 2\^62"):
+        every_rank((2**52, 1023), (2**53 - 1, 1))
+
+
+def test_a_shared_shard_counts_for_every_rank() -> None:
+    """1,024 shards of 2^52 reach 2^62."""
+    with pytest.raises(InstanceError, match=r"beyond 2\^62"):
+        every_rank((2**52, 1))
+    assert every_rank((2**52 - 1, 1)).num_tables == 1
+
+
+HOME = Path(formulations.__file__).parent
+#: Who names kinds of place outside ``instance/``: the independent copies, and those that make
+#: instances or compare two.
+OTHERS = {
+    "checker.py", "mip_model.py", "priced.py", "fusion.py", "staying.py", "diagnose/questions.py",
+}  # fmt: skip
+#: ``Where.LIST``, ``block_where``, or a kind as an instance's file has it.
+NAMED = re.compile(r"\bWhere\.[A-Z]|\bblock_where\b|['\"](any_rank|one_machine)['\"]")
+
+
+def test_others_ask_the_instance() -> None:
+    """Nobody else tells kinds of place apart; each of those allowed still does."""
+    named = {
+        str(file.relative_to(HOME))
+        for file in HOME.rglob("*.py")
+        if NAMED.search(file.read_text(encoding="utf-8"))
+    }
+    assert {name for name in named if not name.startswith("instance/")} == OTHERS

@@ -1,7 +1,5 @@
 """The exact CP-SAT model against the oracle."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Both exact models on the published cases and against each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

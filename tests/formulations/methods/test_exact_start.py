@@ -1,7 +1,5 @@
 """The plan that the exact model starts from."""
 
-from __future__ import annotations
-
 import pytest
 
 from formulations.baselines.greedy import starting_plan

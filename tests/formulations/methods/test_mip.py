@@ -1,7 +1,5 @@
 """The linear model through PuLP against the oracle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pulp
 import pytest

@@ -1,7 +1,5 @@
 """Build a model over a partition and solve it: shared by the tests of this folder."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from formulations.clock import Limits

@@ -1,6 +1,7 @@
-"""The one model against brute force: exact over ranks, a relaxation over anything coarser."""
+"""The one model against brute force: exact over ranks, a relaxation over anything coarser.
 
-from __future__ import annotations
+Linear models: names, matrices, objectives.
+"""
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,7 @@ from formulations.cpsat import Found
 from formulations.instance import Instance, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.build import build
+from formulations.model.linear import LinearModel
 from formulations.model.partition import by_class, by_machine, by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
@@ -121,3 +123,38 @@ def test_no_table_to_choose_for() -> None:
     instance = builder.build()
     model = build(instance, by_rank(instance), Parts(tables=np.asarray([])))
     assert len(model.columns.candidates.table) == 0
+
+
+def test_rows_keep_their_names_and_columns_stand_once() -> None:
+    """Bulk and single rows keep order and names; a column named twice in a row is added up."""
+    model = LinearModel()
+    model.columns(3, upper=5)
+    none = np.empty(0, dtype=np.int64)
+    model.rows(("none",), none, (none, none, none))
+    assert model.num_rows == 0
+    entries = (np.asarray([1, 0, 0]), np.asarray([2, 1, 0]), np.asarray([7, 8, 9]))
+    model.rows(("many",), np.asarray([4, 6]), entries, low=np.asarray([1, 2]), high=3)
+    model.row(("one", "x"), [0, 2, 0], [1, 5, 1], high=4)
+    matrix = model.matrix()
+    assert matrix.start.tolist() == [0, 2, 3, 5]
+    assert matrix.column.tolist() == [0, 1, 2, 0, 2]
+    assert matrix.coefficient.tolist() == [9, 8, 7, 2, 5]
+    assert matrix.low[:2].tolist() == [1, 2] and matrix.high.tolist() == [3, 3, 4]
+    assert [model.name(r) for r in range(3)] == [("many", 4), ("many", 6), ("one", "x")]
+
+
+def test_columns_are_held_at_zero() -> None:
+    """A forbidden column stays at 0 when columns are added later."""
+    model = LinearModel()
+    first = model.columns(2, upper=np.asarray([3, 4]))
+    model.forbid(first[:1])
+    model.columns(1, upper=9)
+    assert model.upper.tolist() == [0, 4, 9]
+
+
+def test_the_objective_has_an_offset() -> None:
+    """The objective's value is cost plus offset."""
+    model = LinearModel()
+    columns = model.columns(2, upper=9)
+    model.minimise(columns, [2, 3], offset=100)
+    assert model.value(np.asarray([4, 5])) == 123

@@ -1,7 +1,5 @@
 """Boxes of peaks: bounds as brute force has them, with certificates that the checker accepts."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from random import Random
 from typing import Any

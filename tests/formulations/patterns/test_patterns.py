@@ -1,7 +1,5 @@
 """Patterns: targets decided as by brute force, with certificates that the checker accepts."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Certificates that the product makes with rows of patterns and of peaks, of random instances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

@@ -1,8 +1,6 @@
 """What options add to the rows of a proof, collected shard by shard: slow and plain, an oracle for
 the arrays of :mod:`formulations.proof.build`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from formulations.instance import BlockView, Objective, Scope

@@ -1,7 +1,5 @@
 """Multipliers carried to a similar instance: what they prove is true and near the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

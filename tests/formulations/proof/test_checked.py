@@ -1,7 +1,5 @@
 """The prover's certificates, judged by the independently written checker."""
 
-from __future__ import annotations
-
 import copy
 import json
 from random import Random

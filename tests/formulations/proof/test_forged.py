@@ -1,7 +1,5 @@
 """The checker on the page's example, and on certificates that were tampered with."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """The judge on arrays says *closed* where the prover did, and only where the checker does."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Rows of patterns and peaks as the product writes them, changed: judge, checker and the truth."""
 
-from __future__ import annotations
-
 from collections import Counter
 from copy import deepcopy
 from random import Random

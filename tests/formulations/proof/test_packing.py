@@ -1,7 +1,5 @@
 """Packing agrees with trying every place of every shard."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

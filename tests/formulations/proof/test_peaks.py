@@ -1,7 +1,5 @@
 """What one rank may hold above the floors: the arrays against all combinations."""
 
-from __future__ import annotations
-
 import itertools
 from random import Random
 

@@ -1,7 +1,5 @@
 """The prover: what it certifies is true, and on small instances mostly the optimum."""
 
-from __future__ import annotations
-
 from typing import Any
 from unittest.mock import patch
 

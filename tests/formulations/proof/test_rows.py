@@ -1,7 +1,5 @@
 """The rows of a proof, built for all options at once, against shards added one by one."""
 
-from __future__ import annotations
-
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

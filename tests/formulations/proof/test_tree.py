@@ -1,7 +1,5 @@
 """The tree of cases: what it removes is in no plan, and it never closes if a plan exists."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import replace

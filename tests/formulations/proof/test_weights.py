@@ -1,7 +1,5 @@
 """Vectors of multipliers: sums by hand, and back and forth between file and rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

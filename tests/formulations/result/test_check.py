@@ -1,7 +1,5 @@
 """The solver-free check, against sums done by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

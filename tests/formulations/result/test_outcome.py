@@ -1,6 +1,11 @@
-"""Outcomes: recomputed objectives, derived statuses, and the JSON form."""
+"""Outcomes: recomputed objectives, derived statuses, and the JSON form.
 
-from __future__ import annotations
+The certificate's outline: what is read, and what is refused in a sentence.
+
+What a certificate counts, in words.
+
+The evidence behind a status, in words.
+"""
 
 import json
 from typing import Any
@@ -18,7 +23,17 @@ from formulations import (
     solve,
 )
 from formulations.evidence.verify import verify
-from formulations.result.outcome import found, infeasible, nothing, with_plan
+from formulations.result.certificate import Certificate, certificate_from_dict
+from formulations.result.grounds import GROUNDS, grounds
+from formulations.result.outcome import (
+    Outcome,
+    certified_gap,
+    found,
+    infeasible,
+    nothing,
+    standing,
+    with_plan,
+)
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.settings import TracePoint
 from tests.formulations.examples import two_modes
@@ -129,3 +144,96 @@ def test_malformed_documents(key: str, value: Any, says: str) -> None:
     document = outcome_to_dict(two_modes(), outcome) | {key: value}
     with pytest.raises(InstanceError, match=says):
         outcome_from_dict(two_modes(), document)
+
+
+GOOD: dict[str, Any] = {"version": 3, "kind": "bound", "target": 1, "vectors": [], "nodes": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"version": 1}, "of version 1, which an earlier release wrote; solve again"),
+        ({"version": 2}, "of version 2, which an earlier release wrote; solve again"),
+        ({"version": 4}, "version 4"),
+        ({"kind": "optimal"}, "kind 'optimal'"),
+        ({"kind": "infeasible"}, "has the keys"),
+        ({"children": []}, "has the keys"),
+        ({"target": 1.0}, "target of a certificate must be an integer"),
+        ({"target": True}, "target of a certificate must be an integer"),
+        ({"nodes": [[]]}, "'nodes' of a certificate must be a list of objects"),
+        ({"vectors": {}}, "'vectors' of a certificate must be a list"),
+        ({"vectors": [{}]}, "a vector of a certificate must be a list of objects"),
+    ],
+)
+def test_another_outline_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    """Versions 1 and 2 are refused with advice, other faults with what is allowed."""
+    assert certificate_from_dict(GOOD).target == 1
+    with pytest.raises(InstanceError, match=sentence):
+        certificate_from_dict({**GOOD, **changes}, "plan.json")
+
+
+def test_rows_and_cases_that_are_applied() -> None:
+    """Rows of vectors that a node uses, with a multiplier, and the kinds of cases; no others."""
+    vectors = (
+        [{"row": "cost", "of": "p", "times": 1}, {"row": "capacity", "of": "hbm", "times": 0}],
+        [{"row": "largest_use", "of": "hbm", "table": 0, "machine": 1, "times": 2}],
+        [{"row": "fusion", "of": "g", "table": 0, "level": 1, "times": 1}],
+    )
+    nodes = ({"use": [0], "peak": ["p"], "cuts": [3]}, {"use": [1]}, {"pack": "p"})
+    found = grounds(Certificate("bound", 5, vectors, nodes))
+    kinds = ["peaks", "pattern", "machine", "capacity"]
+    assert found == tuple(GROUNDS[kind] for kind in kinds)
+
+
+def test_sums_of_costs_count_nothing_else() -> None:
+    """Even ranks cost as much as the bound."""
+    vectors = ([{"row": "cost", "of": "p", "times": 1}],)
+    assert grounds(Certificate("bound", 5, vectors, ({"use": [0]},))) == ()
+
+
+def outcome(status: Status, **values: object) -> Outcome:
+    """An outcome with a plan of 200 unless said otherwise."""
+    known: dict[str, object] = {"objective": 200, "bound_source": CPSAT}
+    return Outcome(status, StoppedBy.PROOF, "auto").with_(**{**known, **values})
+
+
+@pytest.mark.parametrize(
+    ("status", "values", "words"),
+    [
+        (Status.OPTIMAL, {"certified_bound": 200}, "certified optimal"),
+        (Status.OPTIMAL, {"certified_bound": 199}, "optimal by cpsat, certified to 0.50%"),
+        (Status.OPTIMAL, {"objective": 30_001, "certified_bound": 30_000},
+         "optimal by cpsat, certified to 0.01%"),
+        (Status.OPTIMAL, {}, "optimal by cpsat, nothing certified"),
+        (Status.OPTIMAL, {"certified_bound": -1}, "optimal by cpsat, hardly anything certified"),
+        (Status.FEASIBLE, {"certified_bound": 150}, "feasible, certified to 25.00%"),
+        (Status.FEASIBLE, {"objective": -200, "certified_bound": -201},
+         "feasible, certified to 0.50%"),
+        (Status.FEASIBLE, {"bound": 199, "before_goals": 199, "certified_bound": 199},
+         "certified optimal but for 0.51% given up for goals"),
+        (Status.FEASIBLE, {"objective": 10**6 + 56, "bound": 10**6, "before_goals": 10**6,
+                           "certified_bound": 999_000},
+         "optimal by cpsat but for 0.0056% given up for goals, certified to 0.11%"),
+        (Status.FEASIBLE, {"bound": 198, "before_goals": 199, "certified_bound": 198},
+         "feasible, certified to 1.00%"),
+        (Status.FEASIBLE, {"bound": 199, "before_goals": 199,
+                           "bound_source": BoundSource("highs", exact=False)},
+         "feasible, nothing certified"),
+        (Status.INFEASIBLE, {"objective": None}, "infeasible by cpsat"),
+        (Status.INFEASIBLE, {"objective": None, "certificate": Certificate("bound", 1, (), ({},))},
+         "infeasible by cpsat"),
+        (Status.INFEASIBLE,
+         {"objective": None, "certificate": Certificate("infeasible", None, (), ({},))},
+         "certified infeasible"),
+        (Status.UNKNOWN, {"objective": None}, "unknown"),
+    ],
+)  # fmt: skip
+def test_words(status: Status, values: dict[str, object], words: str) -> None:
+    """Certified first; a share is rounded up, so that it is never understated."""
+    assert standing(outcome(status, **values)) == words
+
+
+def test_certified_gap() -> None:
+    """The gap to the certified bound, whatever the solver says; None where nothing is certified."""
+    assert certified_gap(outcome(Status.OPTIMAL, bound=200, certified_bound=150)) == 0.25
+    assert certified_gap(outcome(Status.OPTIMAL, bound=200)) is None

@@ -1,7 +1,5 @@
 """Annealing proposes plans that the check accepts, finds small optima, and repeats."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

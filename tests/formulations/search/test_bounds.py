@@ -1,7 +1,5 @@
 """Choices of options and machines for plans to start from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given

@@ -1,7 +1,5 @@
 """The conductor: what it starts from, and that nothing counts once it has answered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Makers of plans, one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

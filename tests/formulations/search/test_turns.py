@@ -1,15 +1,33 @@
-"""Turns go to the parts that had least, and every live part gets some."""
+"""Turns go to the parts that had least, and every live part gets some.
 
-from __future__ import annotations
+The whole model: solved to the end, and improved without a proof.
+
+Boxes of peaks as a part of the search.
+"""
+
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
 
+from formulations import solve
 from formulations.clock import Clock, OutOfTime
-from formulations.instance.build import InstanceBuilder
+from formulations.evidence.certify import CERTIFICATE
+from formulations.instance import Instance, Where
+from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.patterns.boxes import FUNCTIONS
+from formulations.patterns.program import LEVELS
+from formulations.presolve import usable
+from formulations.proof.prove import symmetric_lp
+from formulations.result.placement import Placement
 from formulations.search.context import Context
+from formulations.search.peaked import Peaked
 from formulations.search.turns import Part, step
+from formulations.search.whole import improve_whole, solve_whole
 from formulations.settings import Settings
+from tests.formulations.brute_force import brute_force
+from tests.formulations.strategies import instances
 
 
 def context(units: float) -> Context:
@@ -111,3 +129,124 @@ def test_what_begins_anew_is_not_cut_short() -> None:
     while not given.clock.over():
         assert step(given, [one])
     assert asked == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 37.0]
+
+
+LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def open_context(instance: Instance) -> Context:
+    """Nothing known yet, one worker, a little work."""
+    asked = Settings(time_limit=20, work_limit=3.0, workers=1)
+    return Context(instance, asked, Clock(asked), usable(instance))
+
+
+@LOOSE
+@given(instances())
+def test_solving_the_whole_proves_it(instance: Instance) -> None:
+    """The optimum is found and the bound meets it, or it is told that there is no plan."""
+    truth = brute_force(instance)
+    assume(instance.num_tables > 0)
+    context = open_context(instance)
+    solve_whole(context, 2.0, workers=1, stale=lambda: False)
+    assert context.objective == truth.objective
+    assert truth.objective is None or context.bound == truth.objective
+    assert (context.known.refuted is not None) == (truth.objective is None)
+
+
+@LOOSE
+@given(instances())
+def test_improving_is_never_worse_and_claims_nothing(instance: Instance) -> None:
+    """From a plan, CP-SAT's neighbourhood search ends at a plan no worse, and lifts no bound."""
+    truth = brute_force(instance)
+    assume(instance.num_tables > 0 and truth.placement is not None)
+    context = open_context(instance)
+    assert isinstance(truth.placement, Placement)
+    assert context.offer(truth.placement, "start")
+    improve_whole(context, 0.5, seed=1)
+    assert context.objective == truth.objective
+    assert context.bound is None
+
+
+def test_a_stale_model_ends_early() -> None:
+    """The whole model ends as soon as there is a better one to solve."""
+    context = open_context(many_alike())
+    reply = solve_whole(context, 60.0, workers=1, stale=lambda: True)
+    assert not reply.answer.done
+
+
+def many_alike() -> Instance:
+    """Sixty tables whose best spread over seven ranks takes CP-SAT long to prove."""
+    builder = InstanceBuilder([list(range(7))], ["p"], [], "busiest_rank")
+    for table in range(60):
+        builder.add_table(f"t{table}")
+        cost = 1000 + 37 * table % 101
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
+    return builder.build()
+
+
+def distinct(tables: int = 14) -> Instance:
+    """Tables of their own compute, exchange and memory, whole or in halves, on four ranks."""
+    rng = Random(0)
+    builder = InstanceBuilder(
+        [[0, 1, 2, 3]], ["compute", "exchange"], [("hbm", "rank", 70)], "step_time"
+    )
+    for table in range(tables):
+        compute, exchange = rng.randint(1000, 9000), rng.randint(1, 6) * 500
+        memory = rng.randint(2, 30)
+        builder.add_table(f"t{table}")
+        whole = Shard({"hbm": memory}, (compute, exchange))
+        builder.add_option("whole", [Block(Where.ANY_RANK, [whole])])
+        half = Shard({"hbm": memory // 2}, (compute // 2 + 200, exchange))
+        builder.add_option("halves", [Block(Where.ANY_RANK, [half], count=2)])
+    return builder.build()
+
+
+def begun(work: float) -> Context:
+    """A search that knows a plan by greedy, and the linear program's certificate."""
+    instance = distinct()
+    limits = Settings(time_limit=None, work_limit=work, workers=1)
+    context = Context(instance, limits, Clock(limits), usable(instance))
+    plan = solve(instance, "greedy").placement
+    lp = symmetric_lp(instance)
+    assert plan is not None and lp is not None
+    assert context.offer(plan, "greedy")
+    context.state.price(lp.certificate)
+    return context
+
+
+def test_functions_raise_the_certified_bound_in_counted_work() -> None:
+    """Above the linear program's, the same in two runs; no work is left out of the count."""
+    found = []
+    for _ in range(2):
+        context = begun(3.0)
+        boxes = Peaked(context, FUNCTIONS)
+        assert not boxes.waits()
+        boxes.run(0.5)
+        found.append((context.clock.certified, context.work))
+    assert found[0] == found[1]
+    certified, work = found[0]
+    first = context.known.certificate
+    assert first is not None and certified is not None and certified > (first.target or 0)
+    assert 0.1 < work < 0.6
+
+
+def test_patterns_wait_for_the_wall_clock() -> None:
+    """Their work is not counted, so under a limit on work they have nothing to do."""
+    context = begun(3.0)
+    assert not Peaked(context, LEVELS[0]).run(0.5)
+    assert context.work == 0.0 and context.clock.certified is None
+
+
+def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
+    """It is begun with the first plan; one that is far cheaper excludes options."""
+    context = begun(3.0)
+    boxes = Peaked(context, FUNCTIONS)
+    assert boxes.urgent(0.0) and not boxes.urgent(0.1)
+    boxes.run(0.1)
+    context.spend(1.0)
+    context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the tree does not lead
+    assert not boxes.urgent(0.1)
+    best = solve(context.instance, "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
+    assert best.placement is not None and best.objective < 0.97 * context.objective
+    context.offer(best.placement, "better")
+    assert boxes.urgent(0.1) and not boxes.urgent(1.0)

@@ -1,7 +1,5 @@
 """Files that version 0.1.0 (commit 55004ff) read and wrote; it wrote ``plan.json`` itself."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small inputs on disk, and a way to run the command line in the test's own process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A formulation for tests that has a plan at once and then searches until it is told to stop."""
 
-from __future__ import annotations
-
 import os
 import signal
 

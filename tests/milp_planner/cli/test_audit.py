@@ -1,8 +1,9 @@
-"""``milp-planner audit``: whether a plan fits, how far it is from the bound, and what is to
-blame."""
+"""``milp-planner audit``: whether a plan fits, how far it is from the bound, and what is to blame.
 
-from __future__ import annotations
+``milp-planner audit`` judges a file under all that it states and its trainer has.
+"""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,121 @@ def test_a_peak_of_a_plan_that_does_not_fit(cli: Cli) -> None:
     Path("small.yaml").write_text(CLUSTER.replace("2GiB", "700MiB"))
     done = _audit(cli, CSV, "--peak", "0=1.9GiB", "--json", cluster="small.yaml")
     assert done.code == 1 and done.json["peaks"]["ranks"][0]["predicted"] > 700 * 2**20
+
+
+MODEL = {
+    "name": "m",
+    "workload": {
+        "batch_per_rank": 1024, "dedup": True, "exchange_dtype": "fp16", "codec": "low_memory"
+    },
+    "defaults": {"dim": 128, "output": "sequence", "optimizer": "rowwise_adagrad"},
+    "tables": [
+        {"name": "a", "rows": 50_000, "sequence_length": 200,
+         "access": {"kind": "unknown", "unique_fraction": 0.1}},
+        {"name": "b", "rows": 700, "sequence_length": 1},
+        {"name": "c", "rows": 90_000, "sequence_length": 1},
+    ],
+}  # fmt: skip
+PLACED = "EMB_PLACEMENT=hbm EMB_SHARDING_OVERRIDES=a=row_wise,b=row_wise,c=table_wise\n"
+
+
+@pytest.fixture
+def audited(cli: Cli, tmp_path: Path):  # type: ignore[no-untyped-def]
+    """The JSON of an audit of a file with some text, and its exit code."""
+    (tmp_path / "m.yaml").write_text(json.dumps(MODEL))
+    (tmp_path / "c.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 1GiB"))
+
+    def run(text: str, *more: str):  # type: ignore[no-untyped-def]
+        (tmp_path / "env.sh").write_text(text)
+        return cli("audit", "env.sh", "m.yaml", "c.yaml", "--time-limit", "2", *more)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("variable", "field"),
+    [
+        ("BATCH_SIZE=30000", "batch_per_rank 30000; the model has 1024"),
+        ("EC_INDEX_DEDUP=0", "dedup false; the model has true"),
+        ("SPARSE_A2A_FWD=fp32", "exchange_dtype fp32; the model has fp16"),
+        ("QCOMM_LOWMEM_CODEC=0", "codec stock; the model has low_memory"),
+    ],
+)
+def test_every_variable_counts(audited, variable: str, field: str) -> None:  # type: ignore[no-untyped-def]
+    """A variable that differs from the model is said, and changes what the plan needs."""
+    as_modelled = audited(PLACED, "--json")
+    assert as_modelled.json["stated"] == []
+    done = audited(f"{PLACED}{variable}\n", "--json")
+    assert done.json["stated"] == [f"{variable}: {field}"]
+    other = done.json["objective"] != as_modelled.json["objective"]
+    assert other == (not variable.startswith("QCOMM")), "the codec takes memory, not time"
+    assert done.code == variable.startswith("BATCH_SIZE"), "30 times the batch does not fit"
+    assert f"note: {variable}" in " ".join(audited(f"{PLACED}{variable}\n").out.split())
+
+
+def test_what_the_file_leaves_open(audited) -> None:  # type: ignore[no-untyped-def]
+    """Overrides of a few tables: the rest is the choice of TorchRec's proposers."""
+    for text in (
+        "EMB_PLACEMENT=hbm\nEMB_SHARDING_OVERRIDES=a=column_wise\n",
+        "EMB_PLACEMENT_OVERRIDES=c=hbm\n",
+        "HBM_CAP_GB=1\n",
+    ):
+        done = audited(text)
+        assert done.code in (0, 1) and "audit of env.sh" in done.out, done.err
+
+
+def test_host_memory_by_torchrecs_version(audited) -> None:  # type: ignore[no-untyped-def]
+    """uvm_caching stops the trainer with TorchRec from 1.7 on, and runs before."""
+    text = f"{PLACED}EMB_PLACEMENT_OVERRIDES=c=uvm_caching\n"
+    done = audited(text)
+    assert done.code == 1 and "table 'c'" in done.err and "TORCHREC_VERSION below 1.7" in done.err
+    assert "TorchRec 1.9's estimates" in " ".join(audited(text, "--torchrec", "1.4").out.split())
+    assert audited(f"{text}TORCHREC_VERSION=1.6.0\n").code == 0
+    done = audited(f"{text}TORCHREC_VERSION=1.7\n", "--torchrec", "1.4")
+    assert done.code == 1, "the file's word counts"
+
+
+def test_what_stops_the_trainer(audited) -> None:  # type: ignore[no-untyped-def]
+    """hbm asks for a kernel that data-parallel tables do not have; bad values are bad input."""
+    done = audited("EMB_PLACEMENT=hbm EMB_SHARDING_OVERRIDES=b=data_parallel\n")
+    assert done.code == 1 and "No available sharding type" in done.err
+    assert audited("EMB_PLACEMENT=auto EMB_SHARDING_OVERRIDES=b=data_parallel\n").code == 0
+    assert audited("EMB_PLACEMENT=hbm HBM_CAP_GB=x\n").code == 2
+
+
+def test_accepted_forms_are_named(audited) -> None:  # type: ignore[no-untyped-def]
+    """A text that is no plan: all forms are listed, DLRMv4's variables among them."""
+    done = audited("hello\n")
+    assert done.code == 2
+    assert "EMB_PLACEMENT_OVERRIDES" in done.err and "statistics that TorchRec prints" in done.err
+    assert "not judged: SEED" in audited(f"{PLACED}SEED=1\n").out
+
+
+def test_other_forms_say_what_differs(cli: Cli, tmp_path: Path) -> None:
+    """A plan.json made for another batch; TorchRec's JSON made with other sharders."""
+    (tmp_path / "m.yaml").write_text(json.dumps(MODEL))
+    (tmp_path / "n.yaml").write_text(json.dumps(MODEL | {"workload": {"batch_per_rank": 64}}))
+    assert cli("plan", "m.yaml", "cluster.yaml", "-f", "greedy", "-o", "p.json").code == 0
+    asked = ("n.yaml", "cluster.yaml", "-f", "greedy", "--json")
+    stated = cli("audit", "p.json", *asked).json["stated"]
+    assert "the plan was made for batch_per_rank 1024; judged with the model's, 64" in stated
+    assert cli("export", "p.json", "--to", "torchrec", "-o", "t.json").code == 0
+    found = cli("audit", "t.json", *asked).json
+    assert "the file states dedup True; the model has False" in found["stated"]
+    document = json.loads((tmp_path / "t.json").read_text())
+    (tmp_path / "t.json").write_text(json.dumps(document | {"world_size": 16}))
+    done = cli("audit", "t.json", "n.yaml", "cluster.yaml")
+    assert done.code == 2 and "world_size: found 16; allowed: 2" in done.err
+
+
+def test_a_plan_in_fp32_is_not_what_fp16_runs(cli: Cli, tmp_path: Path) -> None:
+    """An export of a plan priced with fp32 is audited as that plan, not as the trainer's fp16."""
+    work = {"batch_per_rank": 1024, "exchange_dtype": "fp32"}
+    (tmp_path / "m.yaml").write_text(json.dumps(MODEL | {"workload": work}))
+    assert cli("plan", "m.yaml", "cluster.yaml", "--for", "dlrmv4", "--time-limit", "4").code == 0
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert cli("export", "plan.json", "--to", "dlrmv4", "-o", "env.sh").code == 0
+    text = (tmp_path / "env.sh").read_text()
+    assert "SPARSE_A2A_FWD=fp32" in text and "SPARSE_A2A_BWD=fp32" in text
+    found = cli("audit", "env.sh", "m.yaml", "cluster.yaml", "--time-limit", "2", "--json").json
+    assert found["stated"] == [] and found["objective"] == plan["outcome"]["objective"]

@@ -1,7 +1,5 @@
 """Bad input at the command line: one clear sentence, exit code 2, nothing written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``milp-planner batch``: its output and its exit codes."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal

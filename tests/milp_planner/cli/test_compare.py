@@ -1,7 +1,5 @@
 """``milp-planner compare``: one Instance, every formulation, every objective."""
 
-from __future__ import annotations
-
 from formulations import registry
 from tests.milp_planner.cli.conftest import Cli
 

@@ -1,7 +1,5 @@
 """``milp-planner explain`` from end to end on the small inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``explain`` and ``report`` with the plan that runs today."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from milp_planner import Cluster, Model, plan, read_plan

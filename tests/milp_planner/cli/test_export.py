@@ -1,7 +1,5 @@
 """``milp-planner export`` writes what trainers read, and ``import-plan`` reads it back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

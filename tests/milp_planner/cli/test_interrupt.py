@@ -1,7 +1,5 @@
 """Ctrl-C keeps the best plan and exits with code 130."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

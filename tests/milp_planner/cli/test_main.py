@@ -1,10 +1,14 @@
-"""The entry point: help without heavy imports, one sentence and one exit code per failure."""
+"""The entry point: help without heavy imports, one sentence and one exit code per failure.
 
-from __future__ import annotations
+Parsers of options that a request does not have.
+
+No output of a command replaces an input of it, or a file of another kind.
+"""
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -12,8 +16,11 @@ import typer
 from formulations.errors import InstanceError, InternalError, MissingSolver
 from milp_planner.cli import failures
 from milp_planner.cli.main import COMMANDS, GONE, run
+from milp_planner.cli.options import positive, whole
+from milp_planner.cli.readers import parse_formulations
 from milp_planner.errors import BadInput, MissingExtra, PlannerError
 from milp_planner.version import __version__
+from tests.milp_planner.cli.conftest import Cli
 
 # (Typer itself loads pydantic where a command has parameters.)
 HEAVY = ("numpy", "ortools", "highspy", "pulp", "torch", "matplotlib", "networkx", "yaml", "ray",
@@ -143,3 +150,65 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version is the package's, even if it runs from a checkout."""
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"milp-planner {__version__}\n"
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "soon", ""])
+def test_limits_must_be_positive_numbers(limit: str) -> None:
+    """A limit that is not a positive finite number is quoted and refused."""
+    with pytest.raises(typer.BadParameter, match=f"found {limit}; allowed: a positive number"):
+        positive(limit)
+
+
+@pytest.mark.parametrize("found", ["0", "4", "1.5", "x", "", "-1", "1" * 30, "٣"])
+def test_whole_numbers_keep_their_limits(found: str) -> None:
+    """Numbers outside 1 to 3, and text that is no whole number, are refused with what is
+    allowed."""
+    with pytest.raises(typer.BadParameter, match="allowed: a whole number, 1 to 3"):
+        whole(1, 3)(found)
+    assert whole(1, 3)("3") == 3 and whole(0, 5)(0) == 0
+
+
+def test_formulations_are_checked_by_name() -> None:
+    """Blanks are ignored; unknown and repeated names are refused."""
+    assert parse_formulations(" dp, cpsat ") == ("dp", "cpsat")
+    with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
+        parse_formulations("dp,cpsta")
+    with pytest.raises(BadInput, match="listed twice"):
+        parse_formulations("dp,dp")
+    with pytest.raises(BadInput, match="at least one"):
+        parse_formulations(",")
+
+
+_TWO = ("model.yaml", "cluster.yaml")
+
+
+@pytest.mark.parametrize("target", ["model.yaml", "cluster.yaml", "plan.json", "other.yaml"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", *_TWO, "--from", "plan.json", "-o"),
+        ("compare", *_TWO, "-o"),
+        ("solve", "instance.json", "-o"),
+        ("report", "plan.json", "-o"),
+        ("export", "plan.json", "--to", "torchrec", "-o"),
+        ("export", "plan.json", "--to", "tzrec", "-o"),
+        ("audit", "plan.json", *_TWO, "--page"),
+        ("audit", "plan.json", *_TWO, "-o"),
+        ("import-plan", "exported.json", "model.yaml", "--from", "torchrec", "-o"),
+        ("explain", "plan.json", "--ask", "replan", "-o"),
+        ("explain", "plan.json", "--ask", "frontier", "--budgets", "2", "--csv"),
+        ("calibrate", "--raw", "sweep.csv", "-o"),
+    ],
+)
+def test_no_output_replaces_an_input_or_another_kind(
+    cli: Cli, planned: Path, tmp_path: Path, arguments: tuple[str, ...], target: str
+) -> None:
+    """One sentence and code 2; every file is as it was, and no other has come."""
+    assert cli("export", planned, "--to", "torchrec", "-o", "exported.json").code == 0
+    (tmp_path / "other.yaml").write_text("name: notes\n")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    done = cli(*arguments, target)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert done.code == 2 and done.err.count("\n") == 1, (done.out, done.err)
+    assert "cannot write" in done.err or "calibrate" in arguments, done.err
+    assert after == before

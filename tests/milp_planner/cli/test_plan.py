@@ -1,6 +1,11 @@
-"""``milp-planner plan`` as a user runs it, on a small model and cluster."""
+"""``milp-planner plan`` as a user runs it, on a small model and cluster.
 
-from __future__ import annotations
+``plan --from`` starts from yesterday's plan.json and says what moves.
+
+``milp-planner plan --goals``: the search also pursues goals after the objective.
+
+``--reserve`` sets fields of the cluster's reservations on the command line.
+"""
 
 import json
 from pathlib import Path
@@ -9,6 +14,7 @@ import pytest
 
 from formulations import checker
 from formulations.result.check import check
+from milp_planner import verify
 from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
@@ -203,3 +209,157 @@ def test_a_change_is_made_once(cli: Cli) -> None:
     rows = [doc["model"]["tables"][0]["rows"] for doc in (before, after)]
     hbm = [doc["cluster"]["machines"][0]["ranks"][0]["hbm"] for doc in (before, after)]
     assert rows[1] == 2 * rows[0] and hbm[1] == hbm[0] + 2**30
+
+
+GROWN = MODEL.replace("rows: 1M", "rows: 1200k") + "  - {name: new, rows: 20k, dim: 32}\n"
+
+
+def again(cli: Cli, *more: object) -> object:
+    """Plan the model as it is now, from the existing plan."""
+    return cli("plan", "model.yaml", "cluster.yaml", "--from", "plan.json", "-o", "b.json", *more)
+
+
+def test_nothing_changed_nothing_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """The same tables, the same objective, no move, certified."""
+    done = again(cli)
+    assert done.code == 0, done.err
+    before, after = read_plan(planned), read_plan(tmp_path / "b.json")
+    assert after.tables == before.tables and after.outcome.objective == before.outcome.objective
+    assert after.status == "optimal" and after.outcome.certified_bound == after.outcome.objective
+    document = json.loads((tmp_path / "b.json").read_text())
+    assert document["moves"]["tables"] == [] and document["moves"]["bytes"] == 0
+    assert "moves: 0 tables, 0 B of" in done.out
+
+
+def test_what_grew_came_and_went(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A re-solve is a plan like any other: it verifies, and exports need nothing more."""
+    (tmp_path / "model.yaml").write_text(GROWN.replace("- {name: ads", "- {name: other"))
+    done = again(cli, "--max-moved", "0")
+    assert done.code == 0, done.err
+    plan = read_plan(tmp_path / "b.json")
+    assert verify(plan).ok and [t.name for t in plan.tables] == ["users", "items", "other", "new"]
+    assert json.loads((tmp_path / "b.json").read_text())["moves"]["new"] == ["other", "new"]
+    assert "new: other, new" in done.out
+    assert cli("verify", "b.json").code == 0
+
+
+def test_a_machine_that_is_gone(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """From two ranks to one: tables that were on the lost rank are named."""
+    text = (tmp_path / "cluster.yaml").read_text()
+    text = text.replace("ranks_per_machine: 2", "ranks_per_machine: 1").replace("2GiB", "6GiB")
+    (tmp_path / "cluster.yaml").write_text(text)
+    done = again(cli, "--lost", "0")
+    assert done.code == 0, done.err
+    moves = json.loads((tmp_path / "b.json").read_text())["moves"]
+    assert set(moves["displaced"]) <= set(moves["tables"]) and moves["displaced"]
+
+
+@pytest.mark.parametrize("limit", ["-3", "101%", "nan%", "ten", "5 parsecs"])
+def test_limits_that_are_none(cli: Cli, planned: Path, tmp_path: Path, limit: str) -> None:
+    """Invalid limits get one sentence and exit code 2; nothing is written."""
+    done = again(cli, f"--max-moved={limit}")
+    assert done.code == 2 and "moved" in done.err and done.err.count("\n") == 1, done.err
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_plans_that_are_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A missing file, a file that is no plan, another model's plan, an unknown rank: one sentence,
+    exit code 2."""
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "broken.json").write_text("{")
+    for name in ("absent.json", "other.json", "broken.json"):
+        done = cli("plan", "model.yaml", "cluster.yaml", "--from", name, "-o", "b.json")
+        assert done.code == 2 and name in done.err and done.err.count("\n") == 1, done.err
+    done = again(cli, "--lost", "7")
+    assert done.code == 2 and "lost rank 7" in done.err
+    (tmp_path / "model.yaml").write_text(MODEL.replace("name: ", "name: x_"))
+    done = again(cli)
+    assert done.code == 2 and "none of the tables" in done.err
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """A plan priced by another version is accepted, since everything is priced anew."""
+    document = json.loads(planned.read_text())
+    document["version"] = "0.0.1"
+    planned.write_text(json.dumps(document))
+    assert again(cli).code == 0
+
+
+def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """Nothing has to move at any price, so the sum equals the objective; it is certified and
+    verified."""
+    done = again(cli, "--move-cost", "1ms/GB")
+    assert done.code == 0, done.err
+    assert "with moves at" in done.out and "of which 0 ps for moves" in done.out
+    done = cli("verify", "b.json")
+    assert done.code == 0 and "moves: certified bound" in done.out
+    done = again(cli, "--move-cost", "1ms")
+    assert done.code == 2 and "such as 1ms/GB" in done.err and done.err.count("\n") == 1
+
+
+def test_options_that_need_from(cli: Cli) -> None:
+    """A limit on moves needs a plan to count them from."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "--max-moved", "3")
+    assert done.code == 2 and "goes with --start" in done.err
+
+
+#: The large table fills a rank, half of two, or a quarter of four at 0.3% more of the step time.
+CUT_MODEL = """\
+name: m
+workload: {mode: inference, batch_per_rank: 512}
+tables:
+  - {name: large, rows: 7_000_000, dim: 128, pooling_factor: 1,
+     constraints: {modes: HBM_ONLY, sharding_types: [table_wise, column_wise]}}
+  - {name: hot, rows: 100_000, dim: 128, pooling_factor: 400,
+     constraints: {modes: HBM_ONLY, sharding_types: table_wise}}
+"""
+
+
+def test_a_table_is_cut_where_that_evens_memory(cli: Cli, tmp_path: Path) -> None:
+    """It is cut in two because that costs nothing, and in four if 1% of the objective may be given
+    up, which the plan says. Whole, it would fill 84% of a rank."""
+    (tmp_path / "model.yaml").write_text(CUT_MODEL)
+    site = CLUSTER.replace("ranks_per_machine: 2", "ranks_per_machine: 4")
+    site = (
+        site.replace("profile: h100", "profile: torchrec-default")
+        .replace("hbm: 2GiB", "hbm: 4GiB")
+        .replace("hbm_percent: 10", "hbm_percent: 0")
+    )
+    (tmp_path / "cluster.yaml").write_text(site)
+    ask = ("plan", "model.yaml", "cluster.yaml", "--time-limit", 5, "--workers", 1, "--json")
+    free, given = (
+        cli(*ask, "--goals", goals).json for goals in ("even_memory", "step_time:1%,even_memory")
+    )
+    assert [plan["tables"][0]["column_shards"] for plan in (free, given)] == [2, 4]
+    best, less = free["outcome"]["objective"], given["outcome"]["objective"]
+    assert free["outcome"]["status"] == "optimal" and best < less <= 1.01 * best
+    assert (free["outcome"]["before_goals"], given["outcome"]["before_goals"]) == (None, best)
+
+
+def _hbm(done: object) -> int:
+    return int(done.json["instance"]["resources"][0]["capacity"][0])  # type: ignore[attr-defined]
+
+
+def test_what_is_reserved_is_what_embeddings_lose(cli: Cli) -> None:
+    """Embeddings lose 100 MiB per rank, to the byte; the plan's own cluster says so."""
+    ask = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
+    plain, held = cli(*ask), cli(*ask, "--reserve", "hbm_bytes=100MiB")
+    assert plain.code == held.code == 0
+    assert _hbm(plain) - _hbm(held) == 100 * 2**20
+    assert held.json["cluster"]["reservations"]["hbm_bytes"] == 100 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("hbm_bytes", "needs FIELD=VALUE"),
+        ("hbm_byte=1GB", "did you mean hbm_bytes"),
+        ("hbm_percent=101", "hbm_percent"),
+        ("hbm_bytes=1e6", "1e6"),
+    ],
+)
+def test_wrong_reservations_are_a_sentence(cli: Cli, given: str, words: str) -> None:
+    """Exit code 2, with what is allowed."""
+    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--reserve", given)
+    assert done.code == 2 and words in " ".join(done.err.split()) and "--reserve" in done.err

@@ -1,7 +1,5 @@
 """``milp-planner report``: a plan, a batch, a comparison, or two of a kind, as page and figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

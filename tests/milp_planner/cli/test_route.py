@@ -1,6 +1,7 @@
-"""``milp-planner route``: tables, JSON, plot and refusals."""
+"""``milp-planner route``: tables, JSON, plot and refusals.
 
-from __future__ import annotations
+``milp-planner simulate``.
+"""
 
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from milp_planner.cli.main import run
+from tests.milp_planner.cli.conftest import Cli
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -66,3 +68,60 @@ def test_a_plot_without_matplotlib(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, out, err = call(capsys, "uniform:100", "--plot", str(tmp_path / "x.svg"))
     assert code == 2 and "milp-planner[plot]" in err and out == ""
+
+
+def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
+    """A table has a row for every placed table; JSON has the same figures."""
+    shown = cli("simulate", planned, "--batches", 2)
+    assert shown.code == 0
+    assert "predicted → simulated" in shown.out
+    assert "users" in shown.out
+    found = cli("simulate", planned, "--batches", 2, "--json").json
+    assert [t["name"] for t in found["tables"]] == ["users", "items", "ads"]
+    assert found["batches"] == 2
+    assert len(found["rank_ids"]) == 2
+
+
+def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """Wrong traces, skews and numbers exit with code 2 and say what is allowed."""
+    (tmp_path / "keys.csv").write_text("1\nx\n")
+    (tmp_path / "far.csv").write_text("1\n1000000000000\n")
+    wrong = {
+        "TABLE=FILE": ["--trace", "users"],
+        "not a file of keys": ["--trace", "users=absent.npy"],
+        "keys.csv": ["--trace", "users=keys.csv"],
+        "far.csv: key number 2 is 1000000000000; allowed: 0 to": ["--trace", "ads=far.csv"],
+        "dlrm-2021, dlrm-2022": ["--skew", "flat"],
+        "a whole number, 1 to 10000": ["--batches", "0"],
+    }
+    for said, options in wrong.items():
+        done = cli("simulate", planned, *options)
+        assert done.code == 2
+        assert said in " ".join(done.err.split())
+
+
+def test_published_skew_reaches_tables_without_statistics(cli: Cli, planned: Path) -> None:
+    """Under the skew of production-like tables, a batch has fewer distinct rows."""
+    plain = cli("simulate", planned, "--batches", 2, "--json").json
+    skewed = cli("simulate", planned, "--batches", 2, "--skew", "dlrm-2022", "--json").json
+    assert skewed["tables"][2]["unique_fraction"] < plain["tables"][2]["unique_fraction"]
+
+
+def test_lost_rows_have_a_table_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
+    """The hash table that loses rows is named, the array is not; larger buckets lose fewer rows."""
+    text = (
+        "name: m\nworkload: {batch_per_rank: 4096}\ntables:\n"
+        "  - {name: hashed, rows: 40k, dim: 16, kind: dynamicemb, bucket_capacity: BUCKET}\n"
+        "  - {name: array, rows: 40k, dim: 16}\n"
+    )
+    lost = []
+    for bucket in ("128", "2048"):
+        (tmp_path / "lost.yaml").write_text(text.replace("BUCKET", bucket))
+        assert cli("plan", "lost.yaml", "cluster.yaml", "-f", "greedy", "-o", "l.json").code == 0
+        shown = " ".join(cli("simulate", "l.json", "--batches", 4).out.split())
+        told = "evicted from full buckets and lost: hashed "
+        assert told in shown and "larger bucket_capacity" in shown
+        assert "array" not in shown[shown.index(told) :]
+        tables = cli("simulate", "l.json", "--batches", 4, "--json").json["tables"]
+        lost.append(next(t["lost"] for t in tables if t["name"] == "hashed"))
+    assert lost[1] < lost[0] / 2

@@ -1,7 +1,5 @@
 """``milp-planner serve``: what it refuses before it listens, and that it answers."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """Terminal output: names appear unchanged, and a sentence says if a terminal cannot show them."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """``milp-planner torchrec-dry-run``: one model on several SKUs."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """``milp-planner verify``: honest files pass, changed ones do not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Interruptible work: progress reaches the line, Ctrl-C reaches the solver, errors reach the
 caller."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The pages of a plan, a batch and a comparison in a real headless Chromium."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator

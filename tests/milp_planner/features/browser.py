@@ -3,8 +3,6 @@
 Speaks the W3C WebDriver protocol (https://www.w3.org/TR/webdriver2/) to ``chromedriver``.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """A small instance with loads known by hand: two machines of two ranks, three tables."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from formulations import Block, Instance, InstanceBuilder, Placement, Shard, Where

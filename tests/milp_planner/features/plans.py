@@ -1,7 +1,5 @@
 """Plans to draw: small solved ones and a large invented one."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small model and clusters as objects, for tests of the Python calls."""
 
-from __future__ import annotations
-
 from milp_planner import Cluster, Model
 
 MODEL = Model.from_dict(

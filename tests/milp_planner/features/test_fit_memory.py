@@ -1,7 +1,5 @@
 """Measured peaks: how much they leave outside the embeddings, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """Small valid inputs that tests change one field at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 MODEL_YAML = """\

@@ -1,15 +1,29 @@
-"""Clusters: shorthands, numbering, and what embeddings may use."""
+"""Clusters: shorthands, numbering, and what embeddings may use.
 
 from __future__ import annotations
 
+NVLink domains: the level that they add to the tree of links, and which sizes divide.
+
+Bandwidths of collectives against sums over every pair of ranks.
+"""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.interconnect import (
+    Interconnect,
+    all_to_all_bandwidth,
+    reduce_scatter_bandwidth,
+)
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
@@ -186,3 +200,175 @@ def test_outside_embeddings_replace_the_assumed_share() -> None:
         cluster(hbm="100GiB", reservations={"outside_embeddings": "30GiB", "min_headroom": 10})
     )
     assert here.usable_hbm(given) == (60 * gib,) * 4
+
+
+GB = 10**9
+
+
+def cluster_in_domains(machines: int, ranks: int, domains: dict[str, Any], **links: Any) -> Cluster:
+    """Equal machines with 400 GB/s inside and 50 GB/s per rank between domains."""
+    given = {"intra_machine": "400GB/s", "inter_machine": "50GB/s", **links, "domains": domains}
+    return Cluster.from_dict(
+        {
+            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
+            "ddr": "1TB", "interconnect": given,
+        }
+    )  # fmt: skip
+
+
+def test_the_tree_has_a_level() -> None:
+    """2 domains of 2 machines of 2 ranks: rank 400, machine 2 · 300, domain 4 · 50 GB/s."""
+    graph = cluster_in_domains(4, 2, {"machines": 2, "bandwidth": "300GB/s"}).graph()
+    rates = {frozenset(link): graph.edges[link]["bandwidth"] for link in graph.edges}
+    assert rates[frozenset((0, "switch 0"))] == 400 * GB
+    assert rates[frozenset(("switch 1", "domain 0"))] == 600 * GB
+    assert rates[frozenset(("domain 1", "fabric"))] == 200 * GB
+    assert len(rates) == 8 + 4 + 2
+
+
+def test_collectives_by_what_they_cross() -> None:
+    """Inside a domain the network does not matter, but a slow domain switch does (2 · 2 of 4 parts
+    over 200 GB/s); across domains there are 4 of 8 ranks on each side of 200 GB/s."""
+    slow = cluster_in_domains(4, 2, {"machines": 2, "bandwidth": "100GB/s"}).graph()
+    assert all_to_all_bandwidth(slow, range(4)) == pytest.approx(200 * GB)
+    graph = cluster_in_domains(4, 2, {"machines": 2}).graph()
+    assert all_to_all_bandwidth(graph, range(4)) == pytest.approx(400 * GB * 4 / 3)
+    assert reduce_scatter_bandwidth(graph, range(4)) == pytest.approx(400 * GB * 4 / 3)
+    assert all_to_all_bandwidth(graph, range(8)) == pytest.approx(200 * GB * 8 / 16)
+    assert reduce_scatter_bandwidth(graph, range(8)) == pytest.approx(200 * GB * 8 / 4)
+
+
+def test_one_domain_needs_no_network() -> None:
+    """If all machines are in one domain, no inter_machine bandwidth is required."""
+    graph = cluster_in_domains(2, 2, {"machines": 2}, inter_machine=None).graph()
+    assert all_to_all_bandwidth(graph, range(4)) == pytest.approx(400 * GB * 4 / 3)
+    with pytest.raises(BadInput, match="needed with more than one domain"):
+        cluster_in_domains(4, 2, {"machines": 2}, inter_machine=None)
+
+
+def test_unequal_domains_span_their_common_divisor() -> None:
+    """96 ranks, 4 per machine, domains of 8 and 16 machines (TorchRec's issue 4768): spans of 8."""
+    found = cluster_in_domains(24, 4, {"machines": [8, 16]})
+    assert found.span == 8
+    assert [len(ranks) for ranks in found.row_groups] == [32, 32, 32]
+    assert found.row_groups[1] == tuple(range(32, 64))
+
+
+def test_a_single_domain_spans_one_machine() -> None:
+    """Rows over the whole domain are already row-wise; a span of fewer machines is named."""
+    assert cluster_in_domains(6, 4, {"machines": 6}).span == 1
+    assert cluster_in_domains(6, 4, {"machines": 6, "span": 3}).span == 3
+
+
+@pytest.mark.parametrize(
+    ("domains", "sentence"),
+    [
+        ({"machines": 18}, "domains of 18 machines, which do not add up to the 24 machines; "
+         "allowed: 1, 2, 3, 4, 6, 8, 12 or 24 for all domains, or a list"),
+        ({"machines": [8, 8]}, "domains of 8 and 8 machines, which do not add up to the 24"),
+        ({"machines": [8, 16], "span": 16}, "found 16 machines, which do not divide domains of 8 "
+         "and 16 machines; allowed: 1, 2, 4 or 8"),
+    ],
+)  # fmt: skip
+def test_what_does_not_divide_is_said(domains: dict[str, Any], sentence: str) -> None:
+    """One sentence says what was found, what there is, and what divides it."""
+    with pytest.raises(BadInput, match="domains") as error:
+        cluster_in_domains(24, 4, domains)
+    assert sentence in str(error.value)
+
+
+def test_domains_read_back() -> None:
+    """A single number stands for all domains and survives writing and reading."""
+    once = cluster_in_domains(4, 2, {"machines": 2, "bandwidth": "300GB/s"})
+    assert Cluster.from_dict(once.to_dict()) == once
+
+
+INTRA, INTER = 400 * GB, 50 * GB
+
+
+def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> nx.Graph[int | str]:
+    """Machines with these numbers of ranks."""
+    numbers = iter(range(sum(sizes)))
+    machines = [[next(numbers) for _ in range(size)] for size in sizes]
+    read = Interconnect(intra_machine=f"{intra}B/s", inter_machine=f"{inter}B/s")  # type: ignore[arg-type]
+    return read.graph(machines)
+
+
+def test_one_machine_by_hand() -> None:
+    """8 ranks at 400 GB/s: 7/8 of a buffer leaves each, so both collectives run at 400·8/7 GB/s."""
+    graph = links(8)
+    assert all_to_all_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
+    assert reduce_scatter_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
+
+
+def test_four_machines_by_hand() -> None:
+    """4 × 8: through 400 GB/s go 8·24/32 buffers of an all-to-all and 24/32 of one of a
+    reduce-scatter."""
+    graph = links(8, 8, 8, 8)
+    assert all_to_all_bandwidth(graph, range(32)) == pytest.approx(400 * GB / 6)
+    own_link = 400 * GB * 32 / 31
+    fabric = 400 * GB * 32 / 24
+    assert reduce_scatter_bandwidth(graph, range(32)) == pytest.approx(min(own_link, fabric))
+
+
+def test_subset_inside_a_machine_ignores_the_fabric() -> None:
+    """Ranks of one machine do not use the slow links between machines."""
+    graph = links(4, 4, inter=1)
+    assert all_to_all_bandwidth(graph, [4, 5]) == pytest.approx(800 * GB)
+
+
+def test_single_rank_is_free() -> None:
+    """A collective of one rank exchanges nothing."""
+    assert all_to_all_bandwidth(links(2), [1]) == float("inf")
+    assert reduce_scatter_bandwidth(links(2), [1]) == float("inf")
+
+
+def test_unconnected_ranks() -> None:
+    """Ranks without a path between them cannot exchange."""
+    graph = links(2)
+    graph.add_node(99)
+    with pytest.raises(ValueError, match="not connected"):
+        all_to_all_bandwidth(graph, [0, 99])
+
+
+def test_several_machines_need_an_outside_bandwidth() -> None:
+    """Two machines need more than the links inside them."""
+    inside = Interconnect(intra_machine="1GB/s")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="inter_machine"):
+        inside.graph([[0], [1]])
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    st.integers(1, 1000),
+    st.integers(1, 1000),
+    st.data(),
+)
+def test_all_to_all_equals_the_sum_over_pairs(
+    sizes: list[int], intra: int, inter: int, data: st.DataObject
+) -> None:
+    """Sending b/n along the path of every ordered pair gives the same load of the busiest link."""
+    graph = links(*sizes, intra=intra, inter=inter)
+    everyone = range(sum(sizes))
+    ranks = data.draw(st.sets(st.sampled_from(everyone), min_size=1))
+    load: Counter[tuple[object, object]] = Counter()
+    for sender in ranks:
+        for receiver in ranks - {sender}:
+            path = nx.shortest_path(graph, sender, receiver)
+            load.update(pairwise(path))
+    times = [
+        Fraction(count, len(ranks) * graph.edges[link]["bandwidth"]) for link, count in load.items()
+    ]
+    expected = float(1 / max(times)) if times else float("inf")
+    assert all_to_all_bandwidth(graph, ranks) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 50), st.integers(1, 50))
+def test_reduce_scatter_is_never_slower_than_all_to_all(
+    sizes: list[int], intra: int, inter: int
+) -> None:
+    """Summing before a link is crossed cannot cost bandwidth."""
+    graph = links(*sizes, intra=intra, inter=inter)
+    ranks = range(sum(sizes))
+    slow = all_to_all_bandwidth(graph, ranks)
+    assert reduce_scatter_bandwidth(graph, ranks) >= slow * (1 - 1e-12)

@@ -1,7 +1,5 @@
 """Mistakes that users make in files: each gets one sentence with file, line and remedy."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes, counts, ratios and bandwidths as people write them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

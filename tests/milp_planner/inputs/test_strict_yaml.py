@@ -1,7 +1,5 @@
 """The strict YAML reader: plain values, lines, and the traps of YAML 1.1."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 from hypothesis import given

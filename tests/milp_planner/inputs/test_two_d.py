@@ -1,17 +1,23 @@
-"""Sharding groups: TorchRec's layouts, one group as a cluster, and sizes that do not divide."""
+"""Sharding groups: TorchRec's layouts, one group as a cluster, and sizes that do not divide.
 
-from __future__ import annotations
+Ratio grids, limits and pins.
 
+Changes of inputs by path.
+"""
+
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from milp_planner.errors import BadInput
-from milp_planner.inputs import Cluster
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.changes import apply, changed
+from milp_planner.inputs.constraints import TENTHS, Constraints, PinSpec
 from milp_planner.inputs.interconnect import concurrent_bandwidth, reduce_scatter_bandwidth
 from milp_planner.inputs.sharding_group import group_of, is_group_of_its_whole
 from milp_planner.inputs.two_d import TwoD, replica_sets, sharding_groups
-from tests.milp_planner.pricing.build import cluster
+from tests.milp_planner.pricing.build import cluster, model
 
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
 UNEVEN = {**LINKS, "domains": {"machines": [8, 16]}}
@@ -133,3 +139,163 @@ def test_all_replica_sets_share_the_links() -> None:
     one = reduce_scatter_bandwidth(graph, (0, 1, 2))
     assert concurrent_bandwidth(graph, [(0, 1, 2)]) == pytest.approx(one)
     assert concurrent_bandwidth(graph, [(0,), (1,)]) == float("inf")
+
+
+def test_tenths() -> None:
+    """The default grid is the nine proper tenths."""
+    assert tuple(Fraction(i, 10) for i in (1, 2, 3, 4, 5, 6, 7, 8, 9)) == TENTHS
+
+
+@pytest.mark.parametrize(
+    ("written", "count"), [("tenths", 9), ("twentieths", 19), ("fiftieths", 49), ("hundredths", 99)]
+)
+def test_named_grids(written: str, count: int) -> None:
+    """A named grid has every proper fraction of its kind."""
+    grid = Constraints.from_dict({"cache_ratios": written}).cache_ratios
+    assert grid is not None
+    assert len(grid) == len(set(grid)) == count
+    assert min(grid) == 1 - max(grid) == Fraction(1, count + 1)
+
+
+def test_grid_is_sorted() -> None:
+    """A grid in any order and notation is read as ascending exact ratios."""
+    read = Constraints.from_dict({"cache_ratios": [0.5, "1/3", "10%"]})
+    assert read.cache_ratios == (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
+
+
+def test_single_names_stand_for_lists() -> None:
+    """One mode or sharding type needs no brackets."""
+    read = Constraints.from_dict({"modes": "CACHING", "sharding_types": "row_wise"})
+    assert read.modes == ("CACHING",)
+    assert read.sharding_types == ("row_wise",)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"cache_ratios": [0, 0.5]}, r"cache_ratios\[0\]: found 0; allowed: above 0"),
+        ({"cache_ratios": [1]}, r"cache_ratios\[0\]: found 1; allowed: below 1"),
+        ({"cache_ratios": [0.5, "1/2"]}, r"cache_ratios: a ratio is listed twice"),
+        ({"cache_ratios": []}, r"cache_ratios: found 0 entries; allowed: at least 1"),
+        ({"cache_ratios": "eighths"}, r"cache_ratios: found 'eighths'; allowed: tenths"),
+        ({"modes": ["hybrid"]}, r"modes\[0\]: found 'hybrid'; .*did you mean HYBRID\?"),
+        ({"modes": []}, r"modes: found 0 entries"),
+        ({"column_widths": [0]}, r"column_widths\[0\]: found 0; allowed: at least 1"),
+        ({"ranks": [-1]}, r"ranks\[0\]: found -1; allowed: at least 0"),
+        (
+            {"modes": "HBM_ONLY", "pin": {"mode": "CACHING"}},
+            r"pin\.mode: found CACHING, which the other constraints exclude; allowed: HBM_ONLY",
+        ),
+        (
+            {"cache_ratios": [0.5], "pin": {"cache_ratio": 0.2}},
+            r"pin\.cache_ratio: found 1/5, which the other constraints",
+        ),
+        (
+            {"ranks": [0], "pin": {"ranks": [1]}},
+            r"pin\.ranks: found rank 1, which the list of ranks excludes",
+        ),
+        (
+            {"pin": {"mode": "HBM_ONLY", "cache_ratio": 0.5}},
+            r"pin\.cache_ratio: needs CACHING, HYBRID or SSD, found HBM_ONLY",
+        ),
+        ({"pin": {"dist_type": "round"}}, r"pin\.dist_type: .*did you mean roundrobin\?"),
+    ],
+)
+def test_mistakes(data: dict[str, Any], sentence: str) -> None:
+    """Each contradiction gets one sentence that names the field."""
+    with pytest.raises(BadInput, match=f"^{sentence}"):
+        Constraints.from_dict(data)
+
+
+def test_consistent_pin_is_kept() -> None:
+    """A pin the limits allow is read as written; a rank may hold several shards."""
+    read = Constraints.from_dict(
+        {"modes": ["CACHING"], "ranks": [0, 1], "pin": {"mode": "CACHING", "ranks": [1, 1]}}
+    )
+    assert read.pin == PinSpec(mode="CACHING", ranks=(1, 1))
+
+
+MODEL = model({"rows": 1000, "dim": 8}, {"rows": 33, "dim": 8, "name": "user.x"})
+PLACE = cluster(2, 2, hbm="24GiB", ddr="100GiB")
+
+
+def of(path: str, value: Any) -> tuple[Model, Cluster]:
+    """The inputs after one change."""
+    return changed(MODEL, PLACE, {path: value})
+
+
+@pytest.mark.parametrize("path", ["hbm", "cluster.hbm", "cluster.machines.ranks.hbm",
+                                  "machines.*.ranks.*.hbm"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "gib"),
+    [("96GiB", 96), (2**30, 1), ("+8GiB", 32), ("-8GiB", 16), ("-1TB", 0), ("×1.5", 36),
+     ("*1/2", 12), ("+50%", 36), ("-25%", 18)],
+)  # fmt: skip
+def test_memory_is_set_added_to_and_scaled(path: str, value: Any, gib: int) -> None:
+    """For all ranks, by any spelling of the path; the model stays the same object."""
+    kept, place = of(path, value)
+    assert {rank.hbm_bytes for rank in place.ranks} == {gib * 2**30}
+    assert kept is MODEL and place.name == PLACE.name
+
+
+def test_one_machine_and_one_table() -> None:
+    """By number and by name, which may contain dots; what is not named stays."""
+    _, place = of("cluster.machines.1.ddr", "1GiB")
+    assert [m.ddr_bytes for m in place.machines] == [PLACE.machines[0].ddr_bytes, 2**30]
+    grown, place = of("tables.user.x.rows", "×1.2")
+    assert [t.rows for t in grown.tables] == [1000, 40] and place is PLACE  # 39.6, rounded up
+    some = of("tables.user*.constraints.modes", ["HOST_ONLY"])[0]
+    assert [t.constraints.modes for t in some.tables] == [None, ("HOST_ONLY",)]
+
+
+def test_the_first_change_of_a_field_counts() -> None:
+    """So a pattern can stand for all other tables."""
+    grown, _ = changed(MODEL, PLACE, {"tables.user.x.rows": "+0%", "tables.*.rows": "+100%"})
+    assert [t.rows for t in grown.tables] == [2000, 33]
+
+
+def test_a_number_repeats_the_first_machine_or_rank() -> None:
+    """Before single ones change, in whatever order they are given."""
+    _, place = changed(
+        MODEL, PLACE, {"hbm": "1GiB", "cluster.machines": 3, "ranks_per_machine": "4"}
+    )
+    assert [len(m.ranks) for m in place.machines] == [4, 4, 4]
+    assert {rank.hbm_bytes for rank in place.ranks} == {2**30}
+    assert len(changed(MODEL, PLACE, {"machines": 1})[1].machines) == 1
+
+
+def test_fields_go_by_their_own_name() -> None:
+    """Those of the workload, of reservations, of a division that was not given, and of links."""
+    grown, place = changed(MODEL, PLACE, {
+        "dedup": "true", "workload.batch_per_rank": "+50%", "hbm_percent": 10, "strategy": "auto",
+        "intra_machine": "×2",
+    })  # fmt: skip
+    assert grown.workload.dedup
+    assert grown.workload.batch_per_rank == 3 * MODEL.workload.batch_per_rank // 2
+    assert place.reservations.hbm_percent == 10 and place.two_d is not None
+    assert place.interconnect is not None and PLACE.interconnect is not None
+    assert place.interconnect.intra_machine == 2 * PLACE.interconnect.intra_machine
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("hbn", 1, "change of 'hbn': .*did you mean hbm"),
+        ("tables.user.y.rows", 1, "no table is called 'user'"),
+        ("workload.dedupe", 1, "dedupe: unknown field; did you mean dedup"),
+        ("tables.*.rows", "many", "tables"),
+        ("hbm_percent", "+10GB", "amounts are added to whole numbers"),
+        ("cluster.machines", 0, "machines"),
+    ],
+)
+def test_what_cannot_be_changed_is_said(path: str, value: Any, words: str) -> None:
+    """In one sentence with the nearest name."""
+    with pytest.raises(BadInput, match=words):
+        of(path, value)
+
+
+def test_a_curve_is_scaled_up_to_one() -> None:
+    """The second number of every point, and a rate in its own unit."""
+    data = {"profile": {"caching": {"points": [[0, 0.4], [1, 0.8]]}, "hbm": "100B/s"}}
+    apply(data, {"profile.caching": "×2", "profile.hbm": "×1.5"})
+    assert data["profile"] == {"caching": {"points": [[0, 0.8], [1, 1.0]]}, "hbm": "150B/s"}

@@ -1,7 +1,5 @@
 """What happens without the torchrec extra, and a visible skip of the tests that need it."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """A plan in a notebook."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

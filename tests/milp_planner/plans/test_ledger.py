@@ -1,17 +1,31 @@
-"""The ledger of a plan: all that the Instance charges, and how far batch and burst may grow."""
+"""The ledger of a plan: all that the Instance charges, and how far batch and burst may grow.
 
-from __future__ import annotations
+Several moments of a step: auto proves what brute force finds, and certificates close.
+
+A percentage that covers the exchange's buffers: two constraints, and the larger one decides.
+"""
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 import milp_planner
+from formulations import Instance, Settings, solve
+from formulations.evidence.verify import verify
+from milp_planner import plan
+from milp_planner.errors import BadInput
 from milp_planner.features.plan.held import held_info, notes
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.growth import Overflow, growth_of
 from milp_planner.plans.ledger import LedgerInfo, ledger_of
 from milp_planner.plans.placement import Plan
+from milp_planner.pricing import price
+from milp_planner.pricing.entries import MOMENTS
+from milp_planner.pricing.outside import at_moment, exchange_bytes
+from tests.formulations.brute_force import brute_force
 from tests.milp_planner.pricing.build import cluster, model
 
 SEQ = {"rows": 80_000, "dim": 64, "output": "sequence", "sequence_length": 50}
@@ -201,3 +215,111 @@ def test_a_checkpoint_that_does_not_fit_is_refused() -> None:
     data = {**read.to_dict(), "host_memory": {"checkpoint": "staged"}}
     refused = milp_planner.plan(Model.from_dict(data), site, time_limit=5)
     assert refused.outcome.status.value == "infeasible"
+
+
+SIZES = ((400_000, 1), (150_000, 2), (60_000, 1))
+"""Rows and ids a sample of each table."""
+
+
+def instance(mebibytes: int) -> Instance:
+    """Three sequence tables on two ranks; the exchange takes as much as the tables."""
+    tables = [
+        {"rows": rows, "output": "sequence", "sequence_length": ids,
+         "constraints": {"modes": ["HBM_ONLY", "HOST_ONLY"]}}
+        for rows, ids in SIZES
+    ]  # fmt: skip
+    read = model(*tables, batch_per_rank=2**17, exchange_dtype="fp16")
+    found = compile_instance(price(read, cluster(1, 2, hbm=f"{mebibytes}MiB", ddr="120MiB")))
+    names = [resource.name for resource in found.resources]
+    assert names == ["hbm@forward_send", "hbm@backward_send", "ddr"]
+    return found
+
+
+@pytest.mark.parametrize("mebibytes", [300, 450, 500, 550, 700, 900])
+def test_auto_proves_the_optimum_over_all_moments(mebibytes: int) -> None:
+    """Infeasible, tight and wide cases agree with brute force, are certified, and verify."""
+    problem = instance(mebibytes)
+    truth = brute_force(problem)
+    outcome = solve(problem, "auto", Settings(time_limit=20))
+    assert outcome.objective == truth.objective
+    assert outcome.status.value == ("infeasible" if truth.objective is None else "optimal")
+    assert outcome.certified_bound == truth.objective
+    assert outcome.certificate is not None
+    assert verify(problem, outcome).ok
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_every_moment_counts(moment: int) -> None:
+    """In some case, ignoring one moment would allow a plan better than any that fits."""
+    gains = []
+    for mebibytes in range(440, 700, 20):
+        problem = instance(mebibytes)
+        resources = list(problem.resources)
+        free = np.full_like(resources[moment].capacity, 2**40)
+        resources[moment] = replace(resources[moment], capacity=free)
+        ignoring = brute_force(replace(problem, resources=tuple(resources))).objective
+        fits = brute_force(problem).objective
+        assert ignoring is not None or fits is None
+        gains.append(ignoring is not None and (fits is None or ignoring < fits))
+    assert any(gains)
+
+
+MIB = 2**20
+GIVEN = {"hbm_percent": 25, "kjt_multiple": 0, "min_headroom": 5}
+
+
+def inputs(batch: int, covers: str, **held: Any) -> tuple[Model, Cluster]:
+    """A table of 740 MiB without state on one rank of 1000 MiB, a quarter of which is reserved."""
+    table = {
+        "rows": 740 * MIB // 256, "optimizer": "sgd", "pooling_factor": 1,
+        "constraints": {"modes": ["HBM_ONLY"], "sharding_types": ["table_wise"]},
+    }  # fmt: skip
+    reservations = {**GIVEN, "percent_covers": covers, **held}
+    asked = cluster(1, 1, hbm="1000MiB", ddr="1GiB", reservations=reservations)
+    return model(table, batch_per_rank=batch), asked
+
+
+def status(batch: int, covers: str) -> str:
+    """Status of the plan."""
+    return str(plan(*inputs(batch, covers), time_limit=10).outcome.status.value)
+
+
+def test_the_larger_of_the_two_decides() -> None:
+    """740 of 750 MiB fit beside the percentage if buffers are within it: of 1000 MiB, 50 stay free
+    and 210 are left for buffers. Buffers above that count for themselves."""
+    assert status(100_000, "outside") == "infeasible"  # the buffers alone exceed 10 MiB
+    assert status(100_000, "buffers") == "optimal"
+    assert status(600_000, "buffers") == "infeasible"  # the buffers alone exceed 210 MiB
+    assert status(1, "outside") == status(1, "buffers") == "optimal"
+
+
+def test_the_constraints_by_hand() -> None:
+    """Rows have 75% of 1000 MiB, every moment 95% of it less its exchange."""
+    asked = inputs(100_000, "buffers")
+    options = price(*asked)
+    instance = compile_instance(options)
+    rooms = {r.name: r.capacity.tolist() for r in instance.resources}
+    assert rooms.pop("hbm@rows") == [750 * MIB]
+    exchange = exchange_bytes(asked[0], 1)
+    assert rooms["hbm"][0] in {950 * MIB - at_moment(exchange, moment) for moment in MOMENTS}
+    column = [r.name for r in instance.resources].index("hbm@rows")
+    assert instance.shard_use[:, column].tolist() == [740 * MIB]
+
+
+def test_the_ledger_counts_buffers_once() -> None:
+    """No percentage is drawn beside the buffers, and what is shown is what is charged."""
+    made = plan(*inputs(100_000, "buffers"), time_limit=10)
+    ledger = ledger_of(made)
+    assert ledger is not None
+    (place,) = ledger.hbm
+    assert "reserved" not in place.entries
+    assert place.headroom == 50 * MIB
+    assert place.room >= 0
+
+
+def test_a_reservation_without_a_percentage_is_refused() -> None:
+    """There is nothing that could cover the buffers; unknown words are refused, too."""
+    with pytest.raises(BadInput, match="percent_covers: buffers needs hbm_percent"):
+        inputs(1, "buffers", hbm_percent=None)
+    with pytest.raises(BadInput, match="percent_covers"):
+        inputs(1, "all")

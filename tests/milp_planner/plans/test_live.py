@@ -1,7 +1,5 @@
 """What a running TorchRec can be changed to, row by row, and plans restricted to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

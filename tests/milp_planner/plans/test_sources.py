@@ -1,7 +1,5 @@
 """Models and clusters from objects and paths."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

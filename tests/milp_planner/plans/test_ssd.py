@@ -1,7 +1,5 @@
 """Plans with tables on SSD: brute force agrees, certificates close, the ledger counts the bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from formulations import Settings

@@ -1,7 +1,5 @@
 """Plans with stashed tables: auto proves what brute force finds; shown, exported, read back."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

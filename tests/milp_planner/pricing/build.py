@@ -1,7 +1,5 @@
 """Small models and clusters for the tests of this folder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from milp_planner.inputs import Cluster, Model

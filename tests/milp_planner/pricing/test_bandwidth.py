@@ -1,18 +1,25 @@
-"""Lookup bandwidth and hit ratio of options."""
+"""Lookup bandwidth and hit ratio of options.
 
-from __future__ import annotations
+Lookup time by hand.
+
+The law of the tiers over all shipped profiles, skews, optimizers and ratios.
+"""
+
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from milp_planner.pricing import price
+from milp_planner.pricing import lookup, price
 from milp_planner.pricing.enumeration import enumeration_of, traits_of
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import Job, OptionColumns, job_of
 from milp_planner.pricing.law import bandwidth_of
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.price import _option_columns
-from milp_planner.pricing.profile import Profile, load_profile
+from milp_planner.pricing.profile import Kernel, Profile, load_profile, profile_names
 from milp_planner.pricing.runtimes.registry import by_runtime
 from milp_planner.pricing.shards import offsets
 from tests.milp_planner.pricing.build import cluster, model
@@ -144,3 +151,118 @@ def test_lfu_tables_are_priced_as_lfu() -> None:
         at = names.index("row_wise/CACHING/0.1/roundrobin")
         ratios.append(hits_of(work, columns).ratio[at])
     assert ratios[0] + 0.02 < ratios[1]
+
+
+def test_forward_is_bytes_over_bandwidth() -> None:
+    """100 ids of 512 bytes, 25,600 bytes out: (800 + 51,200 + 25,600) bytes at 1 GB/s."""
+    ids, out, row = np.array([100.0]), np.array([25_600.0]), np.array([512])
+    plain = lookup.forward_seconds(ids, out, row, np.array([False]), np.array([1e9]))
+    assert plain.tolist() == [pytest.approx(77_600e-9)]
+    weighted = lookup.forward_seconds(ids, out, row, np.array([True]), np.array([1e9]))
+    assert weighted.tolist() == [pytest.approx(78_400e-9)]
+
+
+def test_backward_is_twice_forward_and_more_with_weights() -> None:
+    """Factor 2, 3.1 if weighted; 2 · 1.2 with two copies of a row as state at 0.1 each."""
+    kernel = Kernel(dynamicemb_state_multiple=0.1)
+    weighted, state = np.array([False, True, False]), np.array([0.0, 0.0, 2.0])
+    found = lookup.backward_seconds(np.ones(3), weighted, state, kernel)
+    assert found == pytest.approx([2.0, 3.1, 2.4])
+
+
+def test_narrow_rows_are_penalised() -> None:
+    """1.75 below 64 columns, 1.15 below 128, none from there on; none at all if switched off."""
+    columns = np.array([16, 63, 64, 127, 128, 512])
+    found = lookup.narrow_penalty(columns, Kernel())
+    assert found.tolist() == [1.75, 1.75, 1.15, 1.15, 1.0, 1.0]
+    assert lookup.narrow_penalty(columns, Kernel(narrow_penalties=())).tolist() == [1.0] * 6
+
+
+def test_tiered_bandwidth_mixes_hbm_and_the_link() -> None:
+    """A quarter of HBM plus three quarters of the host link."""
+    profile = load_profile("h100")
+    found = lookup.tiered_bandwidth(profile, np.array([0.25]))
+    assert found.tolist() == [pytest.approx(0.25 * 3350e9 + 0.75 * 64e9)]
+
+
+def test_prefetch_is_missing_rows_over_the_link() -> None:
+    """A thousand rows of 512 bytes at 64 GB/s."""
+    found = lookup.prefetch_seconds(np.array([1000.0]), np.array([512]), load_profile("h100"))
+    assert found.tolist() == [pytest.approx(512_000 / 64e9)]
+
+
+RATIOS = ["1/50", "0.1", "0.3", "0.5", "0.7", "0.9", "0.97"]
+
+
+def access() -> st.SearchStrategy[dict[str, Any]]:
+    """No statistics, Zipf's law, or any miss-rate curve."""
+    zipf = st.builds(lambda a: {"kind": "zipf", "alpha": a}, st.floats(0.0, 3.0))
+    falling = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(
+        lambda misses: sorted(misses, reverse=True)
+    )
+    curve = falling.map(
+        lambda m: {"kind": "miss_rate", "points": [[0.1, m[0]], [0.5, m[1]], [1.0, m[2]]]}
+    )
+    return st.one_of(st.just({"kind": "unknown"}), zipf, curve)
+
+
+@pytest.mark.parametrize("profile", profile_names())
+@pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
+@settings(max_examples=12)
+@given(
+    known=access(),
+    optimizer=st.sampled_from(["sgd", "adam", "rowwise_adagrad"]),
+    score=st.sampled_from(["timestamp", "lfu"]),
+)
+def test_a_tier_is_between_hbm_and_host(
+    profile: str, kind: str, known: dict[str, Any], optimizer: str, score: str
+) -> None:
+    """Every tiered lookup costs at least HBM_ONLY and at most HOST_ONLY, forward and backward."""
+    times = lookups(profile, kind, known, optimizer, score)
+    low, high = times["HBM_ONLY"], times["HOST_ONLY"]
+    for name, seconds in times.items():
+        assert low <= seconds <= high + 2, name  # picoseconds, rounded
+
+
+@pytest.mark.parametrize("profile", profile_names())
+@pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
+@given(misses=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=7, unique=True))
+@settings(max_examples=12)
+def test_more_hits_are_never_dearer(profile: str, kind: str, misses: list[float]) -> None:
+    """As the hit ratio rises, the time falls or stays."""
+    ratios = [round(0.1 + 0.1 * i, 1) for i in range(len(misses))]
+    falling = sorted(misses, reverse=True)
+    known = {"kind": "miss_rate", "points": [list(p) for p in zip(ratios, falling, strict=True)]}
+    grid = [str(ratio) for ratio in ratios]
+    times = lookups(profile, kind, known, "sgd", "timestamp", grid)
+    for mode in ("CACHING", "HYBRID")[: 2 if kind == "dynamicemb" else 1]:
+        named = [t for name, t in times.items() if name.startswith(mode)]
+        assert len(named) == len(misses)
+        assert named == sorted(named, reverse=True)
+
+
+def lookups(
+    profile: str,
+    kind: str,
+    known: dict[str, Any],
+    optimizer: str,
+    score: str,
+    ratios: list[str] = RATIOS,
+) -> dict[str, int]:
+    """Forward and backward compute of one GPU's options by mode and ratio, picoseconds."""
+    table: dict[str, Any] = {
+        "rows": 2_000_000, "dim": 128, "kind": kind, "optimizer": optimizer, "access": known,
+        "pooling_factor": 10, "constraints": {"cache_ratios": ratios},
+    }  # fmt: skip
+    if kind == "dynamicemb":
+        table["score_strategy"] = score
+    options = price(model(table), cluster(1, 1, profile=profile))
+    cost = options.entries.cost[options.entries.first[:-1]]
+    sharding = "row_wise" if kind == "dynamicemb" else "table_wise"
+    found = {}
+    for name, phases in zip(options.names, cost.tolist(), strict=True):
+        if name.startswith(sharding) and "beside" not in name:
+            found[name.removeprefix(f"{sharding}/").removesuffix("/roundrobin")] = (
+                phases[0] + phases[2]
+            )
+    return found

@@ -1,7 +1,5 @@
 """Which exchange a buffer belongs to."""
 
-from __future__ import annotations
-
 from tests.milp_planner.pricing.build import priced
 
 

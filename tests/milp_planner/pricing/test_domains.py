@@ -1,7 +1,5 @@
 """Prices and placements over NVLink domains: by hand, by brute force, and for shipped clusters."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

@@ -1,7 +1,5 @@
 """dynamicemb storage: the published vectors, and the runtime's metadata."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

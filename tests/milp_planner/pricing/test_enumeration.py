@@ -1,13 +1,27 @@
-"""Which options are legal, where, and why others are not."""
+"""Which options are legal, where, and why others are not.
 
-from __future__ import annotations
+Names of options and kernels.
+
+Legal widths of column shards.
+
+Tables and options as arrays.
+"""
 
 from collections import Counter
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
+import pytest
 
 from milp_planner.inputs import Table
 from milp_planner.inputs.constraints import TENTHS
+from milp_planner.pricing.cuts import column_cuts, is_even
 from milp_planner.pricing.enumeration import Enumeration, Site, enumeration_of, traits_of
+from milp_planner.pricing.job import CODE, OptionColumns, choice_code, table_columns
+from milp_planner.pricing.options import Choice, ratio_text
+from milp_planner.pricing.runtimes.registry import kernel_of
+from tests.milp_planner.pricing.build import model
 
 ONE = Site((tuple(range(8)),), False)
 FOUR = Site(tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4)), False)
@@ -150,3 +164,99 @@ def test_a_pinned_machine_must_be_named_whole() -> None:
     assert choice.machines == (1,)
     pin["ranks"] = list(range(8, 15))
     assert not enumeration(FOUR, constraints={"pin": pin}).choices
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(Fraction(3, 10), "0.3"), (Fraction(7, 20), "0.35"), (Fraction(1, 3), "1/3")],
+)
+def test_ratios_are_decimals_where_they_can_be(ratio: Fraction, text: str) -> None:
+    """Hundredths as decimals, others as fractions, so that names are exact."""
+    assert ratio_text(ratio) == text
+    assert Fraction(text) == ratio
+
+
+def test_names_tell_choices_apart() -> None:
+    """Sharding type with its shards, mode, ratio, routing, and HBM_ONLY's fusion group."""
+    half = Fraction(1, 2)
+    assert Choice("column_wise", "CACHING", half, 32, 2).name == "column_wise:2/CACHING/0.5"
+    assert Choice("column_wise", "HBM_ONLY", half, 96, 2, False).name == "column_wise:2x96/HBM_ONLY"
+    assert Choice("table_wise", "HOST_ONLY", Fraction(0), 64).name == "table_wise/HOST_ONLY"
+    row_wise = Choice("row_wise", "CACHING", half, 64, dist_type="roundrobin", caching_group=True)
+    assert row_wise.name == "row_wise/CACHING/0.5/roundrobin"
+    both = [
+        Choice("row_wise", "HBM_ONLY", Fraction(1), 64, 1, True, "roundrobin", group).name
+        for group in (False, True)
+    ]
+    assert both == ["row_wise/HBM_ONLY/roundrobin", "row_wise/HBM_ONLY/roundrobin/beside_caching"]
+
+
+def test_kernels() -> None:
+    """TorchRec's kernel names; without HBM no UVM; dynamicemb has its own kernel."""
+    assert kernel_of("torchrec", "data_parallel", "HBM_ONLY") == "dense"
+    found = [kernel_of("torchrec", "row_wise", m) for m in ("HBM_ONLY", "CACHING", "HOST_ONLY")]
+    assert found == ["fused", "fused_uvm_caching", "fused_uvm"]
+    assert kernel_of("torchrec", "row_wise", "HOST_ONLY", cpu_only=True) == "fused"
+    assert kernel_of("dynamicemb", "row_wise", "HYBRID") == "customized_kernel"
+
+
+@pytest.mark.parametrize(
+    ("dim", "cuts"),
+    [
+        (512, [(256, 2), (128, 4), (64, 8), (32, 16)]),
+        (128, [(64, 2), (32, 4)]),
+        (96, [(48, 2), (32, 3)]),
+        (100, [(52, 2)]),
+        (63, []),
+    ],
+)
+def test_column_cuts(dim: int, cuts: list[tuple[int, int]]) -> None:
+    """Even cuts into multiples of four columns, of 32 or more."""
+    assert list(column_cuts(dim, None)) == cuts
+
+
+def test_asked_for_widths_are_multiples_of_four_below_dim() -> None:
+    """Widest first; the last shard may be narrower; other widths are no cuts."""
+    assert list(column_cuts(128, (96, 8, 30, 128))) == [(96, 2), (8, 16)]
+
+
+def test_even_means_no_narrower_width_gives_as_many_shards() -> None:
+    """100 columns in two shards: 52 and 48, not 96 and 4."""
+    assert is_even(100, 52, 2)
+    assert not is_even(100, 96, 2)
+
+
+def test_table_columns_hold_what_the_model_says() -> None:
+    """Rows, element sizes, state and flags, one per table."""
+    found = table_columns(
+        model({"dtype": "fp16", "optimizer": "adam"}, {"kind": "dynamicemb", "weighted": True})
+    )
+    assert found.rows.tolist() == [1000, 1000]
+    assert found.element.tolist() == [2, 4]
+    assert found.state_over.tolist() == [2, 1]
+    assert found.state_under.tolist() == [1, 64]
+    assert found.weighted.tolist() == [False, True]
+
+
+def test_inference_drops_the_state() -> None:
+    """No optimizer state is kept."""
+    found = table_columns(model({"optimizer": "adam"}, mode="inference"))
+    assert found.state_over.tolist() == [0]
+    assert found.runtime_row.tolist() == [256]
+
+
+def test_choices_become_codes_and_masks() -> None:
+    """Codes give back their names; masks tell rows split over all ranks from those over a
+    machine's."""
+    choices = [
+        Choice("row_wise", "CACHING", Fraction(3, 10), 64),
+        Choice("table_row_wise", "HOST_ONLY", Fraction(0), 64, machine_ranks=4),
+        Choice("column_wise", "HBM_ONLY", Fraction(1), 32, 2),
+    ]
+    codes = np.array([choice_code(choice, 16) for choice in choices])
+    columns = OptionColumns(np.arange(3), *(codes[:, i] for i in range(CODE)))
+    assert columns.group_ranks.tolist() == [16, 4, 1]
+    assert columns.is_sharding("row_wise", "column_wise").tolist() == [True, False, True]
+    assert columns.is_mode("HOST_ONLY").tolist() == [False, True, False]
+    assert (columns.over[0], columns.under[0]) == (3, 10)
+    assert columns.at(np.array([2, 2])).table.tolist() == [2, 2]

@@ -4,8 +4,6 @@ Its CPU modules hold data; its CUDA modules are constructed on PyTorch's meta de
 have a shape and a type but no data, so that every optimizer and placement is FBGEMM's own.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from typing import Any

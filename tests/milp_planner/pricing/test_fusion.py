@@ -1,7 +1,5 @@
 """Fusion groups and levels."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables in key-value stores: bytes by hand and as TorchRec counts, times, legal options."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ledger: every entry by hand, the moments of a step, and the room that they leave."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

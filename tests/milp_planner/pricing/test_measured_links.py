@@ -1,7 +1,10 @@
-"""Prices of exchanges against the published tables that profiles name, and their shape."""
+"""Prices of exchanges against the published tables that profiles name, and their shape. Exchange
+time by hand, and the bottlenecks of a cluster.
 
-from __future__ import annotations
+Ids, outputs and distinct rows of a step.
+"""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Cluster, Model
-from milp_planner.pricing import price
+from milp_planner.pricing import exchange, price
 from milp_planner.pricing.collectives import CollectiveTable
-from milp_planner.pricing.exchange import Links, all_reduce_seconds
+from milp_planner.pricing.exchange import Links, all_reduce_seconds, links_of
+from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.profile import Profile, load_profile, profile_names
+from tests.milp_planner.pricing.build import model
 
 PS, US = 1e-12, 1e-6
 KB, MB, GB = 2**10, 2**20, 2**30
@@ -181,3 +186,111 @@ def test_a_table_that_falls_is_refused() -> None:
     for points in ([[1, 2.0], [2, 1.0]], [[1, 1.0], [1, 2.0]]):
         with pytest.raises(ValueError, match="sorted by rising size"):
             CollectiveTable(points=points, origin="made up")  # type: ignore[arg-type]
+
+
+TWO_MACHINES = Links(
+    all_to_all=10.0,
+    reduce_scatter=20.0,
+    local=100.0,
+    local_all_to_all=50.0,
+    across=5.0,
+    all_reduce=4.0,
+    groups=2,
+    ranks=16,
+)
+
+
+def cluster(machines: int, ranks: int) -> Cluster:
+    """Equal machines with 400 GB/s inside and 50 GB/s per rank between them."""
+    return Cluster.from_dict(
+        {
+            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
+            "ddr": "1TB",
+            "interconnect": {"intra_machine": "400GB/s", "inter_machine": "50GB/s"},
+        }
+    )  # fmt: skip
+
+
+def test_links_of_one_machine() -> None:
+    """A rank keeps an eighth of its buffer and sends the rest at 400 GB/s."""
+    links = links_of(cluster(1, 8))
+    assert links.all_to_all == pytest.approx(400e9 * 8 / 7)
+    assert links.reduce_scatter == pytest.approx(400e9 * 8 / 7)
+    assert links.all_reduce == pytest.approx(200e9 * 8 / 7)
+    assert links.local == links.reduce_scatter
+    assert (links.across, links.groups, links.ranks) == (inf, 1, 8)
+
+
+def test_links_of_two_machines_are_the_network_cards() -> None:
+    """Half of every buffer leaves the machine, at 50 GB/s per rank."""
+    links = links_of(cluster(2, 8))
+    assert links.all_to_all == pytest.approx(100e9)
+    assert links.local_all_to_all == pytest.approx(400e9 * 8 / 7)
+    assert links.across == 50e9
+
+
+def test_a_single_rank_exchanges_for_free() -> None:
+    """Nothing moves: every bandwidth is infinite and every time is 0."""
+    links = links_of(cluster(1, 1))
+    sent = np.array([1e9])
+    assert exchange.whole_rows_seconds(sent, links).tolist() == [0.0]
+    assert exchange.row_wise_seconds(sent, np.array([True]), links).tolist() == [0.0]
+    assert exchange.data_parallel_seconds(sent, np.array([1e9]), 9.0, links).tolist() == [9.0]
+
+
+def test_row_wise_scatters_pooled_and_swaps_sequences() -> None:
+    """100 bytes at 20 and at 10 bytes per second."""
+    sent, pooled = np.array([100.0, 100.0]), np.array([True, False])
+    assert exchange.row_wise_seconds(sent, pooled, TWO_MACHINES).tolist() == [5.0, 10.0]
+
+
+def test_table_row_wise_goes_in_two_steps() -> None:
+    """100 bytes inside the machine, then 10 between machines."""
+    sent, across = np.array([100.0, 100.0]), np.array([10.0, 10.0])
+    found = exchange.table_row_wise_seconds(sent, across, np.array([True, False]), TWO_MACHINES)
+    assert found.tolist() == [1.0 + 2.0, 2.0 + 2.0]
+
+
+def test_data_parallel_reduces_and_updates() -> None:
+    """40 bytes of gradient at 4 bytes per second and nine passes at 10."""
+    found = exchange.data_parallel_seconds(np.array([40]), np.array([10.0]), 9.0, TWO_MACHINES)
+    assert found.tolist() == [10.0 + 36.0]
+
+
+def test_batched_copy_is_passes_over_memory() -> None:
+    """2.455 times the buffer."""
+    found = exchange.batched_copy_seconds(np.array([100.0]), np.array([10.0]), 2.455)
+    assert found.tolist() == [pytest.approx(24.55)]
+
+
+def test_pooled_outputs_are_bags() -> None:
+    """512 samples, 3 features: 3.5 ids per bag give whole bags, 0.25 ids a quarter of them."""
+    shared = {"num_features": 3, "pooling_factor": 3.5}
+    found = traffic_of(model(shared, {"pooling_factor": 0.25}), 8, False)
+    assert found.ids.tolist() == [512 * 10.5, 128]
+    assert found.outputs.tolist() == [512 * 3, 128]
+
+
+def test_sequences_return_every_id() -> None:
+    """A sequence's outputs are its ids."""
+    found = traffic_of(model({"output": "sequence", "sequence_length": 20}), 8, False)
+    assert found.ids.tolist() == found.outputs.tolist() == [10_240]
+
+
+def test_deduplication_drops_repeats_of_sequences_only() -> None:
+    """2.4% of a sequence's ids remain; a pooled table keeps all of its ids."""
+    seq = {"output": "sequence", "sequence_length": 20, "access": {"kind": "unknown",
+           "unique_fraction": 0.024}}  # fmt: skip
+    found = traffic_of(model(seq, {"pooling_factor": 20}, dedup=True), 8, False)
+    assert found.ids.tolist() == [pytest.approx(245.76), 10_240]
+    assert found.outputs[0] == found.ids[0]
+    assert found.raw_ids.tolist() == [10_240, 10_240]
+    assert found.dedup_lookups.tolist() == [10_240, 0]
+
+
+def test_distinct_rows_of_the_global_batch() -> None:
+    """8 ranks draw 4,096 ids of 1,000 equally popular rows: 1000 · (1 − 0.999^4096); only if asked
+    for."""
+    assert traffic_of(model({}), 8, False).distinct.tolist() == [0.0]
+    found = traffic_of(model({}), 8, True).distinct
+    assert found[0] == pytest.approx(1000 * (1 - 0.999**4096))

@@ -1,7 +1,5 @@
 """Phases, prices and hidden times of a pipelined step, by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

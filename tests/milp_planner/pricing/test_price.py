@@ -1,12 +1,25 @@
-"""``price`` as a whole: the shape of its result, and its refusals."""
+"""``price`` as a whole: the shape of its result, and its refusals.
 
-from __future__ import annotations
+What pricing computes for a job, and when.
+
+Finding options by table and name.
+
+Rounding between seconds, picoseconds and multiples.
+"""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from milp_planner.errors import BadInput
 from milp_planner.pricing import price
+from milp_planner.pricing.exchange import links_of
+from milp_planner.pricing.job import job_of
+from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.units import ceil_div, picoseconds, round_up
 from tests.milp_planner.pricing.build import cluster, model, priced, uneven_cluster
 
 
@@ -85,3 +98,56 @@ def test_uneven_machines_are_priced() -> None:
     two = options.index(0, "table_row_wise/HBM_ONLY/2_ranks")
     rows = options.entries.rows[options.entries.first[[four, two]]]
     assert rows.tolist() == [1000, 2000]
+
+
+def test_distinct_rows_are_computed_only_where_a_price_needs_them() -> None:
+    """A prefetch pipeline and a curve over batch cover need them; the shipped curves do not."""
+    site, shipped = cluster(), load_profile("a10")
+    covered = shipped.caching.model_copy(update={"over": "batch_cover"})
+    for profile, prefetch, needed in (
+        (shipped, False, False),
+        (shipped, True, True),
+        (shipped.model_copy(update={"caching": covered}), False, True),
+    ):
+        job = job_of(model({}, prefetch_pipeline=prefetch), site, profile, links_of(site))
+        assert (job.traffic.distinct[0] > 0) == needed
+
+
+def test_cpu_only_means_no_rank_has_hbm() -> None:
+    """Every rank has 0 bytes of HBM."""
+    for hbm, expected in ((0, True), ("80GiB", False)):
+        site = cluster(hbm=hbm)
+        job = job_of(model({}), site, load_profile("a10"), links_of(site))
+        assert job.site.cpu_only == expected
+        assert job.ranks == 8
+
+
+def test_options_are_found_by_name() -> None:
+    """Index, ratio and group of a named option; no such name is a KeyError."""
+    options = priced({}, {"kind": "dynamicemb"})
+    index = options.index(1, "row_wise/HYBRID/0.4/roundrobin")
+    assert index in options.of(1)
+    assert options.choices[index].ratio == Fraction(2, 5)
+    assert "caching=false" in options.groups[options.group[index]]
+    with pytest.raises(KeyError):
+        options.index(0, "row_wise/HYBRID/0.4/roundrobin")
+
+
+def test_picoseconds_round_to_the_nearest_with_ties_to_even() -> None:
+    """Half a picosecond goes to the even neighbour; nothing is truncated."""
+    assert picoseconds(np.array([1e-3, 0.5e-12, 1.5e-12, 2.6e-12])).tolist() == [10**9, 0, 2, 3]
+
+
+@given(st.integers(0, 2**60), st.integers(1, 2**30))
+def test_ceil_div_is_exact(numerator: int, denominator: int) -> None:
+    """The quotient is the least integer that is large enough."""
+    quotient = int(ceil_div(numerator, denominator))
+    assert (quotient - 1) * denominator < numerator <= quotient * denominator
+
+
+@given(st.integers(0, 2**40), st.integers(1, 4096))
+def test_round_up_is_the_least_multiple(value: int, multiple: int) -> None:
+    """The result is a multiple, not below the value, and less than one multiple above it."""
+    result = int(round_up(value, multiple))
+    assert result % multiple == 0
+    assert value <= result < value + multiple

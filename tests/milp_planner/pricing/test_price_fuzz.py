@@ -1,7 +1,5 @@
 """Any legal model on any small cluster becomes a valid Instance, or is refused in a sentence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings

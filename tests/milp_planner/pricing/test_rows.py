@@ -1,7 +1,12 @@
-"""How rows are distributed over ranks."""
+"""How rows are distributed over ranks.
 
-from __future__ import annotations
+Shards of every option cover the table, once.
 
+TorchRec storage, buffers and the admission counter, against exact fractions.
+"""
+
+import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milp_planner.inputs import Table
+from milp_planner.pricing import Options, price, storage
 from milp_planner.pricing.splits import (
     Batch,
     dynamicemb_split,
@@ -17,7 +23,7 @@ from milp_planner.pricing.splits import (
     whole,
     worst_batch,
 )
-from tests.milp_planner.pricing.build import priced
+from tests.milp_planner.pricing.build import cluster, model, priced
 
 BATCH = Batch(dedup_lookups=0.0, ids=1e12, ids_a_sample=1.0)
 """So many ids that the worst batch equals the mean one to within a millionth."""
@@ -146,3 +152,134 @@ def test_no_worst_batch_reserves_less_than_a_milder_one(data: st.DataObject) -> 
         for entries in [priced({**fields, "access": each}, ranks=ranks, **workload).entries]
     ]
     assert all((worse >= milder).all() for milder, worse in pairwise(held))
+
+
+def cells(options: Options, option: int, ranks: int) -> int:
+    """Cells of all shards of an option, a shared entry counted for every position."""
+    entries, choice = options.entries, options.choices[option]
+    lo, hi = int(entries.first[option]), int(entries.first[option + 1])
+    each = entries.rows[lo:hi] * entries.columns[lo:hi]
+    local = {"row_wise": ranks, "table_row_wise": choice.machine_ranks,
+             "grid_shard": choice.machine_ranks * choice.columns}  # fmt: skip
+    positions = local.get(choice.sharding, choice.columns)
+    if hi - lo == 1:
+        return int(each[0]) * positions
+    copies = choice.columns if choice.sharding == "grid_shard" else 1
+    assert int(entries.repeat[lo:hi].sum()) * copies == positions
+    return int((each * entries.repeat[lo:hi]).sum()) * copies
+
+
+@given(st.integers(1, 3000), st.sampled_from([4, 32, 96, 100, 128, 512]), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_shards_cover_the_table(rows: int, dim: int, machines: int) -> None:
+    """Every option but data_parallel places every cell exactly once."""
+    options = priced({"rows": rows, "dim": dim}, machines=machines, ranks=4)
+    split = [o for o in options.of(0) if options.choices[o].sharding != "data_parallel"]
+    assert {options.choices[o].sharding for o in split} >= {"table_wise", "row_wise"}
+    for option in split:
+        assert cells(options, option, 4 * machines) == rows * dim, options.names[option]
+
+
+def test_uneven_columns_take_the_rest() -> None:
+    """128 columns in widths of 48: two shards of 48 and one of 32."""
+    limits = {"column_widths": [48], "sharding_types": ["column_wise"], "modes": ["HBM_ONLY"]}
+    entries = priced({"dim": 128, "constraints": limits}).entries
+    assert entries.columns.tolist() == [48, 32]
+    assert entries.repeat.tolist() == [2, 1]
+
+
+def test_pinned_shards_are_entries_of_their_own() -> None:
+    """Four shards with a rank each; the last is narrower."""
+    pin = {"sharding_type": "column_wise", "mode": "HBM_ONLY", "ranks": [0, 0, 5, 1]}
+    limits = {"column_widths": [36], "pin": pin}
+    entries = priced({"dim": 128, "constraints": limits}).entries
+    assert entries.columns.tolist() == [36, 36, 36, 20]
+    assert entries.repeat.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("rows", [7, 8, 9, 4096])
+def test_row_wise_runs(rows: int) -> None:
+    """Full blocks, a shorter one, empty ones."""
+    options = price(model({"rows": rows}), cluster(1, 8))
+    option = options.index(0, "row_wise/HBM_ONLY")
+    lo, hi = options.entries.first[option : option + 2]
+    repeat = options.entries.repeat[lo:hi] if hi - lo > 1 else np.array([8])
+    assert int((repeat * options.entries.rows[lo:hi]).sum()) == rows
+
+
+def column(value: int) -> np.ndarray:
+    """One value as an array."""
+    return np.array([value], dtype=np.int64)
+
+
+def test_admission_counter_vector() -> None:
+    """A million slots take 17,003,907 bytes, the published figure."""
+    assert storage.admission_counter(1_000_000) == 17_003_907
+
+
+@given(st.integers(1, 10**9))
+def test_admission_counter_is_the_formula(capacity: int) -> None:
+    """ceil(align16(capacity) · (17 + 4/bucket)), in exact fractions; buckets of 1024 by default."""
+    slots = -(-capacity // 16) * 16
+    for bucket in (1024, 128, 48):
+        counted = storage.admission_counter(capacity, bucket)
+        assert counted == math.ceil(slots * (17 + Fraction(4, bucket)))
+    assert storage.admission_counter(capacity) == storage.admission_counter(capacity, 1024)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [("none", 0), ("sgd", 0), ("adam", 2), ("adagrad", 1), ("other", 1)],
+)
+def test_state_multiples(optimizer: str, expected: int) -> None:
+    """State as a multiple of the weights, as TorchRec counts it."""
+    assert storage.state_multiple(optimizer, 64) == expected
+
+
+def test_rowwise_adagrad_keeps_one_number_a_row() -> None:
+    """Its multiple is 1/dim, so a row of 64 floats keeps 4 bytes of state."""
+    weights = storage.torchrec_weights(column(1000), column(64), column(4))
+    multiple = storage.state_multiple("rowwise_adagrad", 64)
+    state = storage.torchrec_state(
+        weights, column(multiple.numerator), column(multiple.denominator)
+    )
+    assert int(state[0]) == 4000
+
+
+@given(
+    st.integers(1, 10**9),
+    st.integers(1, 2048),
+    st.integers(1, 128),
+    st.integers(1, 8),
+    st.integers(0, 100),
+    st.sampled_from([1, 2, 4]),
+)
+def test_cache_is_its_share_of_the_tables_cache(
+    rows: int, dim: int, parts: int, cuts: int, over: int, element: int
+) -> None:
+    """ceil(round(table · c) · share), 4 bytes per row and 16 per slot, in exact fractions."""
+    shard_rows, shard_columns = -(-rows // parts), -(-dim // cuts)
+    shape, table = (column(shard_rows), column(shard_columns)), (column(rows), column(dim))
+    part, index = storage.torchrec_cache(shape, table, column(element), (column(over), column(100)))
+    ratio = Fraction(over, 100)
+    cached = math.floor(rows * dim * element * ratio + Fraction(1, 2))
+    share = Fraction(shard_rows * shard_columns, rows * dim)
+    assert int(part[0]) == math.ceil(cached * share)
+    assert int(index[0]) == 4 * shard_rows + math.ceil(16 * shard_rows * ratio)
+
+
+@given(st.integers(0, 2**52), st.integers(0, 2**40), st.integers(1, 2**40))
+def test_ceil_div_product_survives_products_beyond_64_bits(
+    value: int, numerator: int, denominator: int
+) -> None:
+    """It is exact even if value · numerator overflows."""
+    numerator = min(numerator, denominator)
+    found = storage.ceil_div_product(column(value), column(numerator), column(denominator))
+    assert int(found[0]) == -(-value * numerator // denominator)
+
+
+def test_buffers_round_up() -> None:
+    """Fractional mean ids give whole bytes, rounded up."""
+    assert storage.input_bytes(np.array([10.01])).tolist() == [81]
+    output = storage.output_bytes(np.array([1.001]), column(64), column(4))
+    assert output.tolist() == [257]

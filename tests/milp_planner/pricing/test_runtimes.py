@@ -1,7 +1,5 @@
 """The registry of runtimes, and a new one: one file (``toy_runtime.py``) and one line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

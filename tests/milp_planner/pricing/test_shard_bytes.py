@@ -1,7 +1,5 @@
 """Bytes of options, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Weights that leave HBM between forward and backward: bytes, twins, what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

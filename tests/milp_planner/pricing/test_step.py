@@ -1,7 +1,5 @@
 """Prices by a step model: against its formulas, a replayed cache, and between optimizers."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import replace
 from typing import Any

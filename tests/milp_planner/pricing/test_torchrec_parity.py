@@ -1,7 +1,5 @@
 """Prices of TorchRec tables against the real TorchRec 1.8.0 enumerator and estimator."""
 
-from __future__ import annotations
-
 import os
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Prices and bytes of one sharding group: by hand, against brute force, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

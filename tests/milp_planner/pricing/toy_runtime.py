@@ -1,7 +1,5 @@
 """A runtime in one file: whole tables in HBM, a mark of one byte beside each row, no state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Services on a free port, in this process or one of their own, and a standard-library client."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

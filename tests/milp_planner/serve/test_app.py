@@ -1,7 +1,5 @@
 """The service from outside: jobs, their events and files; what is refused, and how."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

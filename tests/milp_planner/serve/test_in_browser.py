@@ -1,7 +1,5 @@
 """The service's page in a real headless Chromium: it plans, redraws, and logs nothing."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

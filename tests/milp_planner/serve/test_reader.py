@@ -1,7 +1,5 @@
 """Requests are read in processes of their own: what they cost stays there."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

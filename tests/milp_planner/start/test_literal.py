@@ -1,7 +1,5 @@
 """Today's plan on the Instance of its model."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Invented records of a batch."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Suites small enough for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scenarios.batch.suite import Suite

@@ -1,7 +1,5 @@
 """Assertions: each kind can hold and can be broken."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A batch's figures as one value, and its tables on a terminal."""
 
-from __future__ import annotations
-
 import json
 
 from scenarios.batch.info import AssertionInfo, BatchInfo, batch_of, draw_batch

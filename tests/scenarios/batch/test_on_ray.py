@@ -1,7 +1,5 @@
 """A real Ray on this machine gives the answers of local processes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of a batch as text: self-contained, complete, small enough."""
 
-from __future__ import annotations
-
 from scenarios.batch.info import batch_of
 from scenarios.batch.page import render_batch, shared_ending
 from tests.scenarios.batch.records import failed, many, proved, record

@@ -1,20 +1,37 @@
-"""A suite run into a folder: resumed, interrupted, partly failing."""
+"""A suite run into a folder: resumed, interrupted, partly failing. Processes of this machine: each
+answers only for itself.
 
-from __future__ import annotations
+One scenario solved: its record has the solve's result, and a failure is a record, too.
+"""
 
+import json
+import multiprocessing
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
+from formulations import Block, InstanceBuilder, Placement, Shard, Where, solve
+from formulations.errors import UnsupportedInstance
+from formulations.result.outcome import Outcome, Status, StoppedBy
 from milp_planner import read_plan
+from milp_planner.features.plan import call as planning
+from milp_planner.plans.compile import compile_for
+from scenarios.batch import execute as module
+from scenarios.batch import local
+from scenarios.batch.execute import execute, headroom
+from scenarios.batch.local import run_local
 from scenarios.batch.query import connect
 from scenarios.batch.runner import run_batch
+from scenarios.batch.scenario import Scenario, expand
 from scenarios.batch.store import FILE, Record, Store
 from scenarios.batch.suite import Suite
 from tests.scenarios.batch.small import suite
@@ -121,3 +138,107 @@ def _lines(path: Path) -> int:
 
 def _proved(results: list[Record]) -> dict[str, int]:
     return {r["key"]: r["objective"] for r in results if r["status"] == "optimal"}
+
+
+TASKS = [(s.key(), s) for s in expand(suite(formulations=["greedy"], seeds=[0, 1]))]
+
+
+def test_every_task_is_answered_once() -> None:
+    """There may be more processes than tasks, or no tasks."""
+    assert {r["key"] for r in run_local(TASKS, 2)} == {key for key, _ in TASKS}
+    assert list(run_local([], 2)) == []
+
+
+def test_a_process_that_dies_fails_its_own_scenario() -> None:
+    """If the kernel kills a process for its memory, one scenario fails; the rest is solved."""
+    answers = run_local(TASKS, 1)
+    records = [next(answers)]
+    for child in multiprocessing.active_children():
+        os.kill(child.pid or 0, signal.SIGKILL)
+    records += answers
+    assert [r["status"] == "failed" for r in records] == [False, True, False, False]
+    assert records[1]["error"]["type"] == "LostProcess"
+    assert {r["key"] for r in records} == {key for key, _ in TASKS}
+
+
+def test_a_process_that_does_not_answer_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that ignores its limit delays only its own scenario."""
+    monkeypatch.setattr(local, "PATIENCE", 0)
+    monkeypatch.setattr(local, "GRACE", 0.0)
+    monkeypatch.setattr(local, "_TICK", 0.0)  # checked at once, when no answer can be there yet
+    records = list(run_local(TASKS[:2], 1))
+    assert [r["error"]["type"] for r in records] == ["LostProcess"] * 2
+    assert "no answer" in records[0]["error"]["message"]
+
+
+def test_leaving_early_ends_the_processes() -> None:
+    """If the caller stops asking, no process keeps running."""
+    answers = run_local(TASKS, 1)
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert not multiprocessing.active_children()
+
+
+EXACT = next(s for s in expand(suite()) if s.asked.formulation == "cpsat")
+
+
+def _execute(scenario: Scenario) -> dict[str, object]:
+    record = execute(scenario, scenario.key())
+    json.dumps(record, allow_nan=False)
+    return record
+
+
+def test_the_record_is_the_outcome() -> None:
+    """It has the same Instance, status, objective and bound as a solve by hand."""
+    record = _execute(EXACT)
+    instance = compile_for(*EXACT.inputs(), EXACT.asked.objective).instance
+    outcome = solve(instance, "cpsat", EXACT.settings())
+    assert record["error"] is None and record["status"] == "optimal"
+    assert record["instance"] == instance.fingerprint
+    assert (record["objective"], record["bound"]) == (outcome.objective, outcome.bound)
+    assert record["axes"] == {"hbm": 2**25, "ranks_per_machine": 2}
+    assert record["settings"]["workers"] == 1  # type: ignore[index]
+
+
+def test_a_failure_is_a_record() -> None:
+    """Missing inputs are reported, with the traceback for debugging."""
+    bad = replace(EXACT, cluster="1xa10", axes=(("machines", 2),))
+    record = _execute(bad)
+    assert record["status"] == "failed"
+    assert record["error"]["type"] == "BadInput"  # type: ignore[index]
+    assert "interconnect" in record["error"]["message"]  # type: ignore[index]
+
+
+def test_another_key_is_refused() -> None:
+    """A machine with other files or versions must not answer under this key."""
+    record = execute(EXACT, "0" * 64)
+    assert (record["status"], record["key"]) == ("failed", "0" * 64)
+
+
+def test_a_formulation_that_does_not_cover_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal is not a failure, since trying again would not change it."""
+
+    def refuse(*_: object) -> None:
+        raise UnsupportedInstance("three memories")
+
+    monkeypatch.setattr(planning, "solve", refuse)
+    monkeypatch.setattr(module, "_warm_up", lambda _: None)
+    record = _execute(EXACT)
+    assert record["status"] == "not_covered"
+    assert record["error"]["message"] == "three memories"  # type: ignore[index]
+
+
+def test_headroom_by_hand() -> None:
+    """The fullest place counts; a resource without capacity has no headroom."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", [100, 50]), ("ddr", "machine", 10), ("no", "rank", 0)]
+    )
+    for name, use in (("a", {"hbm": 30, "ddr": 1}), ("b", {"hbm": 30, "ddr": 2})):
+        builder.add_table(name)
+        builder.add_option("o", [Block(Where.ANY_RANK, [Shard(use=use, cost=[1])])])
+    instance = builder.build()
+    placed = Placement(np.array([0, 1]), [[np.array([0])], [np.array([1])]])
+    outcome = Outcome(Status.FEASIBLE, StoppedBy.EXHAUSTED, "x", placement=placed)
+    found = headroom(instance, outcome)
+    assert found == pytest.approx({"hbm": 0.4, "ddr": 0.7})
+    assert headroom(instance, outcome.with_(placement=None)) == {}

@@ -1,7 +1,5 @@
 """Scenarios of the same inputs share what they find, so that none is beaten by another one."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence

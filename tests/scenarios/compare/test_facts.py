@@ -1,7 +1,5 @@
 """A comparison's figures, its file and its page."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

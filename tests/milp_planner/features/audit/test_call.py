@@ -1,7 +1,5 @@
 """``audit``: our plans come back unchanged through CSV-like rows; other plans are judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A machine whose times all follow from stated constants, on a clock of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 

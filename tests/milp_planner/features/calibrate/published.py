@@ -1,7 +1,5 @@
 """The published sweeps, by the name of their GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from milp_planner.features.calibrate.sweep import Sweep, read_sweep

@@ -1,7 +1,5 @@
 """Real dynamicemb tables, on a stand-in library: what each mode asks for, and what is timed."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

@@ -1,7 +1,5 @@
 """FBGEMM's tables in a step, on the CPU."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The whole calibration on an invented machine recovers its constants."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The CPU's probes: the ids they draw, the calls they make, and errors for missing parts."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

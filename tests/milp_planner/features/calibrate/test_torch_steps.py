@@ -1,7 +1,5 @@
 """A training step in torch: its parts, its gradients, its optimizers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """A plan whose turning point is known by hand: one table, CACHING at x_eff 0.28 or HYBRID at
 0.25."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from formulations import Settings, solve

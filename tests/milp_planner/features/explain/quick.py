@@ -1,7 +1,5 @@
 """Shared by the tests of explanations: a small time budget and small instances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

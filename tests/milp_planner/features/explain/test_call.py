@@ -1,7 +1,5 @@
 """The answers that ``explain --json`` writes are read back."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import replace

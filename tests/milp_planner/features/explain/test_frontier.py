@@ -1,7 +1,5 @@
 """The frontier against enumeration, and its claims against the checker."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Changed prices against inputs written out with the changed numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

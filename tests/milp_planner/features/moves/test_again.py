@@ -1,7 +1,5 @@
 """Re-planning in Python: ``Plan.replan`` and its limits."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from importlib import import_module

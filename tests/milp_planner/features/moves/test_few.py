@@ -1,7 +1,5 @@
 """Few moves by default: half a percent of the objective for bytes that stay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace

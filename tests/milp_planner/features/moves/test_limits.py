@@ -1,7 +1,5 @@
 """Re-planning within a limit on moves, against enumeration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The way from one plan to another, within the capacities at every step."""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 import numpy as np

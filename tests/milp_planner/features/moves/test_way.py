@@ -1,7 +1,5 @@
 """What the first moves from today's plan gain: hand-made plans, and the steps as plans."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The plan cache answers the same question once; any other question is a miss."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import multiprocessing

@@ -1,8 +1,6 @@
 """The division into sharding groups that is chosen with the plan, and the claims about the
 others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product

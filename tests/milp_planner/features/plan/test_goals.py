@@ -1,7 +1,5 @@
 """The words for goals after the objective: what is reached, what is least, what was given up."""
 
-from __future__ import annotations
-
 from formulations.result.outcome import BoundSource, GoalReached, StoppedBy, found
 from milp_planner.features.plan.goals import given_up, goals_told
 from milp_planner.features.plan.verdict import draw_verdict, verdict_of

@@ -1,7 +1,5 @@
 """Why nothing fits: figures from a diagnosis, and the words on a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

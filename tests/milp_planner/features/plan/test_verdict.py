@@ -1,18 +1,34 @@
-"""The verdict strip: figures from the outcome, tightest places from the loads."""
+"""The verdict strip: figures from the outcome, tightest places from the loads.
 
-from __future__ import annotations
+The bound that decides a gap, against bounds known by hand.
 
+Which memories and which ranks are drawn.
+
+Tables of a plan against uses and costs counted by hand.
+"""
+
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from formulations import Block, InstanceBuilder, Placement, Shard, Where
 from formulations.instance import Current
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
+from milp_planner.features.plan.memory import KINDS, MemoryInfo, TierMemory, memory_svg
+from milp_planner.features.plan.ranks import ranks_of
+from milp_planner.features.plan.tables import Facets, draw_tables, facets_of, tables_of
 from milp_planner.features.plan.use import Use
 from milp_planner.features.plan.verdict import draw_verdict, restricted, verdict_of
 from milp_planner.plans.compile import as_current
+from milp_planner.pricing.entries import RANK_ENTRIES, SHARD_ENTRIES
+from scenarios.batch.curves import LowerBound, best_bound
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
+from tests.milp_planner.features.small import MODEL, cluster
 
 
 def test_tightest_places_by_hand() -> None:
@@ -142,3 +158,150 @@ def test_the_time_of_other_stages_is_told() -> None:
     said = drawn(draw_verdict(verdict_of(example(), shared)))
     assert "stopped by the time limit: 18 s of search, 12 s of fewer moves" in said
     assert "of search" not in drawn(draw_verdict(verdict_of(example(), short)))
+
+
+bounds = st.lists(st.builds(LowerBound, st.integers(0, 9), st.sampled_from("ab"), st.booleans()))
+
+
+def test_the_largest_counts_whoever_proved_it() -> None:
+    """A larger floating-point bound counts; of equal bounds, the one in integers; without bounds,
+    none."""
+    exact, floating = LowerBound(8, "a", True), LowerBound(9, "b", False)
+    assert best_bound([exact, floating], None) == floating
+    assert best_bound([exact, floating], 9) == floating
+    assert best_bound([LowerBound(8, "b", False), exact], 9) == exact
+    assert best_bound([], 9) is None
+
+
+def test_a_plan_refutes_floating_point_alone() -> None:
+    """A checked plan below a bound refutes it: a floating-point bound is dropped, one in integers
+    is kept."""
+    assert best_bound([LowerBound(9, "b", False)], 8) is None
+    assert best_bound([LowerBound(7, "a", True), LowerBound(9, "b", False)], 8) == LowerBound(
+        7, "a", True
+    )
+    assert best_bound([LowerBound(9, "a", True)], 8) == LowerBound(9, "a", True)
+
+
+@given(bounds, st.integers(0, 9))
+def test_no_valid_bound_is_larger(known: list[LowerBound], objective: int) -> None:
+    """No bound that is at most the objective exceeds the chosen one."""
+    valid = [c for c in known if c.bound <= objective]
+    found = best_bound(known, objective)
+    assert all(found is not None and c.bound <= found.bound for c in valid)
+
+
+def _tier(shares: list[int], name: str = "hbm") -> TierMemory:
+    used = tuple((share,) for share in shares)
+    return TierMemory(name, "rank", ("CACHING",), used, (100,) * len(shares))
+
+
+def test_of_one_memory_the_fullest_resource_is_shown() -> None:
+    """``hbm:A`` and ``hbm:B`` limit the same HBM; a tier without capacity and use is left out."""
+    empty = replace(_tier([0, 0], "ddr"), capacity=(0, 0))
+    info = MemoryInfo((_tier([10, 40], "hbm:A"), _tier([20, 30], "hbm:B"), empty), ((0, 1),))
+    assert [tier.resource for tier in info.shown] == ["hbm:A"]
+
+
+def test_the_busiest_ranks_include_who_sets_a_barrier() -> None:
+    """Besides the busiest rank, there is one for each barrier that the busiest rank does not
+    set."""
+    info = ranks_of(example(), placement())
+    rows = list(info.rows)
+    rows[1] = replace(rows[1], critical=(False, True))
+    rows[2] = replace(rows[2], critical=(True, False))
+    assert [r.rank for r in replace(info, rows=tuple(rows)).busiest(1)] == [1, 2]
+    assert [r.rank for r in info.busiest(1)] == [2]
+
+
+def test_figures_stand_right_of_the_bars() -> None:
+    """Room for long amounts is taken from the bars and not from the limit's line."""
+    tier = TierMemory("ddr", "machine", ("CACHING",), ((5294 * 2**30 // 10,),), (543 * 2**30,))
+    svg = memory_svg(MemoryInfo((tier,), ((0,),)), tier, "ps").render()
+    limit = re.search(r'<polyline points="([\d.]+),[^"]+" class="limit"', svg)
+    label = re.search(r'<text x="([\d.]+)"[^>]+>(529.4 GiB of 543.0 GiB)<', svg)
+    assert limit and label
+    assert float(label[1]) - 6.6 * len(label[2]) >= float(limit[1]) + 10
+
+
+def test_every_entry_of_the_embeddings_has_a_colour() -> None:
+    """No entry of shards or the exchange is drawn as being outside the embeddings."""
+    assert {entry.name for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} <= set(KINDS)
+
+
+def test_every_table_by_hand() -> None:
+    """Use is summed over shards, its maximum is on one rank, and the cost is that of the slowest
+    rank."""
+    a, b, c = tables_of(example(), placement()).rows
+    assert a.used == {"hbm": 40, "ddr": 20, "pool": 0} and a.most["hbm"] == 10 and a.cost == 7
+    assert b.used["hbm"] == 70 and b.ranks == ((2,),) and b.cost == 21
+    assert c.used == {"hbm": 0, "ddr": 0, "pool": 8} and c.ranks == ((),) and c.cost == 4
+
+
+def test_two_shards_on_one_rank_add_up() -> None:
+    """A column-wise table with both shards on one rank uses twice as much there."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 100)])
+    builder.add_table("t")
+    builder.add_option("cw", [Block(Where.ANY_RANK, [Shard({"hbm": 10}, [5])], count=2)])
+    row = tables_of(builder.build(), Placement(np.array([0]), [[np.array([1, 1])]])).rows[0]
+    assert row.most == {"hbm": 20} and row.cost == 10
+
+
+def test_drawing_folds_long_lists_to_the_costliest() -> None:
+    """Of 60 tables the 40 costliest are shown in their order; the rest is counted."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 10**6)])
+    for i in range(60):
+        builder.add_table(f"table_{i}_with_a_name_far_longer_than_its_column")
+        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({"hbm": i}, [i])])])
+    info = tables_of(
+        builder.build(), Placement(np.arange(60), [[np.array([0])] for _ in range(60)])
+    )
+    text = drawn(draw_tables(info))
+    assert "… and 20 cheaper tables" in text and "table_19" not in text and "table_20" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "table_19" in drawn(draw_tables(info, everything=True))
+
+
+@pytest.mark.parametrize(
+    ("option", "facets"),
+    [
+        ("row_wise/CACHING/0.3/roundrobin", Facets("row_wise", "CACHING", "0.3", "roundrobin")),
+        ("column_wise:2x64/HBM_ONLY", Facets("column_wise:2x64", "HBM_ONLY", "", "")),
+        ("row_wise/HYBRID/1/3/continuous", Facets("row_wise", "HYBRID", "1/3", "continuous")),
+        ("row_wise/HBM_ONLY/roundrobin/beside_caching",
+         Facets("row_wise", "HBM_ONLY", "", "roundrobin beside_caching")),
+        ("table_row_wise/HOST_ONLY/4_ranks", Facets("table_row_wise", "HOST_ONLY", "", "4_ranks")),
+        ("table_wise/fused", None), ("o", None), ("row_wise/CACHING", None),
+    ],
+)  # fmt: skip
+def test_facets(option: str, facets: Facets | None) -> None:
+    """Names of priced options are taken apart; other names stay whole."""
+    assert facets_of(option) == facets
+
+
+def test_every_priced_name_comes_apart() -> None:
+    """Every option name that pricing enumerates is taken apart and put together again."""
+    from milp_planner.pricing import price
+
+    options = price(MODEL, cluster(machines=2))
+    for name in options.names:
+        facets = facets_of(name)
+        assert facets is not None
+        parts = [facets.sharding, facets.mode, facets.ratio, *facets.routing.split()]
+        assert "/".join(filter(None, parts)) == name
+
+
+def test_large_plans_still_fit() -> None:
+    """Long names, two tiers and all parts fit 100 columns."""
+    builder = InstanceBuilder(
+        [range(8)], ["p"], [("hbm", "rank", 2**40), ("ddr", "machine", 2**50)]
+    )
+    for i in range(3):
+        builder.add_table(f"a_very_long_table_name_with_number_{i}")
+        shard = Shard({"hbm": 123_456_789_012, "ddr": 987_654_321_012}, [123_456_789_012])
+        builder.add_option("table_column_wise:16x128/CACHING/0.35/hash_roundrobin",
+                           [Block(Where.ANY_RANK, [shard], count=3)])  # fmt: skip
+    placed = Placement(np.arange(3), [[np.array([0, 4, 7])] for _ in range(3)])
+    text = drawn(draw_tables(tables_of(builder.build(), placed)))
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert all(figure in text for figure in ("0.35", "344.9 GiB", "2.69 TiB", "123.5 ms"))

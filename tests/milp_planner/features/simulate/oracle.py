@@ -1,7 +1,5 @@
 """The tiers in plain dictionaries and loops, whose results the compiled simulator must equal."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from milp_planner.features.simulate.tiers import Shape

@@ -1,7 +1,5 @@
 """A whole plan: predicted and simulated figures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

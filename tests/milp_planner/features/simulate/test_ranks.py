@@ -1,7 +1,5 @@
 """Loads of every rank: ids and hot ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

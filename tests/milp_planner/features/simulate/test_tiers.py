@@ -1,12 +1,19 @@
-"""The compiled tiers against the plain ones, and facts about them."""
+"""The compiled tiers against the plain ones, and facts about them.
 
-from __future__ import annotations
+Which row a full bucket evicts first, while scores rise and rows come and go.
+
+Published skew against the summary figures of its source.
+"""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from milp_planner.features.simulate.streams import LOOKUPS, REUSE, published, with_skew
 from milp_planner.features.simulate.tiers import Shape, Step, Tiers
+from milp_planner.inputs import Model
+from milp_planner.inputs.access import Histogram, Zipf
 from tests.milp_planner.features.simulate.oracle import Oracle
 
 SHAPES = st.builds(
@@ -122,3 +129,62 @@ def test_steps_add_up() -> None:
     assert (both.hit_ratio, both.unique_hit_ratio) == (2 / 7, 2 / 5)
     assert both.unique_fraction == 5 / 7
     assert (int(both.in_hbm[0]), int(both.on_host[0])) == (3, 3)
+
+
+@given(
+    st.integers(1, 90),
+    st.integers(1, 90),
+    st.integers(0, 2**32),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([3, 100, 2**31 - 20]),
+)
+@settings(max_examples=150)
+def test_the_lowest_scores_go_first(
+    size: int, need: int, seed: int, cached: bool, frequency: bool, top: int
+) -> None:
+    """The lowest score, then the lowest slot, and never a protected row, which keeps its score."""
+    from milp_planner.features.simulate.loops import COUNT, NEVER, STAMP, choose
+
+    generator = np.random.default_rng(seed)
+    score = COUNT if frequency else STAMP
+    rows = np.zeros((size, 4), np.int32)
+    rows[:, COUNT] = generator.integers(0, top, size)
+    rows[:, STAMP] = generator.integers(28, 31, size)
+    held = generator.permutation(size).astype(np.int32)
+    before = rows[held, score].copy()
+    protected = (rows[held, STAMP] == 30) & cached
+    wanted = [slot for slot in np.lexsort((np.arange(size), before)) if not protected[slot]][:need]
+    found, scores = np.empty(need, np.int64), before.copy()
+    count = choose(rows, held, scores, 30 if cached else -1, score, need, found)
+    assert found[:count].tolist() == wanted
+    before[wanted] = NEVER
+    assert scores.tolist() == before.tolist()
+
+
+@pytest.mark.parametrize(("name", "reuse"), [("dlrm-2021", 7.6), ("dlrm-2022", 12.7)])
+def test_mean_reuse_is_the_published_one(name: str, reuse: float) -> None:
+    """Mean lookups per row over the classes are within 2% of the source's average."""
+    bins = published(name).bins
+    assert sum(r * m for (r, _), m in zip(bins, REUSE, strict=True)) == pytest.approx(
+        reuse, rel=0.02
+    )
+
+
+def test_share_of_rows_is_the_published_one() -> None:
+    """Of a 2022 batch's rows, 34.2%, 14.4% and 14.9% are looked up once, twice, 3–4 times."""
+    rows = [r for r, _ in published("dlrm-2022").bins]
+    assert rows[:3] == pytest.approx([0.342, 0.144, 0.149], abs=0.01)
+
+
+def test_only_tables_without_statistics_take_it() -> None:
+    """A table's own statistics are kept."""
+    tables = [
+        {"name": "a", "rows": 100, "dim": 8, "access": {"kind": "unknown", "unique_fraction": 0.5}},
+        {"name": "b", "rows": 100, "dim": 8, "access": {"kind": "zipf", "alpha": 1.0}},
+    ]
+    model = Model.from_dict({"name": "m", "workload": {"batch_per_rank": 1}, "tables": tables})
+    first, second = with_skew(model, "dlrm-2021").tables
+    assert isinstance(first.access, Histogram)
+    assert (first.access.unique_fraction, len(LOOKUPS)) == (0.5, 2)
+    assert isinstance(second.access, Zipf)

@@ -1,7 +1,5 @@
 """Plans for the export tests: any placement of a mixed model that respects fusion groups."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction

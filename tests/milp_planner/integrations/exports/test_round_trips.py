@@ -1,10 +1,16 @@
-"""Every export, written and read back: nothing is lost and nothing is invented."""
+"""Every export, written and read back: nothing is lost and nothing is invented.
 
-from __future__ import annotations
+Pins: what a plan fixes, and models that carry it.
 
+Readers of foreign files: any content gives pins or one sentence, never a traceback.
+"""
+
+import contextlib
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +20,13 @@ from hypothesis import strategies as st
 from formulations.instance.file import instance_from_dict
 from milp_planner.errors import BadInput
 from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.problems import one_of
 from milp_planner.integrations import exports
+from milp_planner.integrations.exports import known, proper_ratio, with_pins
 from milp_planner.integrations.exports.dlrmv4 import OFFERED
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.plan_file import read_plan, unpacked
+from milp_planner.pricing import price
 
 from . import plans
 
@@ -151,3 +160,130 @@ def test_forged_plans_are_not_exported(shared_data: Path, tmp_path: Path) -> Non
         plan = read_plan(path)
         with pytest.raises(BadInput, match="placement is refuted"):
             exports.write(plan, "torchrec")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pinned_model_leaves_only_the_plan(seed: int) -> None:
+    """A model pinned to a plan leaves every table only the plan's option."""
+    plan = plans.random_plan(seed)
+    pinned = with_pins(plan.model, plans.pins_of(plan))
+    options = price(pinned, plan.cluster)
+    for index, placed in enumerate(plan.tables):
+        left = [options.choices[o] for o in options.of(index)]
+        assert left
+        for choice in left:
+            assert (choice.sharding, choice.mode, choice.ratio, choice.dist_type) == (
+                placed.sharding_type, placed.mode, placed.cache_ratio, placed.dist_type,
+            )  # fmt: skip
+            assert choice.columns == placed.column_shards
+
+
+def test_unknown_table_has_a_nearest_name() -> None:
+    """A misspelt table is an error that names the nearest one."""
+    model = plans.model(plans.static("user"), plans.static("item"))
+    with pytest.raises(
+        BadInput, match=r"unknown table 'usr'; allowed: user, item; did you mean user"
+    ):
+        known(model, "usr", "here")
+    with pytest.raises(BadInput, match="pins"):
+        with_pins(model, {"usr": PinSpec()})
+
+
+def test_unknown_table_of_a_large_model() -> None:
+    """If a model has many tables, the error does not list them all."""
+    model = plans.model(*(plans.static(f"t{i}") for i in range(50)))
+    with pytest.raises(BadInput, match=r"the model has 50 tables\); did you mean t1"):
+        known(model, "tt1", "here")
+
+
+def test_values_outside_a_list() -> None:
+    """A word that is not allowed is refused with the nearest one."""
+    with pytest.raises(BadInput, match="did you mean uvm"):
+        one_of("uvn", ("hbm", "uvm"), "x")
+    with pytest.raises(BadInput, match="found 3"):
+        one_of(3, ("hbm",), "x")
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.5, "1.5", "half", True, None, "1/0"])
+def test_ratio_must_be_proper(bad: object) -> None:
+    """Cache ratios lie strictly between 0 and 1."""
+    with pytest.raises(BadInput, match="allowed"):
+        proper_ratio(bad, "x")
+    assert proper_ratio("1/3", "x") == plans.third()
+
+
+TABLES = (plans.static("a"), plans.dynamic("d"))
+MODEL = plans.model(*TABLES)
+TEXTS = {
+    "torchrec": exports.write(plans.random_plan(3, *TABLES), "torchrec"),
+    "torchrec-callback": exports.write(plans.random_plan(3, *TABLES), "torchrec-callback"),
+    "dynamicemb": exports.write(plans.random_plan(3, *TABLES), "dynamicemb"),
+    "tzrec": exports.write(
+        plans.chosen_plan({"d": "row_wise/HYBRID/0.5/roundrobin"}, *TABLES), "tzrec"
+    ),
+    "dlrmv4": exports.write(plans.chosen_plan({}, TABLES[0]), "dlrmv4"),
+}
+_VALUES = st.sampled_from(
+    [None, True, 0, 1, -1, 2**70, 0.5, 1e300, "", "x", "row_wise", [], [1], {}, {"a": 1}]
+)
+_FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _judge(text: str, to: str) -> None:
+    with contextlib.suppress(BadInput):
+        for name, pin in exports.read(text, to, MODEL).items():
+            assert isinstance(pin, PinSpec)
+            assert name in ("a", "d")
+
+
+@pytest.mark.parametrize("to", TEXTS)
+def test_the_originals_are_read(to: str) -> None:
+    """Unchanged texts are read without an error."""
+    assert exports.read(TEXTS[to], to, MODEL)
+
+
+@pytest.mark.parametrize("to", TEXTS)
+@_FUZZ
+@given(data=st.data())
+def test_damaged_text(to: str, data: st.DataObject) -> None:
+    """Characters are cut, doubled and overwritten."""
+    text = TEXTS[to]
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        size = data.draw(st.integers(0, 30))
+        text = (
+            text[:at]
+            + data.draw(st.sampled_from(["", "{", '"', "x", "\n", "=,", "}}"]))
+            + (text[at + size :] if data.draw(st.booleans()) else text[max(0, at - size) :])
+        )
+    _judge(text, to)
+
+
+@pytest.mark.parametrize("to", ["torchrec", "dynamicemb"])
+@_FUZZ
+@given(seed=st.integers(0, 10**6), value=_VALUES)
+def test_other_values(to: str, seed: int, value: Any) -> None:
+    """A JSON document with any value at any place, or with a place left out."""
+    document = json.loads(TEXTS[to])
+    draw = random.Random(seed)
+    place: Any = document
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return
+        key = draw.choice(keys)
+        if not isinstance(place[key], (dict, list)) or draw.random() < 0.25:
+            break
+        place = place[key]
+    if draw.random() < 0.2:
+        del place[key]
+    else:
+        place[key] = value
+    _judge(json.dumps(document), to)
+
+
+@pytest.mark.parametrize("to", TEXTS)
+@given(text=st.text(max_size=40))
+def test_any_text(to: str, text: str) -> None:
+    """Files of another kind."""
+    _judge(text, to)

@@ -1,16 +1,26 @@
-"""What a trainer runs of a plan: price, memory, differences, and what is refused."""
+"""What a trainer runs of a plan: price, memory, differences, and what is refused.
 
-from __future__ import annotations
+FBGEMM's shared caches: factors and widths that run instead of those of a plan.
 
+Plans are compared up to ranks and machines that are interchangeable.
+"""
+
+import random
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs import Cluster
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports, replay
-from milp_planner.integrations.replay.judge import judge
+from milp_planner.integrations.replay.caches import padding, shared
+from milp_planner.integrations.replay.judge import differences, judge, pins_of
+from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan
+from milp_planner.plans.warnings import cache_warnings
 from tests.milp_planner.integrations.exports import plans
 
 #: Two tables of 512 columns, as long sequences: where their shards are decides the price.
@@ -141,3 +151,183 @@ def test_every_format_has_a_trainer() -> None:
     assert set(replay.TRAINERS) == set(exports.FORMATS)
     with pytest.raises(BadInput, match="did you mean tzrec"):
         replay.get("tzreck")
+
+
+WHOLE = "table_wise/CACHING/0."
+
+
+def together(hbm: str = "80GiB", ratios: tuple[int, int] = (3, 5), **narrow: Any) -> Plan:
+    """Two cached tables of 3,000 and 1,000 rows on the first of two ranks."""
+    tables = plans.static("a", 3000, **narrow), plans.static("b", 1000)
+    choose = {name: f"{WHOLE}{ratio}" for name, ratio in zip("ab", ratios, strict=True)}
+    found = (
+        plans.plan_of(plans.model(*tables), choose, plans.cluster(1, 2, hbm), seed)
+        for seed in range(50)
+    )
+    return next(plan for plan in found if [t.ranks for t in plan.tables] == [((0,),)] * 2)
+
+
+def room(plan: Plan) -> int:
+    """Bytes that a plan leaves on the first rank."""
+    ledger = ledger_of(plan)
+    assert ledger is not None
+    return ledger.hbm[0].room
+
+
+def test_a_kernel_has_the_mean_of_its_factors_by_rows() -> None:
+    """(0.3 · 3,000 + 0.5 · 1,000)/4,000 = 0.35; the export says so, and is not exact."""
+    judgement, ran = judge(together(), "torchrec")
+    assert [t.cache_ratio for t in ran.tables] == [Fraction(35, 100)] * 2
+    assert [(d.table, d.reason, d.runs) for d in judgement.differ] == [
+        ("a", "ratio", "7/20"), ("b", "ratio", "7/20"),
+    ]  # fmt: skip
+    same, _ = judge(together(ratios=(4, 4)), "torchrec")
+    assert same.exact
+
+
+def test_plan_warns_of_other_factors() -> None:
+    """``plan`` names the tables whose ratios their kernel does not keep, and no others."""
+    (warning,) = cache_warnings(together())
+    assert "a (0.3 becomes 0.35), b (0.5 becomes 0.35)" in warning
+    assert cache_warnings(together(ratios=(4, 4))) == []
+
+
+@pytest.mark.parametrize(("field", "value"), [("dtype", "fp16"), ("optimizer", "sgd")])
+def test_other_kernels_have_caches_of_their_own(field: str, value: str) -> None:
+    """Tables of another type or optimizer keep their factors."""
+    judgement, _ = judge(together(**{field: value}), "torchrec")
+    assert judgement.exact
+
+
+def test_what_torchrec_itself_makes_of_the_factors() -> None:
+    """``group_tables`` gives the one kernel of the rank the mean that we say."""
+    sharding = pytest.importorskip("torchrec.distributed.embedding_sharding")
+    types = pytest.importorskip("torchrec.distributed.embedding_types")
+    configs = pytest.importorskip("torchrec.modules.embedding_configs")
+    tables = [
+        types.ShardedEmbeddingTable(
+            num_embeddings=rows, embedding_dim=128, name=name, embedding_names=[name],
+            feature_names=[name], data_type=configs.DataType.FP32, is_weighted=False,
+            pooling=configs.PoolingType.SUM, local_rows=rows, local_cols=128,
+            compute_kernel=types.EmbeddingComputeKernel.FUSED_UVM_CACHING,
+            fused_params={"cache_load_factor": factor},
+        )
+        for name, rows, factor in (("a", 3000, 0.3), ("b", 1000, 0.5))
+    ]  # fmt: skip
+    [[group]] = sharding.group_tables([tables])
+    pins, _ = shared(pins_of(together()), together().model)
+    assert float(pins["a"].cache_ratio or 0) == pytest.approx(
+        group.fused_params["cache_load_factor"]
+    )
+
+
+def test_shards_beside_different_tables_are_named() -> None:
+    """Of a column-wise table each shard has the factor of its rank's kernel."""
+    model = plans.model(*(plans.static(name, 1000, 256) for name in "abc"))
+
+    def pin(ratio: str, *ranks: int) -> PinSpec:
+        return PinSpec(
+            mode="CACHING", sharding_type="column_wise", column_width=128,
+            cache_ratio=Fraction(ratio), ranks=ranks,
+        )  # fmt: skip
+
+    pins = {"a": pin("0.3", 0, 1), "b": pin("0.5", 1, 2), "c": pin("0.5", 2, 3)}
+    found, said = shared(pins, model)
+    assert {name: each.cache_ratio for name, each in found.items()} == {
+        "a": Fraction(3, 10), "b": Fraction(1, 2), "c": Fraction(1, 2),
+    }  # fmt: skip
+    assert "a (0.3 to 0.4), b (0.4 to 0.5)" in said[0]
+
+
+def test_rows_are_as_wide_as_the_widest() -> None:
+    """Half of 3,000 rows of 64 floats beside a table of 128: 64 more floats for each; refused
+    where that is not left."""
+    plan = together(ratios=(5, 5), dim=64)
+    assert padding(plan) == {0: 1500 * 64 * 4}
+    judgement, _ = judge(plan, "torchrec")
+    assert "375.0 KiB more than planned on rank 0" in judgement.kept
+    large, small = (room(together(f"{n}GiB", (5, 5), dim=64)) for n in (80, 40))
+    tight = 40 * 2**30 - (small - 100_000) * 40 * 2**30 // (large - small)
+    assert 0 < room(together(f"{tight}B", (5, 5), dim=64)) < 1500 * 64 * 4
+    with pytest.raises(FallsShort, match=r"as its widest table: 375\.0 KiB more on rank 0"):
+        judge(together(f"{tight}B", (5, 5), dim=64), "torchrec")
+
+
+TABLES = [plans.static(f"t{i}", dim=128) for i in range(4)]
+CHOSEN = {"t0": "column_wise:2/HBM_ONLY", "t1": "table_wise/HBM_ONLY",
+          "t2": "table_wise/HBM_ONLY", "t3": "row_wise/HBM_ONLY"}  # fmt: skip
+
+
+def placed(
+    ranks: dict[str, list[int]], chosen: dict[str, str] | None = None, on: Cluster | None = None
+) -> Plan:
+    """A plan on two machines of two ranks with these ranks."""
+    return plans.on_ranks(plans.chosen_plan(chosen or CHOSEN, *TABLES, on=on), ranks)
+
+
+HOME: dict[str, list[int]] = {"t0": [0, 2], "t1": [0], "t2": [3]}
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        {"t0": [2, 0], "t1": [0], "t2": [3]},  # shards of a table are alike
+        {"t0": [1, 2], "t1": [1], "t2": [3]},  # ranks of the first machine exchanged
+        {"t0": [2, 0], "t1": [2], "t2": [1]},  # the machines exchanged
+        {"t0": [3, 1], "t1": [3], "t2": [0]},  # both
+    ],
+)
+def test_like_ranks_may_be_exchanged(ranks: dict[str, list[int]]) -> None:
+    """Nothing differs."""
+    assert differences(placed(HOME), placed(ranks)) == ()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "differ"),
+    [
+        ({"t0": [0, 1], "t1": [0], "t2": [3]}, {"t0", "t1", "t2"}),  # one machine, not two
+        ({"t0": [0, 0], "t1": [1], "t2": [3]}, {"t0", "t1", "t2"}),  # two shards on a rank
+        ({"t0": [0, 2], "t1": [1], "t2": [3]}, {"t0", "t1"}),  # t1 no longer beside t0
+    ],
+)
+def test_company_counts(ranks: dict[str, list[int]], differ: set[str]) -> None:
+    """A table differs by rank if other shards are on its rank or machine."""
+    found = differences(placed(HOME), placed(ranks))
+    assert differ <= {each.table for each in found}
+    assert {each.reason for each in found} == {"rank"}
+
+
+@pytest.mark.parametrize(
+    ("option", "reason", "words"),
+    [
+        ("table_wise/HBM_ONLY", "type", "table_wise"),
+        ("column_wise:2/HOST_ONLY", "mode", "HOST_ONLY"),
+        ("column_wise:4/HBM_ONLY", "width", "4 shards of 32 columns"),
+    ],
+)
+def test_the_first_reason_is_named(option: str, reason: str, words: str) -> None:
+    """Type before mode before width before rank."""
+    other = placed({}, {**CHOSEN, "t0": option})
+    found = {each.table: each for each in differences(placed(HOME), other)}["t0"]
+    assert (found.reason, found.runs) == (reason, words)
+
+
+def test_unequal_ranks_are_not_exchanged() -> None:
+    """On ranks of different memory the same exchange is a difference."""
+    document: dict[str, Any] = plans.cluster().to_dict()
+    document["machines"][0]["ranks"][1]["hbm"] = "40GiB"
+    mixed = Cluster.from_dict(document)
+    here, there = (placed(ranks, on=mixed) for ranks in (HOME, {**HOME, "t0": [1, 2], "t1": [1]}))
+    assert differences(here, there)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_exchange_of_like_ranks_is_no_difference(seed: int) -> None:
+    """Property: permute machines, and ranks within each, of a random plan."""
+    draw = random.Random(seed)
+    ranks = {"t0": [draw.randrange(4), draw.randrange(4)], "t1": [draw.randrange(4)],
+             "t2": [draw.randrange(4)]}  # fmt: skip
+    machines = draw.sample([[0, 1], [2, 3]], 2)
+    to = [rank for machine in machines for rank in draw.sample(machine, 2)]
+    moved = {name: [to[rank] for rank in found] for name, found in ranks.items()}
+    assert differences(placed(ranks), placed(moved)) == ()

@@ -1,7 +1,5 @@
 """Planning for a trainer: what is found runs as planned, and no brute force does better."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import replace

@@ -1,13 +1,33 @@
 """What TorchRec's planner made of pinned tables, against layouts published by DLRMv4's users.
+Eleven tables of 512 columns (mlcommons/training PR 889). The layouts are from the logs and
+reports named in docs/from-plan-to-run.md; bytes are without dense part and inputs, as the
+planner counts. Shards of no time, as TorchRec places them. What TorchRec's planner chooses by
+itself, against layouts published by DLRMv4's users.
 
-Eleven tables of 512 columns (mlcommons/training PR 889). The layouts are from the logs and reports
-named in docs/from-plan-to-run.md; bytes are without dense part and inputs, as the planner counts.
+The cap that an export states: what runs stays the same while the dense parameters vary.
 """
 
-from __future__ import annotations
+import random
 
-from milp_planner.integrations.replay.estimate import GIB, Asked, Job, dense_bytes, shards_of
-from milp_planner.integrations.replay.greedy import partition, room_of
+import pytest
+
+from milp_planner.errors import FallsShort
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.constraints import PinSpec
+from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM
+from milp_planner.integrations.replay import Pins, Ran, proposals
+from milp_planner.integrations.replay.dlrmv4 import DENSE, runs, steady
+from milp_planner.integrations.replay.estimate import (
+    GIB,
+    Asked,
+    Bytes,
+    Job,
+    Perf,
+    Shard,
+    dense_bytes,
+    shards_of,
+)
+from milp_planner.integrations.replay.greedy import _one_by_one, _Rank, partition, room_of
 from scenarios import catalog
 
 ROWS = {
@@ -111,3 +131,128 @@ def test_thirty_two_ranks_by_row() -> None:
     }
     held = sum(shards_of(table, job)[0].storage.hbm for table in tables)
     assert round(held / GIB, 1) == 17.5
+
+
+def test_shards_of_no_time() -> None:
+    """Four ranks of 20 GiB hold 10, 4, 7 and 4 GiB and take 3, 1, 2 and 1 ms; of three shards of 2
+    GiB that take no time, rank 1, which stays the first of least time, gets all."""
+    full = 20 * GIB
+    there = [
+        _Rank(number, Bytes(full - held * GIB, 0), Perf(time, 0.0, 0.0, 0.0))
+        for number, (held, time) in enumerate([(10, 3.0), (4, 1.0), (7, 2.0), (4, 1.0)])
+    ]
+    shards = [Shard(Bytes(2 * GIB, 0), Perf(0.0, 0.0, 0.0, 0.0))] * 3
+    assert _one_by_one(shards, there, 4) == (1, 1, 1)
+    assert [(full - rank.room.hbm) // GIB for rank in there] == [10, 10, 7, 4]
+
+
+KINDS = ("data_parallel", "table_wise", "column_wise", "row_wise")
+
+
+def free(name: str, rows: int) -> list[Asked]:
+    """All that TorchRec's enumerator lists for a table of DLRMv4's with nothing set."""
+    return [
+        Asked(name, rows, 512, 4, "rowwise_adagrad", kind, kernel)
+        for kind in KINDS
+        for kernel in (
+            ("dense",) if kind == "data_parallel" else ("fused", "fused_uvm", "fused_uvm_caching")
+        )
+    ]
+
+
+def chosen(world: int, cap: int) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
+    """Type and ranks of every table, at a cap in GiB and without host memory."""
+    spaces = [free(name, rows) for name, rows in ROWS.items()]
+    room = room_of(cap * GIB, 0, [own[0] for own in spaces], 512)
+    tables, ranks = proposals.plan(spaces, Job(world, min(world, 8), 512, (2.0, 2.0)), room)
+    assert {table.kernel for table in tables} == {"fused"}
+    return {table.name: table.sharding_type for table in tables}, ranks
+
+
+def test_eight_ranks_by_proposals() -> None:
+    """8 table-wise and 3 column-wise tables, and the ranks that pinning them gives."""
+    kinds, ranks = chosen(8, 260)
+    assert {name for name, kind in kinds.items() if kind == "column_wise"} == {*CUT}
+    assert {kind for name, kind in kinds.items() if name not in CUT} == {"table_wise"}
+    assert ranks == layout(Job(8, 8, 512, (2.0, 2.0)), 260, CUT)[0]
+
+
+@pytest.mark.parametrize(
+    ("world", "cap", "kind"), [(32, 260, "row_wise"), (8, 84, "row_wise"), (8, 90, "column_wise")]
+)
+def test_one_type_for_all(world: int, cap: int, kind: str) -> None:
+    """On 4 machines, and where a cap leaves nothing else, all tables are of one type."""
+    assert {*chosen(world, cap)[0].values()} == {kind}
+
+
+def test_nothing_fits() -> None:
+    """The planner's last complaint, as for pinned tables."""
+    with pytest.raises(FallsShort, match="its planner finds no rank"):
+        chosen(8, 40)
+
+
+CLUSTER = Cluster.from_dict({
+    "name": "drawn", "machines": 1, "ranks_per_machine": 4, "hbm": "80GiB", "ddr": "2TiB",
+    "profile": "mi350x", "interconnect": {"intra_machine": "600GB/s"},
+})  # fmt: skip
+
+
+def drawn(seed: int, dense: int) -> tuple[Model, Pins]:
+    """Tables of 3 to 20 GiB, whole or cut into columns, with so many bytes of dense parameters."""
+    draw = random.Random(seed)
+    tables = [
+        {"name": f"t{i}", "rows": draw.randint(1_500_000, 10_000_000), "dim": 512,
+         "output": "sequence", "sequence_length": 1}
+        for i in range(9)
+    ]  # fmt: skip
+    asked = {
+        str(table["name"]): PinSpec(
+            mode="HBM_ONLY", sharding_type=draw.choice(["table_wise", "column_wise"])
+        )
+        for table in tables
+    }
+    return Model.from_dict({
+        "name": "drawn", "workload": {"batch_per_rank": 64}, "tables": tables,
+        "outside_embeddings": {"parameter_bytes": dense},
+    }), asked  # fmt: skip
+
+
+def replayed(seed: int, dense: int, cap: str) -> dict[str, PinSpec] | None:
+    """What runs with other dense parameters at a cap; None if the trainer would stop."""
+    model, asked = drawn(seed, dense)
+    try:
+        first = next(runs(asked, asked, model, whole_gib(int(cap or DEFAULT_CAP))))
+    except FallsShort:
+        return None
+    return first.pins if first.settings[HBM] == cap else None
+
+
+def whole_gib(cap: int) -> Cluster:
+    """The cluster with as much HBM a rank, so that the first way to run is at this cap."""
+    data = CLUSTER.to_dict()
+    data["machines"] = [
+        {**machine, "ranks": [{**rank, "hbm": cap * 2**30} for rank in machine["ranks"]]}
+        for machine in data["machines"]
+    ]
+    return Cluster.from_dict(data)
+
+
+def test_the_ranks_hold_at_both_ends_of_what_is_said() -> None:
+    """A plan that is said to hold from none to the most does so when replayed; the cap often
+    differs from the first that leads to the plan, and then holds where that one does not."""
+    dense, whole, moved = 60 * 2**20, 0, 0
+    for seed in range(40):
+        model, asked = drawn(seed, dense)
+        for first in runs(asked, asked, model, CLUSTER):
+            kept: Ran = steady(first, asked, model, CLUSTER)
+            assert kept.pins == first.pins == replayed(seed, dense, kept.settings[HBM])
+            if "0 B to 128.0 MiB" not in kept.kept:
+                continue
+            whole += 1
+            for end in (0, DENSE):
+                assert replayed(seed, end, kept.settings[HBM]) == first.pins
+            if kept.settings != first.settings:
+                moved += 1
+                ends = [replayed(seed, end, first.settings[HBM]) for end in (0, DENSE)]
+                assert any(each != first.pins for each in ends)
+    assert whole > 20 and moved > 5

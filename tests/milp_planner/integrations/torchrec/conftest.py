@@ -1,7 +1,5 @@
 """Tests of this folder need TorchRec; ``../test_torchrec_extra.py`` skips visibly without it."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 if find_spec("torchrec") is None:

@@ -1,7 +1,5 @@
 """TorchRec models, topologies and constraints for the tests, by hand and at random."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field

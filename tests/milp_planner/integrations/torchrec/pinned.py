@@ -1,7 +1,5 @@
 """TorchRec's own planner with type and kernel of every table pinned, as trainers call it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two gloo processes of a stock planner with the callback of an exported plan."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 

@@ -3,8 +3,6 @@
 With three, every shard that moves can leave its rank; gloo, unlike NCCL, sends nothing to itself.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two processes' results of a sharded training step, against the unsharded module."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

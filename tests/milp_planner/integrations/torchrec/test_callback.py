@@ -1,7 +1,5 @@
 """``export --to torchrec-callback``: a stock planner places a model on our ranks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exports of shipped DLRMv4 models, through TorchRec's planner as the DLRMv4 trainer calls it."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("torchrec")

@@ -3,8 +3,6 @@
 Blocks that use TorchRec's planning service run where TorchRec has one (1.9).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

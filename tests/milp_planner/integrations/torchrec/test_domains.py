@@ -1,7 +1,5 @@
 """TorchRec's topology of a cluster with NVLink domains."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("torchrec")

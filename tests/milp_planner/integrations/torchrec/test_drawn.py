@@ -1,7 +1,5 @@
 """Drawn files of DLRMv4's variables: the replay is what TorchRec's planner makes of them."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger of a TorchRec plan, compared with TorchRec's estimate."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimating each distinct shard only once changes nothing but the time."""
 
-from __future__ import annotations
-
 import pytest
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import CustomTopologyData, ShardEstimator

@@ -1,7 +1,5 @@
 """MilpShardingPlanner: TorchRec accepts its plans and rates them alike; they have a bound."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import time

@@ -1,7 +1,5 @@
 """Objectives: TorchRec's rating and its critical path, as TorchRec computes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

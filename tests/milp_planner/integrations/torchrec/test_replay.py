@@ -1,7 +1,5 @@
 """The replay of pinned tables against TorchRec's own planner, on drawn settings."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

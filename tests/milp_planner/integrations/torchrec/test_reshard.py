@@ -1,7 +1,5 @@
 """A re-plan is executed while training runs: three gloo processes reshard along an export."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

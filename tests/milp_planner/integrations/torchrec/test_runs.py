@@ -1,7 +1,5 @@
 """The plan runs: DistributedModelParallel on two gloo processes equals the unsharded module."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What happens if TorchRec has no planning service; the service's own tests are in ``service/``."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

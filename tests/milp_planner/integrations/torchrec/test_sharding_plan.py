@@ -1,7 +1,5 @@
 """The ShardingPlan object and its document, in both directions."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables with ``stash_weights``: where they count, that flags change plans, and the balance."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,8 +1,6 @@
 """An exported plan of one sharding group trains on TorchRec's DMPCollection: two gloo groups of two
 processes, averaged, equal the unsharded module."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sharding group chosen together with TorchRec's plan, on TorchRec's own estimates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

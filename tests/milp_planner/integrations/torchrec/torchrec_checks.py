@@ -1,7 +1,5 @@
 """TorchRec's own partition and storage checks, run over a plan that already has ranks."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """TorchRec's planner as the DLRMv4 trainer calls it for a file of its variables, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

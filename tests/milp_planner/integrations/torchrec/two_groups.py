@@ -3,8 +3,6 @@
 ``python -O -m …two_groups FOLDER…``: DMPCollection asserts CUDA, which -O leaves out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What each of two gloo processes does: plan together, shard, run forward and backward."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

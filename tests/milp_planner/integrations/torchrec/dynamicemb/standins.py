@@ -4,8 +4,6 @@ Names, defaults and rules are those of NVIDIA/recsys-examples main 43465aea and 
 master 54cac316; neither can be installed where these tests run.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Both kinds of table in one Instance: brute force, the DP where it is exact, the runtime."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,8 +1,6 @@
 """Tests in this folder need TorchRec's planning service (1.9); with earlier versions they are left
 out."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 HAS_SERVICE = (

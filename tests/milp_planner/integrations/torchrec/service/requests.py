@@ -1,7 +1,5 @@
 """Requests to TorchRec's planning service, for the tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

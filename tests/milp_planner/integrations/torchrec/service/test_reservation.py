@@ -1,7 +1,5 @@
 """The SKU-aware reservation: TorchRec's vectors, what it lacks, and a dry run over three SKUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

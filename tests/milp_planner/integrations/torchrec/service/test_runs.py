@@ -1,7 +1,5 @@
 """The provider's plan runs: two gloo ranks plan through TorchRec's orchestrator and train."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each of two gloo processes does: plan through TorchRec's orchestrator, then train a step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
