@@ -1,11 +1,11 @@
 """Clusters: shorthands, numbering, and what embeddings may use.
 
-from __future__ import annotations
-
 NVLink domains: the level that they add to the tree of links, and which sizes divide.
 
 Bandwidths of collectives against sums over every pair of ranks.
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
