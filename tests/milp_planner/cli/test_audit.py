@@ -143,13 +143,6 @@ def test_a_measured_peak_stands_beside_the_predicted_one(cli: Cli) -> None:
     assert "predicted" in text and "measured_peak:" in text
 
 
-def test_bad_measured_peaks(cli: Cli) -> None:
-    """A missing rank, a missing unit, an unknown rank: exit code 2 and a sentence."""
-    for text in ("1.9GiB", "0=1.9", "2=1.9GiB"):
-        done = _audit(cli, CSV, "--peak", text)
-        assert done.code == 2 and "allowed" in done.err
-
-
 def test_a_peak_of_a_plan_that_does_not_fit(cli: Cli) -> None:
     """Measured and predicted peaks are shown even if the ledger says that the plan cannot fit."""
     Path("small.yaml").write_text(CLUSTER.replace("2GiB", "700MiB"))

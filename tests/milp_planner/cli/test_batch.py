@@ -90,26 +90,6 @@ def test_a_failed_scenario_is_exit_70(suite: Path, capsys: pytest.CaptureFixture
     assert "BadInput" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
-        ("suite.yaml --address auto", "--engine ray"),
-        ("suite.yaml --query select(x)from(results)", "--query: "),
-        ("suite.yaml --workers 0", "found 0"),
-        ("dp-vs-exat", "did you mean dp-vs-exact"),
-    ],
-)
-def test_mistakes_are_one_sentence(
-    suite: Path, asked: str, sentence: str, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Exit code 2, before anything is solved; of an unknown suite, the nearest shipped name."""
-    monkeypatch.chdir(suite.parent)
-    assert run(["batch", "-o", "out", *asked.split()]) == 2
-    assert sentence in capsys.readouterr().err
-    assert not Path("out/results.jsonl").exists()
-
-
 def test_an_interruption_is_exit_130(
     suite: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,37 +186,6 @@ def test_a_published_sweep_is_fitted_without_torch(
     assert profile.hybrid != base.hybrid
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["-o", "profile.txt"], "a profile is a .yaml file"),
-        (["--base", "h100"], "--base needs --raw"),
-        (["--raw", "absent.json"], "no such file"),
-        (["--raw", "a.csv", "--device", "cpu"], "--device: only for measurements; --raw"),
-        (["--raw", "a.csv", "--quick", "--seed", "0"], "--quick, --seed: only for measurements"),
-        (["--raw", "a.csv", "--threads", "1"], "--threads: only for measurements"),
-        (["--device", "tpu"], "tpu"),
-        (["--max-spread", "0"], "a positive number"),
-    ],
-)
-def test_bad_arguments_are_one_sentence(
-    arguments: list[str], sentence: str, fake: FakeMachine, cli: Cli, tmp_path: Path
-) -> None:
-    """Exit code 2, and nothing written."""
-    before = set(tmp_path.iterdir())
-    done = cli("calibrate", *arguments)
-    assert done.code == 2 and sentence in done.err
-    assert set(tmp_path.iterdir()) == before
-
-
-def test_plan_refuses_a_profile_that_is_not_there(cli: Cli) -> None:
-    """The error gives the nearest name, or the option if no profile can have such a name."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "h10", "--json")
-    assert done.code == 2 and "did you mean 'h100'" in done.err
-    done = cli("plan", "model.yaml", "cluster.yaml", "--profile", "a b", "--json")
-    assert done.code == 2 and "--profile" in done.err
-
-
 def test_a_sweep_in_scientific_notation_and_where_its_bandwidths_are_from(
     cli: Cli, tmp_path: Path
 ) -> None:
@@ -248,13 +217,3 @@ def test_decimals_are_read(cli: Cli, planned: Path) -> None:
     """Tools print values such as 1.7 GiB, which is not a whole number of bytes."""
     found = cli("fit-memory", f"{planned}:0=1.7GiB", "--json").json
     assert found["ranks"][0]["measured"] == round(1.7 * 2**30)
-
-
-@pytest.mark.parametrize(
-    "text", ["{}", "{}:0", "{}:x=1GiB", "{}=1GiB", "{}:0=1Gb/s", "{}:0=1.2.3GiB", "{}:0=7"]
-)
-def test_bad_peaks(cli: Cli, planned: Path, text: str) -> None:
-    """Exit code 2 and one sentence that quotes the value given."""
-    done = cli("fit-memory", text.format(planned))
-    assert done.code == 2
-    assert "allowed" in done.err and planned.name in done.err.replace("\n", "")

@@ -32,14 +32,6 @@ def test_prints_a_section_an_objective(cli: Cli) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 100
 
 
-def test_settings_name_their_formulation(cli: Cli) -> None:
-    """A setting without a formulation is refused, and so is an unknown formulation."""
-    base = ("compare", "model.yaml", "cluster.yaml", "-f", "greedy", "--objective", "total")
-    assert cli(*base, "--set", "solver=cbc").code == 2
-    assert cli(*base, "--set", "greddy.x=1").code == 2
-    assert "no option" in cli(*base, "--set", "greedy.nonsense=1").err
-
-
 def test_every_formulation_is_compared_by_default(cli: Cli) -> None:
     """README promises every formulation, which includes auto."""
     done = cli("compare", "model.yaml", "cluster.yaml", "--objective", "total", "--json")

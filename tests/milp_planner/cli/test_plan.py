@@ -148,13 +148,6 @@ def test_no_plan_in_the_limit_is_three(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 3 and "UNKNOWN" in done.out
 
 
-def test_an_empty_model_is_refused(cli: Cli, tmp_path: Path) -> None:
-    """No tables: nothing to place, most likely a mistake."""
-    (tmp_path / "none.yaml").write_text(MODEL.split("tables:")[0] + "tables: []\n")
-    done = cli("plan", "none.yaml", "cluster.yaml", "-f", "cpsat")
-    assert done.code == 2 and "tables: found none, so there is nothing to place" in done.err
-
-
 def test_mistakes_in_inputs_come_before_an_existing_plan(cli: Cli, planned: Path) -> None:
     """Whoever edits and tries again sees them all; a name is suggested among models alone."""
     planned.with_name("cluster2.yaml").write_text(MODEL.replace("dim: 32", "dmi: 32"))
@@ -254,24 +247,8 @@ def test_a_machine_that_is_gone(cli: Cli, planned: Path, tmp_path: Path) -> None
     assert set(moves["displaced"]) <= set(moves["tables"]) and moves["displaced"]
 
 
-@pytest.mark.parametrize("limit", ["-3", "101%", "nan%", "ten", "5 parsecs"])
-def test_limits_that_are_none(cli: Cli, planned: Path, tmp_path: Path, limit: str) -> None:
-    """Invalid limits get one sentence and exit code 2; nothing is written."""
-    done = again(cli, f"--max-moved={limit}")
-    assert done.code == 2 and "moved" in done.err and done.err.count("\n") == 1, done.err
-    assert not (tmp_path / "b.json").exists()
-
-
-def test_plans_that_are_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """A missing file, a file that is no plan, another model's plan, an unknown rank: one sentence,
-    exit code 2."""
-    (tmp_path / "other.json").write_text("{}")
-    (tmp_path / "broken.json").write_text("{")
-    for name in ("absent.json", "other.json", "broken.json"):
-        done = cli("plan", "model.yaml", "cluster.yaml", "--from", name, "-o", "b.json")
-        assert done.code == 2 and name in done.err and done.err.count("\n") == 1, done.err
-    done = again(cli, "--lost", "7")
-    assert done.code == 2 and "lost rank 7" in done.err
+def test_another_models_plan_is_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """One sentence, exit code 2."""
     (tmp_path / "model.yaml").write_text(MODEL.replace("name: ", "name: x_"))
     done = again(cli)
     assert done.code == 2 and "none of the tables" in done.err
@@ -294,14 +271,6 @@ def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
     assert "with moves at" in done.out and "of which 0 ps for moves" in done.out
     done = cli("verify", "b.json")
     assert done.code == 0 and "moves: certified bound" in done.out
-    done = again(cli, "--move-cost", "1ms")
-    assert done.code == 2 and "such as 1ms/GB" in done.err and done.err.count("\n") == 1
-
-
-def test_options_that_need_from(cli: Cli) -> None:
-    """A limit on moves needs a plan to count them from."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "--max-moved", "3")
-    assert done.code == 2 and "goes with --start" in done.err
 
 
 #: The large table fills a rank, half of two, or a quarter of four at 0.3% more of the step time.
@@ -348,18 +317,3 @@ def test_what_is_reserved_is_what_embeddings_lose(cli: Cli) -> None:
     assert plain.code == held.code == 0
     assert _hbm(plain) - _hbm(held) == 100 * 2**20
     assert held.json["cluster"]["reservations"]["hbm_bytes"] == 100 * 2**20
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("hbm_bytes", "needs FIELD=VALUE"),
-        ("hbm_byte=1GB", "did you mean hbm_bytes"),
-        ("hbm_percent=101", "hbm_percent"),
-        ("hbm_bytes=1e6", "1e6"),
-    ],
-)
-def test_wrong_reservations_are_a_sentence(cli: Cli, given: str, words: str) -> None:
-    """Exit code 2, with what is allowed."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--reserve", given)
-    assert done.code == 2 and words in " ".join(done.err.split()) and "--reserve" in done.err

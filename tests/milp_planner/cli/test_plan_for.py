@@ -6,8 +6,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.milp_planner.cli.conftest import Cli
 
 MODEL = {
@@ -44,21 +42,6 @@ def test_the_trainers_own_file_is_audited_as_it_runs(cli: Cli, tmp_path: Path) -
     assert audit["fits"] and audit["objective"] == plan["outcome"]["objective"]
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        (("--for", "dlrm4"), "did you mean dlrmv4"),
-        (("--for", "dlrmv4", "--from", "x.json", "--move-cost", "1ms/GB"), "--move-cost"),
-    ],
-)
-def test_bad_input(cli: Cli, tmp_path: Path, more: tuple[str, ...], sentence: str) -> None:
-    """Unknown trainers, and a price on moves: one sentence, exit code 2."""
-    (tmp_path / "m.yaml").write_text(json.dumps(MODEL))
-    done = cli("plan", "m.yaml", "cluster.yaml", *more, "-o", "p.json")
-    assert done.code == 2 and sentence in done.err
-    assert not (tmp_path / "p.json").exists()
-
-
 ASK = ("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
 
 
@@ -81,19 +64,3 @@ def test_one_division(cli: Cli) -> None:
     assert "divisions" not in done.json
     assert done.json["instance"]["ranks"] == 1
     assert done.json["instance"]["phases"][-1] == "sync"
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("sharding_group_size", "needs FIELD=VALUE"),
-        ("layuot=strided", "did you mean layout"),
-        ("layout=diagonal", "strided"),
-        ("sharding_group_size=3", "do not divide the"),
-    ],
-)
-def test_wrong_fields_are_a_sentence(cli: Cli, given: str, words: str) -> None:
-    """Exit code 2, with what is allowed."""
-    done = cli(*ASK, "--two-d", given)
-    assert done.code == 2
-    assert words in " ".join(done.err.split())

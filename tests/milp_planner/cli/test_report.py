@@ -101,30 +101,3 @@ def test_a_comparison_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
     assert {row["label"].split(",")[0] for row in found["rows"]} == {"cpsat", "dp"}
     assert cli("report", "c.json").code == 0
     assert "Minimising total" in (tmp_path / "report.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ("plan.json --ask how", "how"),
-        ("cluster.yaml", "plan"),
-        ("plan.json cluster.yaml", "cluster.yaml"),
-        ("plan.json -o no/such.html", "no/such.html"),
-        ("empty", "milp-planner batch"),
-        ("empty --ask why", "need a plan.json"),
-        *((two, "allowed: two plans or two folders of batch") for two in (
-            "plan.json empty", "empty plan.json", "plan.json plan.json plan.json",
-            "plan.json plan.json --ask why", "empty empty empty",
-        )),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_sentence(
-    cli: Cli, planned: Path, tmp_path: Path, wrong: str, sentence: str
-) -> None:
-    """A wrong question, a file or folder of something else, two of different kinds: exit code 2,
-    and nothing is written."""
-    (tmp_path / "empty").mkdir()
-    done = cli("report", *wrong.split())
-    assert done.code == 2 and sentence in done.err
-    assert len(done.err.strip().splitlines()) == 1
-    assert not list(tmp_path.glob("*.html"))

@@ -43,24 +43,6 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["rules"]["roundrobin"]["max_over_mean"] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["none.npy"], "none.npy is not a file"),
-        (["zipf:x:3"], "zipf:ALPHA:ROWS"),
-        (["uniform:100", "--dist-type", "round_robin"], "did you mean 'roundrobin'"),
-        (["uniform:100", "--ranks", "0"], "whole number"),
-        (["uniform:100", "--plot", "x.txt"], ".svg, .png, .pdf"),
-    ],
-)
-def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence, exit code 2, nothing on stdout."""
-    code, out, err = call(capsys, *arguments)
-    assert code == 2
-    assert words in err
-    assert out == ""
-
-
 def test_a_plot_without_matplotlib(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,24 +62,6 @@ def test_predicted_beside_simulated(cli: Cli, planned: Path) -> None:
     assert [t["name"] for t in found["tables"]] == ["users", "items", "ads"]
     assert found["batches"] == 2
     assert len(found["rank_ids"]) == 2
-
-
-def test_bad_input_is_a_sentence(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """Wrong traces, skews and numbers exit with code 2 and say what is allowed."""
-    (tmp_path / "keys.csv").write_text("1\nx\n")
-    (tmp_path / "far.csv").write_text("1\n1000000000000\n")
-    wrong = {
-        "TABLE=FILE": ["--trace", "users"],
-        "not a file of keys": ["--trace", "users=absent.npy"],
-        "keys.csv": ["--trace", "users=keys.csv"],
-        "far.csv: key number 2 is 1000000000000; allowed: 0 to": ["--trace", "ads=far.csv"],
-        "dlrm-2021, dlrm-2022": ["--skew", "flat"],
-        "a whole number, 1 to 10000": ["--batches", "0"],
-    }
-    for said, options in wrong.items():
-        done = cli("simulate", planned, *options)
-        assert done.code == 2
-        assert said in " ".join(done.err.split())
 
 
 def test_published_skew_reaches_tables_without_statistics(cli: Cli, planned: Path) -> None:

@@ -141,43 +141,6 @@ def test_single_rank_needs_no_interconnect() -> None:
     assert list(read.graph().nodes) == [0]
 
 
-def without(name: str, **fields: Any) -> dict[str, Any]:
-    """A cluster's fields except one."""
-    return {key: value for key, value in cluster(**fields).items() if key != name}
-
-
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        (without("machines"), r"machines: is missing; allowed: a number"),
-        (without("hbm"), r"hbm: is missing; machines: 2 needs it"),
-        (without("interconnect"), r"interconnect: is missing; needed with more than one rank"),
-        (
-            cluster(interconnect={"intra_machine": "1GB/s"}),
-            r"interconnect\.inter_machine: is missing; needed with more than one machine",
-        ),
-        (cluster(machines=0), r"machines: found 0; allowed: a whole number, 1 to 65536"),
-        (cluster(machines=True), r"machines: found True; allowed: a whole number, 1 to 65536"),
-        (cluster(machines=[]), r"ranks_per_machine: needs a number of machines"),
-        (
-            {"name": "c", "machines": [{"ddr": 0, "ranks": []}]},
-            r"machines\[0\]\.ranks: found 0 entries; allowed: at least 1",
-        ),
-        (cluster(ranks_per_machine="8"), r"ranks_per_machine: found '8'; allowed: a whole number"),
-        (cluster(ranks_per_machine=60_000), r"ranks_per_machine: .*up to 65536 ranks in all"),
-        (cluster(hbm=80), r"machines\[0\].*found 80 bytes; .*did you mean 80GiB\?"),
-        (cluster(hbm=1), r"machines\[0\].*found 1 bytes"),
-        (cluster(ddr="2TBit"), r"machines\[0\]\.ddr: found '2TBit'; allowed: a size"),
-        (cluster(reservations={"hbm_percent": 101}), r"reservations\.hbm_percent: .*at most 100"),
-        (cluster(profil="h100"), r"profil: unknown field; .*did you mean profile\?"),
-    ],
-)
-def test_mistakes(data: dict[str, Any], sentence: str) -> None:
-    """Each mistake gets one sentence."""
-    with pytest.raises(BadInput, match=f"^{sentence}"):
-        Cluster.from_dict(data)
-
-
 def test_outside_embeddings_replace_the_assumed_share() -> None:
     """Unstated: 15%. Measured: the peak and the headroom, with 2 · 2 GiB more at four samples than
     at two. In parts: 4 · dense, and context."""

@@ -267,24 +267,3 @@ def test_defaults() -> None:
     assert read.cache_ratios == TENTHS
     assert (read.codec, read.codec_peak_factor, read.pipeline) == ("stock", None, None)
     assert not read.dedup
-
-
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"batch_per_rank": 0}, r"batch_per_rank: found 0; allowed: at least 1"),
-        ({"mode": "train"}, r"mode: found 'train'; .*did you mean training\?"),
-        ({"codec_peak_factor": 0.5}, r"codec_peak_factor: found 0\.5; allowed: at least 1"),
-        (
-            {"exchange_dtype": "int4"},
-            r"exchange_dtype: found 'int4'; allowed: fp32, fp16, bf16, fp8",
-        ),
-        ({"dedup": "no"}, r"dedup: found 'no'; allowed: true or false"),
-        ({"fusion": "off"}, r"fusion: found 'off'; allowed: honoured, free"),
-        ({"batch": 5}, r"batch: unknown field; did you mean batch_per_rank\?"),
-    ],
-)
-def test_mistakes(fields: dict[str, Any], sentence: str) -> None:
-    """Each mistake gets one sentence."""
-    with pytest.raises(BadInput, match=f"^{sentence}"):
-        Workload.from_dict({"batch_per_rank": 4, **fields})

@@ -63,28 +63,11 @@ def test_trap_scalars(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [
-        ("a: 1\nb: 2\na: 3\n", r"^f:3: the field 'a' is written twice \(first on line 1\)$"),
-        ("a:\n  b: 1\n  b: 2\n", r"^f:3: the field 'b' is written twice \(first on line 2\)$"),
-        ("a: [1\nb: 2\n", r"^f:\d: not valid YAML: while parsing a flow sequence"),
-        ("a: 1\n\tb: 2\n", r"^f:\d: not valid YAML"),
-        ("a: 1\n---\nb: 2\n", r"^f:2: found a second document; allowed: one$"),
-        ("a: !!int '3'\n", r"^f:1: found the tag"),
-        ("!!python/object/apply:os.getcwd []\n", r"^f:1: found the tag"),
-        ("a: &x [*x]\n", r"^f:1: found &x, an anchor or alias, which is not read"),
-        ("a: 1\nb: *x\n", r"^f:2: found \*x, an anchor or alias, which is not read"),
-        ("&x a: 1\n", r"^f:1: found &x, an anchor"),
-        ("a: 1\nc:\n  <<: {b: 1}\n", r"^f:3: found <<, a merge key, which is not read"),
-        ("? [1]\n: 2\n", r"^f:1: a field name must be plain text$"),
-        ("[" * 2_000_000, r"^f:1: nested too deeply; allowed: 50 levels$"),
-        ("- " * 60 + "1", r"^f:1: nested too deeply"),
-        ("a: !local 3\n", r"^f:1: found the tag !local"),
-        ("a: ! 3\n", r"^f:1: found the tag !;"),
-        ("a: \x07\n", r"^f: not valid YAML"),
-    ],
-)
+    [("[" * 2_000_000, r"^f:1: nested too deeply; allowed: 50 levels$"),
+     ("a: \x07\n", r"^f: not valid YAML")],
+)  # fmt: skip
 def test_mistakes(text: str, sentence: str) -> None:
-    """Each kind of broken file gets one sentence with file and line."""
+    """Each kind of broken file gets one sentence with file and line; mistakes.yaml has more."""
     with pytest.raises(BadInput, match=sentence):
         read_yaml(text, "f")
 

@@ -170,43 +170,6 @@ def test_single_names_stand_for_lists() -> None:
     assert read.sharding_types == ("row_wise",)
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        ({"cache_ratios": [0, 0.5]}, r"cache_ratios\[0\]: found 0; allowed: above 0"),
-        ({"cache_ratios": [1]}, r"cache_ratios\[0\]: found 1; allowed: below 1"),
-        ({"cache_ratios": [0.5, "1/2"]}, r"cache_ratios: a ratio is listed twice"),
-        ({"cache_ratios": []}, r"cache_ratios: found 0 entries; allowed: at least 1"),
-        ({"cache_ratios": "eighths"}, r"cache_ratios: found 'eighths'; allowed: tenths"),
-        ({"modes": ["hybrid"]}, r"modes\[0\]: found 'hybrid'; .*did you mean HYBRID\?"),
-        ({"modes": []}, r"modes: found 0 entries"),
-        ({"column_widths": [0]}, r"column_widths\[0\]: found 0; allowed: at least 1"),
-        ({"ranks": [-1]}, r"ranks\[0\]: found -1; allowed: at least 0"),
-        (
-            {"modes": "HBM_ONLY", "pin": {"mode": "CACHING"}},
-            r"pin\.mode: found CACHING, which the other constraints exclude; allowed: HBM_ONLY",
-        ),
-        (
-            {"cache_ratios": [0.5], "pin": {"cache_ratio": 0.2}},
-            r"pin\.cache_ratio: found 1/5, which the other constraints",
-        ),
-        (
-            {"ranks": [0], "pin": {"ranks": [1]}},
-            r"pin\.ranks: found rank 1, which the list of ranks excludes",
-        ),
-        (
-            {"pin": {"mode": "HBM_ONLY", "cache_ratio": 0.5}},
-            r"pin\.cache_ratio: needs CACHING, HYBRID or SSD, found HBM_ONLY",
-        ),
-        ({"pin": {"dist_type": "round"}}, r"pin\.dist_type: .*did you mean roundrobin\?"),
-    ],
-)
-def test_mistakes(data: dict[str, Any], sentence: str) -> None:
-    """Each contradiction gets one sentence that names the field."""
-    with pytest.raises(BadInput, match=f"^{sentence}"):
-        Constraints.from_dict(data)
-
-
 def test_consistent_pin_is_kept() -> None:
     """A pin the limits allow is read as written; a rank may hold several shards."""
     read = Constraints.from_dict(
