@@ -114,12 +114,6 @@ def test_both_buffer_rules_are_solved(buffers: str) -> None:
         assert (status == Status.OPTIMAL) == fits
 
 
-def test_an_empty_model_is_refused() -> None:
-    """There is nothing to place."""
-    with pytest.raises(BadInput, match="tables: found none, so there is nothing to place"):
-        planned(hbm=10**9, ddr=10**9)
-
-
 MANY = {**MODEL, "tables": [{"name": f"<b>{i}", "rows": 1000, "dim": 16} for i in range(300)]}
 
 

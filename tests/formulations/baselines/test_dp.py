@@ -74,18 +74,6 @@ def test_a_budget_met_to_the_byte_is_refused(variant: str) -> None:
     assert "proves nothing" in outcome.note
 
 
-def test_no_hbm_and_no_ddr() -> None:
-    """An axis without a budget has one bin, and options that need it are dropped."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", 50)])
-    builder.add_table("t")
-    builder.add_option("fast", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
-    builder.add_option("host", [Block(Where.EVERY_RANK, [Shard({"ddr": 9}, (8,))])])
-    instance = builder.build()
-    outcome = dp(instance)
-    assert names(instance, outcome) == ["host"]
-    assert outcome.detail["bins"] == [[1, 25]]
-
-
 def test_empty_model_and_one_table() -> None:
     """No table: the empty plan at no cost. One table: its cheapest option that fits."""
     resources = [("hbm", "rank", 10), ("ddr", "machine", 10)]
@@ -300,19 +288,6 @@ def test_refined_bins_find_what_coarse_ones_miss() -> None:
     assert len(refined.detail["bins"]) > 3  # type: ignore[arg-type]
 
 
-def test_time_limit_is_said() -> None:
-    """With a time limit of 0 the outcome is unknown, stopped by the time limit."""
-    outcome = dp(two_budgets([[(1, 1, 1)]] * 3), time_limit=0.0)
-    assert (outcome.status, outcome.stopped_by) == (Status.UNKNOWN, StoppedBy.TIME_LIMIT)
-
-
-def test_interrupted() -> None:
-    """A set stop flag ends the DP as interrupted."""
-    asked = Settings(certificate=False)
-    asked.stop.set()
-    assert solve(two_budgets([[(1, 1, 1)]]), "dp", asked).stopped_by == StoppedBy.INTERRUPTED
-
-
 def test_other_shapes_are_refused_in_a_sentence() -> None:
     """A third resource, wrong axes and wrong options are each refused by name."""
     with pytest.raises(UnsupportedInstance, match="also limits links"):
@@ -404,3 +379,15 @@ def test_proposals_in_published_order() -> None:
         keep_all = programme.proposals(lambda end, states: np.zeros(len(states), dtype=bool))
         found[variant] = np.concatenate(list(keep_all))[:, 0].tolist()
     assert found == {"first": [3, 2, 1, 0], "merged": [3, 2, 0]}
+
+
+def test_no_hbm_and_no_ddr() -> None:
+    """An axis without a budget has one bin, and options that need it are dropped."""
+    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", 50)])
+    builder.add_table("t")
+    builder.add_option("fast", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
+    builder.add_option("host", [Block(Where.EVERY_RANK, [Shard({"ddr": 9}, (8,))])])
+    instance = builder.build()
+    outcome = dp(instance)
+    assert names(instance, outcome) == ["host"]
+    assert outcome.detail["bins"] == [[1, 25]]

@@ -151,16 +151,3 @@ def test_uniform_without_a_common_kind_finds_nothing() -> None:
     instance = kinds([[("a", 1)], [("b", 1)]]).build()
     outcome = greedy(instance, proposers=["uniform"])
     assert (outcome.status, outcome.detail["proposed"]) == (Status.UNKNOWN, 0)
-
-
-def test_headline_case_is_out_of_reach_of_uniform() -> None:
-    """Uniform cannot mix modes: it finds no plan, and its note says that this proves nothing."""
-    outcome = greedy(two_modes(), proposers=["uniform"])
-    assert outcome.status == Status.UNKNOWN
-    assert "proves nothing" in outcome.note
-
-
-def test_uniform_on_an_empty_model() -> None:
-    """Without tables uniform returns the empty plan, at cost 0."""
-    empty = kinds([]).build()
-    assert greedy(empty, proposers=["uniform"]).objective == 0

@@ -115,11 +115,6 @@ def test_equal_loads_spread_over_machines() -> None:
     assert place(whole_tables([5] * 4, [1] * 4, 20, machines=2)) == [[[0]], [[2]], [[1]], [[3]]]
 
 
-def test_sizes_that_only_another_order_packs() -> None:
-    """4, 4, 6, 6, 4 in 12.6 a rank fit as {6, 6} and {4, 4, 4}; the greedy finds no place."""
-    assert place(whole_tables([40, 40, 60, 60, 40], [1] * 5, 126)) is None
-
-
 def test_full_ranks_are_passed_over() -> None:
     """A shard that does not fit on the least loaded rank goes to the next."""
     builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [5, 50])], Objective.BUSIEST_RANK)

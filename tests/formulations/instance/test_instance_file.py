@@ -187,12 +187,6 @@ def test_names_are_printable(name: str) -> None:
         instance_from_dict(wrong)
 
 
-def test_absent_file(tmp_path: Path) -> None:
-    """A missing file is refused in a sentence."""
-    with pytest.raises(InstanceError, match="cannot be read"):
-        read_instance(tmp_path / "none.json")
-
-
 def test_reads_the_torchrec_instances(shared_data: Path) -> None:
     """The recorded TorchRec instances can be read and survive a round trip."""
     for path in sorted((shared_data / "torchrec").glob("torchrec_[25]0x8*.json.gz")):

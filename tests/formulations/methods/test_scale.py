@@ -3,7 +3,6 @@
 Which formulation ``auto`` picks.
 """
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +14,8 @@ from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.methods import scale
 from formulations.result.check import check
-from formulations.result.outcome import Outcome, Status, StoppedBy
+from formulations.result.outcome import Outcome, Status
 from formulations.search.parameters import DEFAULT, Parameters
 from tests.formulations.brute_force import brute_force
 from tests.formulations.strategies import instances
@@ -125,18 +123,6 @@ def test_never_worse_than_the_hint() -> None:
     assert again.objective <= good.objective
 
 
-def test_interrupted_keeps_the_best_plan() -> None:
-    """A stop flag set at the first plan ends the run at once, with that plan."""
-    stop = threading.Event()
-    outcome = run(
-        many(tables=40), work_limit=None, time_limit=120.0, stop=stop,
-        on_progress=lambda point: stop.set() if point.objective is not None else None,
-    )  # fmt: skip
-    assert outcome.objective is not None
-    assert outcome.seconds < 60
-    assert outcome.stopped_by in (StoppedBy.INTERRUPTED, StoppedBy.PROOF)
-
-
 def test_two_workers_agree_with_the_check() -> None:
     """With two threads every plan of the trace beats the one before, and the last passes the check,
     at the claimed cost and not below the claimed bound."""
@@ -149,17 +135,6 @@ def test_two_workers_agree_with_the_check() -> None:
     verdict = check(instance, outcome.placement)
     assert verdict.feasible
     assert verdict.objectives["busiest_rank"] == outcome.objective == plans[-1] >= outcome.bound
-
-
-def test_the_case_every_stock_partitioner_fails() -> None:
-    """Sizes [4, 4, 6, 6, 4] on two ranks of 12.6: {6, 6} and {4, 4, 4} fit, and are found."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 126)], "busiest_rank")
-    for table, size in enumerate([40, 40, 60, 60, 40]):
-        builder.add_table(f"t{table}")
-        builder.add_option("fused", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [size])])])
-    outcome = run(builder.build(), work_limit=2.0)
-    assert outcome.objective == 120
-    assert outcome.status == Status.OPTIMAL
 
 
 def test_no_option_left_is_infeasible() -> None:
@@ -180,23 +155,6 @@ def test_too_little_memory_is_proved_infeasible() -> None:
             builder.add_table(table)
             builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
         assert run(builder.build(), work_limit=2.0).status == Status.INFEASIBLE
-
-
-def test_empty_model() -> None:
-    """No tables: the empty plan, at cost 0, is optimal."""
-    outcome = run(InstanceBuilder([[0]], ["p"], []).build())
-    assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 0)
-
-
-def test_clock_is_respected() -> None:
-    """A time limit that is over at the start leaves no plan; a bound, if there is one, holds."""
-    limits = Settings(time_limit=0.0, workers=1)
-    outcome = scale.solve(many(), limits, Clock(limits))
-    assert (outcome.status, outcome.stopped_by) == (Status.UNKNOWN, StoppedBy.TIME_LIMIT)
-    assert outcome.placement is None and outcome.objective is None
-    known = run(many()).objective
-    assert known is not None
-    assert outcome.bound is None or outcome.bound <= known
 
 
 def _instance(where: Where, tables: int = 3) -> Instance:

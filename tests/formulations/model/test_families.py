@@ -168,23 +168,6 @@ def opened(placement: Placement, tables: object, **rest: object) -> Parts:
 
 
 @LOOSE
-@given(instances())
-def test_all_open_it_is_exact(instance: Instance) -> None:
-    """With every table and rank open, brute force's optimum is reached by a checked plan."""
-    truth = brute_force(instance)
-    if truth.placement is None:
-        return
-    free = np.ones(instance.num_ranks, dtype=bool)
-    parts = opened(truth.placement, range(instance.num_tables), keep=usable(instance))
-    model, answer = solved(instance, by_rank(instance, free), parts)
-    assert (answer.status, answer.value) == (Found.OPTIMAL, truth.objective)
-    assert answer.values is not None
-    verdict = check(instance, decode(model, answer.values))
-    assert verdict.feasible, verdict.violations
-    assert verdict.objectives[instance.objective.value] == truth.objective
-
-
-@LOOSE
 @given(instances(), st.data())
 def test_a_part_is_solved_to_its_optimum(instance: Instance, data: st.DataObject) -> None:
     """With any tables open on all ranks the optimum is found; the others keep their options."""

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
 from tests.formulations.brute_force import brute_force
 from tests.formulations.certificates import rows
-from tests.formulations.forging import accepted, mutate
 from tests.formulations.proof.test_prove import four_tables
 
 EXAMPLE: dict[str, Any] = {
@@ -63,20 +61,6 @@ def test_what_the_page_asks_of_a_certificate() -> None:
     for vector in vectors:
         with pytest.raises(InstanceError, match=r"vector|certificate is not as"):
             certifies(four_tables(), read(vectors=[rows(vector), []]))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_no_mutation_proves_too_much(seed: int) -> None:
-    """Numbers changed at random: rejected, or the claim is true all the same."""
-    draw = random.Random(seed)
-    instance = four_tables()
-    certificate = prove(instance, 22)
-    assert certificate is not None
-    document = certificate_to_dict(certificate)
-    for _ in range(25):
-        forged = copy.deepcopy(document)
-        mutate(forged, draw)
-        assert not accepted(instance, forged) or forged["target"] <= 22
 
 
 def test_a_certificate_is_read_back_as_written() -> None:

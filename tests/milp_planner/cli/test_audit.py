@@ -64,24 +64,6 @@ def test_an_overfull_plan_names_place_and_tables(cli: Cli) -> None:
     assert str(worst["used"]) not in text and "hbm of rank 0: " in text and "MiB too much" in text
 
 
-@pytest.mark.parametrize(
-    ("wrong", "lines"),
-    [
-        (CSV.replace("HBM_ONLY", "HBM"), (3, 4, 5)),  # cannot be read
-        (
-            CSV.replace("users", "user").replace(", all", ", 7"),
-            (3, 5),
-        ),  # not of these inputs
-    ],
-)
-def test_every_wrong_row_is_named_at_once(cli: Cli, wrong: str, lines: tuple[int, ...]) -> None:
-    """Each wrong row has a sentence with its line."""
-    done = _audit(cli, wrong)
-    assert done.code == 2
-    for line in lines:
-        assert f"today.csv:{line}: " in done.err
-
-
 def test_a_ratio_off_the_grid_is_priced(cli: Cli) -> None:
     """The user's own ratio joins the grid and is not refused."""
     csv = CSV.replace("items, HBM_ONLY, , table_wise", "items, CACHING, 37%, table_wise")
@@ -105,15 +87,6 @@ def test_what_it_found_is_kept(cli: Cli) -> None:
     assert done.code == 0 and cli("verify", "better.json").code == 0
     assert read_plan("better.json").outcome.objective == done.json["best"]
     assert Path("better.html").read_text().startswith("<!doctype html>")
-
-
-def test_another_profile_prices_it_otherwise(cli: Cli) -> None:
-    """Under slower hardware the same plan takes longer."""
-    fast, slow = (
-        _audit(cli, CSV, "--json", *more).json["objective"]
-        for more in (("--profile", "b200"), ("--profile", "torchrec-default"))
-    )
-    assert slow > fast
 
 
 def test_a_torchrec_plan_is_a_plan_of_today(cli: Cli, planned: Path) -> None:

@@ -6,11 +6,8 @@ The starter files of `milp-planner init`.
 import re
 from pathlib import Path
 
-import pytest
-
 from formulations import registry
 from milp_planner.cli.start import STARTERS, write_starters
-from milp_planner.errors import BadInput
 from milp_planner.inputs.files import load_cluster, load_model
 from tests.milp_planner.cli.conftest import Cli
 
@@ -74,19 +71,3 @@ def test_commented_fields_are_valid(tmp_path: Path) -> None:
         path.write_text(switched_on)
     assert load_model(tmp_path / "model.yaml").tables[1].constraints.pin is not None
     assert load_cluster(tmp_path / "cluster.yaml").reservations.hbm_bytes == 4 * 2**30
-
-
-@pytest.mark.parametrize("existing", STARTERS)
-def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
-    """If one of the files exists, neither is written and the old one stays."""
-    (tmp_path / existing).write_text("mine")
-    with pytest.raises(BadInput, match="already exists"):
-        write_starters(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [existing]
-    assert (tmp_path / existing).read_text() == "mine"
-
-
-def test_missing_folder(tmp_path: Path) -> None:
-    """A missing folder gets a sentence."""
-    with pytest.raises(BadInput, match="does not exist"):
-        write_starters(tmp_path / "nowhere")

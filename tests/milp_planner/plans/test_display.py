@@ -1,13 +1,12 @@
 """A plan in a notebook."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from formulations import Settings
 from formulations.result.outcome import standing
-from milp_planner import plan, read_plan
+from milp_planner import plan
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -50,12 +49,6 @@ def test_times_have_their_unit(found: Plan) -> None:
     assert round(found.objective_ms * 1e9) == found.outcome.objective
     assert found.bound_ms is not None and found.bound_ms <= found.objective_ms
     assert found.gap == found.outcome.gap and found.status == found.outcome.status.value
-
-
-def test_save_and_read(found: Plan, tmp_path: Path) -> None:
-    """A saved plan comes back equal."""
-    again = read_plan(found.save(tmp_path / "p.json"))
-    assert again.tables == found.tables and repr(again) == repr(found)
 
 
 def test_frame(found: Plan) -> None:

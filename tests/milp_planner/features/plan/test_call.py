@@ -34,24 +34,6 @@ def test_an_exact_plan_is_proved_and_checked() -> None:
     assert [t.name for t in found.tables] == [t.name for t in MODEL.tables]
 
 
-def test_fused_tables_share_their_ratio() -> None:
-    """Two dynamicemb tables of one group get one ratio, as in the runtime."""
-    found = plan(MODEL, cluster(hbm="2GiB"), formulation="cpsat", time_limit=30)
-    groups: dict[str, set[object]] = {}
-    for table in found.tables:
-        if table.fusion_group is not None:
-            groups.setdefault(table.fusion_group, set()).add(table.cache_ratio)
-    assert groups and all(len(ratios) == 1 for ratios in groups.values())
-
-
-def test_names_are_checked_before_any_work() -> None:
-    """An unknown formulation or objective is refused with the nearest valid name."""
-    with pytest.raises(BadInput, match="did you mean 'cpsat'"):
-        plan(MODEL, cluster(), formulation="cpstat")
-    with pytest.raises(BadInput, match="did you mean step_time"):
-        plan(MODEL, cluster(), objective="steptime")
-
-
 def test_the_time_limit_holds_for_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of pricing are not given to the solve again, and the plan says where they went."""
     left: list[float] = []

@@ -11,7 +11,6 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 
 DYN = {"dim": 16, "kind": "dynamicemb", "pooling_factor": 8}
-WORKLOAD = {"batch_per_rank": 256, "dedup": True, "fusion": "free"}
 TABLES = [
     {"name": "hybrid", "rows": 10_240, **DYN, "access": {"kind": "zipf", "alpha": 0.9},
      "constraints": {"modes": "HYBRID", "cache_ratios": [0.4]}},
