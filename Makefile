@@ -6,7 +6,7 @@
 # make lint   what CI checks beside the tests
 # make figures   measure the pages again that a change touched; ARGS=--list shows which, and how long they take;
 #              ARGS=--all all pages; ARGS=--behind only names those that a change touched
-# make unseen FOLDER=… LISTS=… REBALANCER=…/python   docs/against-torchrec.md's test set, peers and tables: about two hours
+# make unseen FOLDER=… LISTS=… REBALANCER=…/python   docs/results.md's instances of other planners: about a quarter of an hour
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out/demo
@@ -45,7 +45,7 @@ figures: $(VENV)/.dev-installed
 	$(BIN)/python benchmarks/figures.py $(ARGS)
 
 unseen: $(VENV)/.dev-installed
-	$(BIN)/python benchmarks/figures.py --only docs/against-torchrec.md --instances $(FOLDER) --lists $(LISTS) --rebalancer $(REBALANCER)
+	$(BIN)/python benchmarks/figures.py --only docs/results.md#torchrec docs/results.md#embark --instances $(FOLDER) --lists $(LISTS) --rebalancer $(REBALANCER)
 
 docs: $(VENV)/.dev-installed
 	$(BIN)/python -m docs.generate.cli docs/cli.md

@@ -1,14 +1,14 @@
 """Measure again the figures that a change touched: ``make figures``, or this file with Python.
 
-A page names in benchmarks/figures.yaml what its figures depend on (``needs``). It is measured when
-the code or data there has changed since its commit (documentation, docstrings and comments do not
-count); with ``--all`` every page is, with ``--only PAGE …`` those that are named. ``--list`` only
-shows what would run, and how long each took last time.
-Stored results that a benchmark would add to are removed first (``fresh``). The commands of a page
-run in order. One that was done at the same commit is not repeated, so a run that was interrupted,
-or ended at a failing command, resumes where it stopped. When a page is done, its date, commit,
-machine and duration go to benchmarks/figures.json and to the end of the page. A page is
-left out if one of its commands needs a folder that is not given.
+A page, or a part of one, names in benchmarks/figures.yaml what its figures depend on (``needs``).
+It is measured when the code or data there has changed since its commit (documentation, docstrings
+and comments do not count); with ``--all`` everything is, with ``--only PAGE#PART …`` what is named.
+``--list`` only shows what would run, and how long each took last time. Stored results that a
+benchmark would add to are removed first (``fresh``). The commands run in order. One that was done
+at the same commit is not repeated, so a run that was interrupted, or ended at a failing command,
+resumes where it stopped. When a part is done, its date, commit, machine and duration go to
+benchmarks/figures.json and below its figures. It is left out if one of its commands needs a folder
+that is not given.
 
 ``--behind`` measures nothing and names the pages that a change touched. Its exit code is 0 only if
 there is none, as a release should be.
@@ -40,21 +40,30 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.pages import update  # noqa: E402
 from milp_planner.features.calibrate.machine import processor  # noqa: E402
 
-BLOCK = "measured: benchmarks/figures.py"
-MARK = f"<!-- {BLOCK} -->"
-
 
 @dataclass(frozen=True)
 class Step:
-    """A page and the commands that measure and write its figures."""
+    """A page, or a part of one, and the commands that measure and write its figures."""
 
-    page: str
+    name: str
+    """The page's path; with ``#PART`` where a page has several parts of figures."""
     run: tuple[str, ...]
     minutes: float | None = None
     fresh: tuple[str, ...] = ()
     """Patterns of files and folders that the commands would only complete."""
     needs: tuple[str, ...] = ()
     """Files and folders of the product that its figures depend on."""
+
+    @property
+    def page(self) -> str:
+        """The page that holds the figures."""
+        return self.name.partition("#")[0]
+
+    @property
+    def block(self) -> str:
+        """The block of the page that says when they were measured."""
+        part = self.name.partition("#")[2]
+        return f"measured{part and ' ' + part}: benchmarks/figures.py"
 
     def commands(self, given: Mapping[str, str | None]) -> list[str] | None:
         """The commands with their placeholders filled in; None if one is not given."""
@@ -66,11 +75,11 @@ class Step:
 
 
 def steps(path: Path) -> list[Step]:
-    """The pages of benchmarks/figures.yaml, in order."""
+    """The pages and parts of benchmarks/figures.yaml, in order."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     return [
         Step(
-            each["page"],
+            "#".join(filter(None, (each["page"], each.get("part")))),
             tuple(each["run"]),
             each.get("minutes"),
             tuple(each.get("fresh", ())),
@@ -101,7 +110,7 @@ class Figures:
 
     def takes(self, step: Step) -> str:
         """How long a step takes: as measured, else as its README says."""
-        seconds = self.known.get(step.page, {}).get("seconds")
+        seconds = self.known.get(step.name, {}).get("seconds")
         if seconds is not None:
             return f"{seconds / 60:.1f} min"
         return "not timed" if step.minutes is None else f"about {step.minutes:g} min"
@@ -109,7 +118,7 @@ class Figures:
     def measure(self, step: Step, commands: list[str]) -> int:
         """Run the commands that are not done at this commit; the exit code of the last."""
         pages = read(self._done).get(self.commit, {})
-        done: dict[str, float] = pages.setdefault(step.page, {})  # pages may share a command
+        done: dict[str, float] = pages.setdefault(step.name, {})  # pages may share a command
         if not done:
             patterns = [pattern.format(today=date.today()) for pattern in step.fresh]
             for path in [path for pattern in patterns for path in self.root.glob(pattern)]:
@@ -127,7 +136,7 @@ class Figures:
                 return code
             done[command] = round(time.perf_counter() - begun, 1)
             write(self._done, {self.commit: pages})
-        self.known[step.page] = {
+        self.known[step.name] = {
             "date": f"{date.today()}", "commit": self.commit,
             "machine": f"{os.cpu_count()} cores, {processor()}",
             "seconds": sum(done[command] for command in commands),
@@ -137,12 +146,12 @@ class Figures:
 
     def apart(self, commit: str) -> dict[str, str]:
         """Pages whose figures depend on what differs at a commit, and why."""
-        reasons = {step.page: self._other(step, commit) for step in self.steps}
+        reasons = {step.name: self._other(step, commit) for step in self.steps}
         return {page: why for page, why in reasons.items() if why}
 
     def _other(self, step: Step, commit: str) -> str:
         """Why a page's figures may differ at a commit; empty if they cannot."""
-        known = self.known.get(step.page)
+        known = self.known.get(step.name)
         if not known:
             return "never measured"
         changed = changes(self.root, known["commit"], commit, step.needs)
@@ -153,19 +162,19 @@ class Figures:
 
     def origin(self, step: Step) -> str:
         """When a page was measured, at which commit, by what, and how to do it again."""
-        known = self.known[step.page]
+        known = self.known[step.name]
         shown = ", ".join(f"`{command}`" for command in step.run)
         return (
-            f"Figures of this page: {known['date']}, commit {known['commit']}, "
-            f"{known['machine']}. Again: {shown} ({self.takes(step)})."
+            f"Measured {known['date']}, commit {known['commit']}, {known['machine']}. "
+            f"Again: {shown} ({self.takes(step)})."
         )
 
     def sign(self, step: Step, *, check: bool = False) -> int:
-        """Write that at the end of the page, or only say by 1 that it is out of date there."""
+        """Write that below the figures, or only say by 1 that it is out of date there."""
         page = self.root / step.page
-        if MARK not in page.read_text(encoding="utf-8"):
+        if f"<!-- {step.block} -->" not in page.read_text(encoding="utf-8"):
             return 0  # README, whose tables say it themselves
-        return update(page, {BLOCK: self.origin(step)}, check=check)
+        return update(page, {step.block: self.origin(step)}, check=check)
 
 
 def changes(root: Path, before: str, after: str, needs: Sequence[str]) -> list[str] | None:
@@ -252,16 +261,16 @@ def main(arguments: list[str] | None = None) -> int:
         "rebalancer": args.rebalancer,
         "lists": args.lists,
     }
-    pages = [step.page for step in figures.steps]
+    pages = [step.name for step in figures.steps]
     for part in args.only or ():
         if not any(part in page for page in pages):
             parser.error(f"--only {part}: no page is called so; pages: {', '.join(pages)}")
     for step in figures.steps:
-        wanted = step.page in behind or args.all
-        if not (any(part in step.page for part in args.only) if args.only else wanted):
+        wanted = step.name in behind or args.all
+        if not (any(part in step.name for part in args.only) if args.only else wanted):
             continue
         commands = step.commands(given)
-        print(f"== {step.page} ({figures.takes(step)})", flush=True)
+        print(f"== {step.name} ({figures.takes(step)})", flush=True)
         if commands is None:
             print("   left out: it needs --instances, --printout, --lists or --rebalancer")
         elif args.list:

@@ -1,7 +1,7 @@
 """Write README's table of what closes and what stays open, and the demo's table, from stored
 results.
 
-``python benchmarks/readme_table.py`` replaces the blocks in README.md and docs/dp-vs-exact.md; with
+``python benchmarks/readme_table.py`` replaces the blocks in README.md and docs/results.md; with
 ``--check`` the exit code tells whether they are up to date.
 """
 
@@ -22,19 +22,6 @@ OPEN, DEMO = "results: benchmarks/readme_table.py", "demo: benchmarks/readme_tab
 NAMES = {"dp": "DP heuristic", "greedy": "greedy heuristic", "auto": "milp-planner"}
 Gaps = list[float]
 
-#: Sizes of the instances in TorchRec's estimates that are one row, with why their gaps stay open.
-SIZES: dict[str, tuple[tuple[tuple[int, int], ...], str]] = {
-    "20 tables × 8 ranks": (((20, 8),), ""),
-    "50 tables × 8 or 16": (((50, 8), (50, 16)), "three or four shards decide what fits on a rank"),
-    "100 tables × 16": (((100, 16),), "the same; worst where HBM and DDR are both tight"),
-    "300 tables × 32 or 64": (((300, 32), (300, 64)), "the same; plans differ from seed to seed"),
-    "1,000 × 128 and 1,935 × 96": (
-        ((1000, 128), (1935, 96)),
-        "the exact model is too large for this time",
-    ),
-}
-
-
 #: Shipped models: most tables and ranks of a row, with why gaps stay open.
 SHIPPED: dict[str, tuple[int, int, str]] = {
     "up to 110 tables and 32 ranks": (
@@ -47,9 +34,6 @@ SHIPPED: dict[str, tuple[int, int, str]] = {
 def open_table() -> str:
     """What closes and what stays open, with the dates of the measurements."""
     shipped = stored(BENCHMARKS / "catalogue" / "results", "2*.json")
-    unseen = stored(BENCHMARKS / "torchrec-gap" / "results", "unseen-2*.json")
-    lists = stored(BENCHMARKS / "embark" / "results")
-    ours = [row for row in unseen["rows"] if row["formulation"] == "auto"]
     lines = [
         "| instances | plans | proved best | gap: median | worst | what keeps it open |",
         "|---|---|---|---|---|---|",
@@ -59,34 +43,17 @@ def open_table() -> str:
         rows = [row for row in left if row["tables"] <= tables and row["ranks"] <= ranks]
         left = [row for row in left if row not in rows]
         lines.append(_line(f"shipped models, {name}", [row["gap"] for row in rows], why))
-    for name, (sizes, why) in SIZES.items():
-        gaps = [row["gap"] for row in ours if (row["tables"], row["ranks"]) in sizes]
-        lines.append(_line(f"TorchRec's estimates, {name}", gaps, why))
-    why = "mostly: bounds say little about how large parts fit together"
-    lines.append(_line("published table lists, 8 to 128 GPUs", _certified(lists), why))
     return "\n".join([*lines, "", (
-        f"Measured {shipped['date']} (shipped models, 60 s each, [table](docs/exact.md)), "
-        f"{unseen['date']} (60 or 120 s each, [table](docs/against-torchrec.md)) and "
-        f"{lists['date']} (last row: HugeCTR's cost, certified gap, 5 s each, "
-        "[table](docs/against-planners.md)), 2 cores. Gap: the most that any plan could save."
+        f"Measured {shipped['date']}, 60 s each on 2 cores. Gap: the most that any plan could "
+        "save. [Model by model, and beside other planners](docs/results.md)."
     )])  # fmt: skip
 
 
 def _line(name: str, gaps: Gaps, why: str) -> str:
     """One row: how many plans, how many are proved best, how far the rest may be."""
     closed = sum(gap == 0 for gap in gaps)
-    middle, worst = show_gap(statistics.median(gaps)), show_gap(max(gaps))
+    middle, worst = f"{statistics.median(gaps):.2%}", f"{max(gaps):.2%}"
     return f"| {name} | {len(gaps)} | {closed} | {middle} | {worst} | {why} |"
-
-
-def _certified(document: dict[str, Any]) -> Gaps:
-    """The certified gaps of the cases that can fit; 1 without a plan or a bound."""
-    found = [row["planners"]["auto"] for row in document["rows"]]
-    return [
-        1 - auto["certified"] / auto["objective"] if auto["objective"] and auto["certified"] else 1
-        for auto in found
-        if auto["status"] != "infeasible"
-    ]
 
 
 def demo_table() -> str:
@@ -129,7 +96,7 @@ def main(arguments: list[str]) -> int:
     """Write, or with ``--check`` compare."""
     check = "--check" in arguments
     stale = update(ROOT / "README.md", {OPEN: open_table()}, check=check)
-    return update(ROOT / "docs" / "dp-vs-exact.md", {DEMO: demo_table()}, check=check) or stale
+    return update(ROOT / "docs" / "results.md", {DEMO: demo_table()}, check=check) or stale
 
 
 if __name__ == "__main__":

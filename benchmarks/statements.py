@@ -93,14 +93,19 @@ def stale(texts: Texts, known: Mapping[str, Mapping[str, str]]) -> list[str]:
         f"{page} names the prices of {commit}, at which it was not measured"
         for page, text in texts.items()
         for commit in re.findall(r"prices of `?([0-9a-f]{7,40})\b", text)
-        if commit not in {known.get(key, {}).get("commit") for key in (page, *SHARED.get(page, ()))}
+        if commit
+        not in {
+            entry["commit"]
+            for key, entry in known.items()
+            if key.partition("#")[0] in (page, *SHARED.get(page, ()))
+        }
     ]
 
 
 Found = tuple[str, str, str, float, float]
 """Entry of figures.json (empty: the page's), model, cluster, milliseconds, gap."""
 Reader = Callable[[str], Iterator[Found]]
-SHARED = {"docs/dp-vs-exact.md": ("README.md",)}
+SHARED = {"docs/results.md": ("README.md",)}
 """Entries of figures.json besides its own that a page shows blocks of."""
 
 
@@ -136,22 +141,14 @@ def gap_of(cell: str) -> float:
     return float(share[1]) / 100 if share else 0.0
 
 
-def listed(text: str) -> Iterator[Found]:
-    """Tables with a column for model, cluster, step time and gap."""
-    for row in rows(text, "model", "cluster", "step time", "certified gap"):
-        if found := time_of(row["step time"]):
-            yield "", row["model"], row["cluster"], found, gap_of(row["certified gap"])
-
-
-def crossed(clusters: Mapping[str, str] | None = None, column: str = "") -> Reader:
+def crossed(clusters: Mapping[str, str]) -> Reader:
     """Tables of suites: a line a model, a column a cluster, ``ms (certified gap)`` in between."""
 
     def read(text: str) -> Iterator[Found]:
-        for row in rows(text, "model"):
-            for name, cell in row.items():
-                cluster = row["cluster"] if column == name else (clusters or {}).get(name)
-                if cluster and (found := time_of(cell, "ms")):
-                    yield "", row["model"], cluster, found, gap_of(cell)
+        for row in rows(text, "model", *clusters):
+            for name, cluster in clusters.items():
+                if found := time_of(row[name], "ms"):
+                    yield "", row["model"], cluster, found, gap_of(row[name])
 
     return read
 
@@ -160,7 +157,8 @@ def sensitivity(text: str) -> Iterator[Found]:
     """Plans named model@cluster."""
     for row in rows(text, "plan", "step time", "gap"):
         model, _, cluster = row["plan"].partition("@")
-        yield "", model, cluster, time_of(row["step time"]) or 0, gap_of(row["gap"])
+        part = "docs/trust/time.md#sensitivity"
+        yield part, model, cluster, time_of(row["step time"]) or 0, gap_of(row["gap"])
 
 
 def demo(text: str) -> Iterator[Found]:
@@ -189,7 +187,8 @@ def distemb(text: str) -> Iterator[Found]:
     for row in rows(text, "model", "GPUs", "auto", "certified gap"):
         cluster, found = clusters.get(f"{row['model']} {row['GPUs']}"), time_of(row["auto"], "ms")
         if cluster and found:
-            yield "", f"distemb-{row['model']}", cluster, found, gap_of(row["certified gap"])
+            part, gap = "docs/results.md#distemb", gap_of(row["certified gap"])
+            yield part, f"distemb-{row['model']}", cluster, found, gap
 
 
 def exact(text: str) -> Iterator[Found]:
@@ -198,14 +197,10 @@ def exact(text: str) -> Iterator[Found]:
         model, _, cluster = row["model × cluster"].strip(" *").partition(" × ")
         found = time_of(row["plan, ms"], "ms")
         if found and " × " not in cluster:
-            yield "", model, cluster, found, gap_of(row["certified gap"])
+            yield "docs/results.md#catalogue", model, cluster, found, gap_of(row["certified gap"])
 
 
-PLANS = {
-    "TorchRec ms": "", "CP-SAT ms": "", "HiGHS ms": "", "Rebalancer ms": "",
-    "ours ms: best": "gap: best", "before ms: best": "", "the same code again": "",
-    "after ms: best": "", "two workers, ms": "gap: two", "eight, ms": "eight",
-}  # fmt: skip
+PLANS = {"TorchRec ms": "", "CP-SAT ms": "", "ours ms: best": "gap: best"}
 """Columns of plans of an instance, each with the column of its gap if it has one."""
 
 
@@ -215,7 +210,8 @@ def instances(text: str) -> Iterator[Found]:
         for column in (name for name in row if name in PLANS):
             if found := time_of(row[column], "ms"):
                 gap = gap_of(row[PLANS[column]]) if PLANS[column] else 1.0
-                yield "", row["instance"], "as TorchRec estimates", found, gap
+                part = "docs/results.md#torchrec"
+                yield part, row["instance"], "as TorchRec estimates", found, gap
 
 
 def boxes(text: str) -> Iterator[Found]:
@@ -241,20 +237,19 @@ def _none(text: str) -> Iterator[Found]:
     yield from ()
 
 
+def results(text: str) -> Iterator[Found]:
+    """Every section of docs/results.md."""
+    for read in (exact, instances, distemb, demo):
+        yield from read(text)
+
+
 SINGLE = ("1xa10", "8xh100", "8xh200", "8xb200", "8xmi350x")
 READERS: dict[str, Reader] = {
-    "docs/suites/catalogue.md": listed,
-    "docs/suites/results.md": crossed(
-        {**{name: name for name in SINGLE}, "8": "8xh100", "4 × 8": "4x8xh100"}, column="+0%"
-    ),
-    "docs/trust/sensitivity.md": sensitivity,
-    "docs/dp-vs-exact.md": demo,
+    "docs/suites.md": crossed({name: name for name in SINGLE}),
+    "docs/trust/time.md": sensitivity,
     "docs/from-plan-to-run.md": replayed,
-    "docs/distemb.md": distemb,
-    "docs/exact.md": exact,
     "docs/explain.md": examples,
-    "docs/against-torchrec.md": instances,
-    "docs/scale.md": instances,
+    "docs/results.md": results,
 }
 
 

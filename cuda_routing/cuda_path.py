@@ -96,7 +96,7 @@ def bucketize_with(  # noqa: PLR0913 - the batch, the kernels and what to return
     once : bool, optional
         Whether to use one cooperative launch or three; by default one if the grid fills at most
         half of the device (beyond, its barriers cost more than the launches they save:
-        docs/routing/speed.md).
+        docs/routing/which-rule.md).
     """
     import torch
 

@@ -2,7 +2,7 @@
 
 The runtime fuses the tables of a group into one module and gives all of them one share of the
 fast memory: s = Σ fast bytes asked for / Σ bytes of the group (dynamicemb, ``reference`` in
-docs/dp-vs-exact.md). A plan with several levels in one group is therefore not what runs.
+docs/method.md). A plan with several levels in one group is therefore not what runs.
 """
 
 from __future__ import annotations

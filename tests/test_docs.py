@@ -48,7 +48,7 @@ def test_the_results_table_is_generated() -> None:
     from benchmarks import readme_table
 
     assert readme_table.main(["--check"]) == 0, "run: python benchmarks/readme_table.py"
-    page = (ROOT / "docs" / "dp-vs-exact.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert page.count("| milp-planner |") >= 2
 
 
@@ -131,7 +131,7 @@ _CLAIM = re.compile(
 
 
 def claims(text: str) -> list[str]:
-    """Words that promise an optimum on every model, which docs/exact.md does not bear out."""
+    """Words that promise an optimum on every model, which docs/results.md does not bear out."""
     return [found[0] for found in _CLAIM.finditer(text)]
 
 

@@ -1,14 +1,12 @@
-"""Write the table of gaps of the catalogue into docs/exact.md.
+"""Write the table of gaps of the catalogue into docs/results.md.
 
     python benchmarks/catalogue/table.py [--check]
 
-From the newest ``results/2*.json``, beside the newest ``results/before-2*.json`` where that has a
-run of the same instance (the same fingerprint).
+From the newest ``results/2*.json``.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -16,24 +14,14 @@ from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
+from benchmarks.pages import command
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "exact.md"
-BLOCK = "catalogue: benchmarks/catalogue/table.py"
+PAGE = HERE.parents[1] / "docs" / "results.md"
 HEAD = (
-    "| model × cluster | tables, ranks | plan, ms | gap | certified gap | proved "
-    "| before: plan, ms | gap | certified gap |\n|" + "---|" * 9
+    "| model × cluster | tables, ranks | plan, ms | gap | certified gap | proved |\n|" + "---|" * 6
 )
 Row = dict[str, Any]
-
-
-def runs_of(document: Row) -> dict[tuple[str, str], list[Row]]:
-    """The runs of every instance, by name and fingerprint."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in document["rows"]:
-        found.setdefault((row["instance"], row["fingerprint"]), []).append(row)
-    return found
 
 
 def share(row: Row, bound: str) -> float:
@@ -43,16 +31,12 @@ def share(row: Row, bound: str) -> float:
 
 
 def cells(rows: list[Row]) -> list[str]:
-    """Medians of some runs: the plan in ms, the gap and the certified gap; blank without runs."""
-    if not rows:
-        return ["", "", ""]
+    """Medians of some runs: the plan in ms, the gap and the certified gap."""
     plans = [row["objective"] for row in rows]
     known = [plan for plan in plans if plan is not None]
     plan = "none" if len(known) < len(plans) else f"{median(known) / 1e9:.4g}"
-    return [
-        plan,
-        *(percent(median(share(r, b) for r in rows)) for b in ("bound", "certified_bound")),
-    ]
+    gaps = (median(share(row, bound) for row in rows) for bound in ("bound", "certified_bound"))
+    return [plan, *map(percent, gaps)]
 
 
 def percent(value: float) -> str:
@@ -60,39 +44,28 @@ def percent(value: float) -> str:
     return "0" if value == 0 else f"{100 * value:.2f}%"
 
 
-def table(after: Row, before: Row, groups: dict[str, str]) -> str:
+def table(document: Row, groups: dict[str, str]) -> str:
     """The table, the widest certified gap first; a star marks instances that nobody tuned on."""
-    past, lines = runs_of(before), [HEAD]
-    runs = runs_of(after)
+    runs: dict[str, list[Row]] = {}
+    for row in document["rows"]:
+        runs.setdefault(row["instance"], []).append(row)
     order = sorted(runs, key=lambda key: -median(share(r, "certified_bound") for r in runs[key]))
+    lines = [HEAD]
     for key in order:
         rows = runs[key]
         proved = sum(row["status"] == "optimal" for row in rows)
-        name = key[0].replace("_", " × ", 2) + (" *" if groups.get(key[0]) == "unseen" else "")
+        name = key.replace("_", " × ", 2) + (" *" if groups.get(key) == "unseen" else "")
         size = f"{rows[0]['tables']:,}, {rows[0]['ranks']}"
-        told = [name, size, *cells(rows), f"{proved} of {len(rows)}", *cells(past.get(key, []))]
-        lines.append("| " + " | ".join(told) + " |")
-    seconds = max(row["time_limit"] for row in after["rows"])
-    told = f"Measured {after['date']}, {after['machine']}, {seconds:g} s each"
-    if past:
-        told += f"; before: {before['date']}, at c1890ead"
-    return f"{told}.\n\n" + "\n".join(lines)
+        lines.append(f"| {name} | {size} | {' | '.join(cells(rows))} | {proved} of {len(rows)} |")
+    return "\n".join(lines)
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
-    asked = parser.parse_args()
-    results = HERE / "results"
-    after = stored(results, "2*.json")
-    before = (
-        stored(results, "before-2*.json") if any(results.glob("before-2*.json")) else {"rows": []}
-    )
+def blocks(document: Row) -> dict[str, str]:
+    """The block of the page."""
     known = json.loads((HERE / "instances.json").read_text(encoding="utf-8"))
     groups = {name: entry["group"] for name, entry in known.items()}
-    return update(PAGE, {BLOCK: table(after, before, groups)}, check=asked.check)
+    return {"catalogue: benchmarks/catalogue/table.py": table(document, groups)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, PAGE, HERE / "results", blocks, pattern="2*.json"))

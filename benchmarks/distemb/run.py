@@ -2,7 +2,7 @@
 
 ``python benchmarks/distemb/run.py [--time-limit 20]`` prices every published run's placement by
 each strategy, plans it with ``auto``, writes ``results/DATE.json`` and the tables of
-docs/distemb.md; ``--table`` only writes the tables from what is stored.
+docs/results.md; ``--table`` only writes the tables from what is stored.
 """
 
 from __future__ import annotations
@@ -28,17 +28,10 @@ from scenarios.batch.vary import vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "distemb.md"
+PAGE = HERE.parents[1] / "docs" / "results.md"
 BATCH = 65_536
-#: Milliseconds of a step that NVIDIA published (DGX-A100, global batch 65,536, Adagrad):
-#: distributed-embeddings at 4cb42d4, examples/benchmarks/synthetic_models/README.md.
-PUBLISHED = {
-    "tiny": {1: 24.433, 8: 5.537, 16: 4.867},
-    "small": {1: 67.355, 8: 17.203, 16: 12.461, 32: 11.839},
-    "medium": {8: 63.393, 16: 46.636, 32: 37.732, 128: 27.329},
-    "large": {32: 67.57, 128: 37.934},
-    "jumbo": {128: 124.3},
-}
+#: Models and GPUs of published runs that ship as a model and a cluster.
+RUNS = (("tiny", 8), ("small", 8), ("medium", 8), ("large", 32), ("jumbo", 128))
 #: Elements above which the README's example for several GPUs cuts columns; bytes of one with
 #: Adagrad's state.
 CUT, BYTES = 1280 * 2**20, 8
@@ -52,9 +45,7 @@ def main() -> int:
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     if not given.table:
-        rows = [
-            row(size, gpus, given.time_limit) for size, runs in PUBLISHED.items() for gpus in runs
-        ]
+        rows = [row(size, gpus, given.time_limit) for size, gpus in RUNS]
         today = datetime.date.today().isoformat()
         document = {
             "date": today, "cores": available_cores(), "time_limit": given.time_limit, "rows": rows,
@@ -83,7 +74,7 @@ def row(size: str, gpus: int, limit: float) -> dict[str, Any]:
         found[name] = {"objective": outcome.objective, "note": outcome.note}
     ours = solve(instance, "auto", Settings(time_limit=limit, seed=0))
     result = {
-        "model": size, "gpus": gpus, "published_ms": PUBLISHED[size][gpus], "strategies": found,
+        "model": size, "gpus": gpus, "strategies": found,
         "objective": ours.objective, "certified": ours.certified_bound, "status": ours.status.value,
     }  # fmt: skip
     print(result, flush=True)
@@ -110,42 +101,7 @@ def tables(document: dict[str, Any]) -> dict[str, str]:
         above = "–" if more is None else f"{more:.0%}" if more >= 0.01 else f"{more:.1%}"
         lines.append(f"| {each['model']} | {each['gpus']} | {' | '.join(cells)} | "
                      f"{show_gap(gap)} | {above} |")  # fmt: skip
-    return {
-        "strategies": "\n".join([f"{head} for `auto`.", "", *lines]),
-        "published": _beside(rows),
-    }
-
-
-def _beside(rows: list[dict[str, Any]]) -> str:
-    """Published steps beside the embedding part that we price for their own strategy."""
-    lines = ["| model | GPUs | published step, ms | embedding part, ms | share |", "|---" * 5 + "|"]
-    pairs = []
-    for each in rows:
-        cost = _theirs(each)
-        share = "–" if cost is None else f"{cost / MS / each['published_ms']:.0%}"
-        lines.append(f"| {each['model']} | {each['gpus']} | {each['published_ms']:g} | "
-                     f"{_ms(cost)} | {share} |")  # fmt: skip
-        pairs += [] if cost is None else [(each, each["published_ms"], cost)]
-    return "\n".join([*lines, "", _ordering(pairs)])
-
-
-def _ordering(pairs: list[tuple[dict[str, Any], float, int]]) -> str:
-    """How many pairs of runs our prices put in the published order."""
-    told = []
-    for what, key in (("any two runs", None), ("two numbers of GPUs of one model", "model"),
-                      ("two models on as many GPUs", "gpus")):  # fmt: skip
-        both = [(a, b) for a, b in itertools.combinations(pairs, 2)
-                if key is None or a[0][key] == b[0][key]]  # fmt: skip
-        right = sum((a[1] < b[1]) == (a[2] < b[2]) for a, b in both)
-        told.append(f"{right} of {len(both)} ({what})")
-    return f"In the published order: {', '.join(told)}."
-
-
-def _theirs(each: dict[str, Any]) -> int | None:
-    """The strategy of their benchmark, cut as in their example where there are several GPUs."""
-    name = "memory_balanced, cut" if each["gpus"] > 1 else "memory_balanced"
-    cost: int | None = each["strategies"][name]["objective"]
-    return cost
+    return {"strategies": "\n".join([f"{head} for `auto`.", "", *lines])}
 
 
 def _ms(cost: int | None) -> str:

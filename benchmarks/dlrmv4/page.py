@@ -18,15 +18,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.dlrmv4.end_to_end import end_to_end
-from benchmarks.dlrmv4.hypotheses import Judgement, RankBytes, Verdict
+from benchmarks.dlrmv4.hypotheses import RankBytes, Verdict
 from benchmarks.dlrmv4.study import (
     BURST_ROWS,
     CAPACITY,
     CODECS,
-    ENCODING,
     GIB,
-    LENGTHS,
     RANKS,
     burst,
     evidence,
@@ -36,7 +33,6 @@ from benchmarks.dlrmv4.study import (
     largest_batch,
     outside,
     rows_that_fill,
-    tried,
     verdict,
 )
 from benchmarks.pages import update
@@ -72,14 +68,9 @@ def blocks() -> dict[str, str]:
     """Every block of derived numbers on the page, by its mark, as Markdown."""
     parts = {
         "facts": _facts(),
-        "hypotheses": _hypotheses(),
-        "patch": _patch(),
         "chosen": _chosen(),
         "needs": _needs(),
-        "death": _death(),
         "nearest": _nearest(),
-        "lengths": _lengths(),
-        "end_to_end": list(end_to_end()),
         "refusal": _refusal(),
         "incidents": _incidents(),
     }
@@ -107,33 +98,6 @@ def _columns() -> list[tuple[str, Verdict]]:
         for copies in facts().assume.copies
         for layout, words in LAYOUTS.items()
     ]
-
-
-def _hypotheses() -> Iterator[str]:
-    columns = _columns()
-    yield f"| | {' | '.join(name for name, _ in columns)} |"
-    yield f"|---|{'---|' * len(columns)}"
-    ends = (f"{_gib(v.outside.low)} to {_gib(v.outside.high)}" for _, v in columns)
-    yield f"| **outside, fitted** | {' | '.join(ends)} |"
-    for index, fact in enumerate(facts().facts):
-        cells = [_cell(v.judgements[index]) for _, v in columns]
-        yield f"| {index + 1}. {fact.name} | {' | '.join(cells)} |"
-    count = len(facts().facts)
-    scores = (f"**{count - len(v.refuted_by)} of {count}**" for _, v in columns)
-    yield f"| explained | {' | '.join(scores)} |"
-
-
-def _cell(found: Judgement) -> str:
-    return f"**no**, by {_gib(found.missed_by)}" if found.missed_by else "yes"
-
-
-def _patch() -> Iterator[str]:
-    others = [v for v in evidence().verdicts if tried()[v.hypothesis].encoding != ENCODING]
-    most = max(len(v.judgements) - len(v.refuted_by) for v in others)
-    yield (
-        "That the patched codec was not in effect (it would take what the stock one takes) "
-        f"explains at most {most} of {len(facts().facts)} facts with any copies and layout."
-    )
 
 
 def _chosen() -> Iterator[str]:
@@ -176,26 +140,6 @@ def _needs() -> Iterator[str]:
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def _death() -> Iterator[str]:
-    two = rows_that_fill(CAPACITY)
-    one = rows_that_fill(CAPACITY, 1, verdict(1, "all_tables").outside.high)
-    mine, other = (
-        hot(rows=BURST_ROWS, copies=copies).need + verdict(copies, "all_tables").outside.high
-        for copies in (2, 1)
-    )
-    before = [rows_that_fill(size * GIB) for size in STEADY]
-    yield (
-        f"The rows of window 248 are not published. By the ledger, {_millions(two)} fill the "
-        f"{CAPACITY / GIB:.0f} GiB ({two / MEAN_ROWS:.1f} times the mean of 8.07 million; the "
-        f"burst of window 235 has {BURST_ROWS / MEAN_ROWS:.1f}); with one copy it would take "
-        f"{_millions(one)} ({one / MEAN_ROWS:.1f} times). At window 235 the ledger puts "
-        f"{_gib(mine)} on the hot rank, and one copy {_gib(other)}. The {STEADY[0]} to {STEADY[1]} "
-        f"GiB published just before window 248 are {_millions(before[0])} to "
-        f"{_millions(before[1])} rows, {before[0] / MEAN_ROWS:.1f} to "
-        f"{before[1] / MEAN_ROWS:.1f} times the mean."
-    )
-
-
 def _nearest() -> Iterator[str]:
     peak = burst()
     most = rows_that_fill(kept())
@@ -217,19 +161,6 @@ def _nearest() -> Iterator[str]:
         f"{_share(one)} with the low-memory codec, {stock} with the stock one. Narrower shards, "
         "which the trainer cannot make, do."
     )
-
-
-def _lengths() -> Iterator[str]:
-    yield "| ids a sample | what it is | all column-wise | row-wise, mean skew | stock, burst |"
-    yield "|---|---|---|---|---|"
-    for length, source in LENGTHS.items():
-        found = (
-            hot("all_tables", length=length),
-            hot(length=length),
-            hot(codec="stock", rows=BURST_ROWS, length=length),
-        )
-        cells = [_share(each.need + outside()) for each in found]
-        yield f"| {length} | {source} | {' | '.join(cells)} |"
 
 
 def _refusal() -> Iterator[str]:

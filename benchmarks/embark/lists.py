@@ -42,13 +42,6 @@ KINDS = {
 """Optimizer and bytes of an element by the first word of a list's name (TorchRec's states none)."""
 
 
-def names(data: Path) -> list[str]:
-    """All lists with published ids per sample, dcnv2 among them."""
-    files = sorted((data / "table-lists").glob("*.csv"))
-    found = [f.stem for f in files if f.stem != "published" and all(r["pooling"] for r in _rows(f))]
-    return [*found, "mlperf_dlrm_dcnv2"]
-
-
 def instance_of(data: Path, name: str, ranks: int) -> Instance:
     """A table list under the cost of HugeCTR's planner (EMBark), one element read as a unit.
 

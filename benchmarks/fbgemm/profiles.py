@@ -2,7 +2,7 @@
 
 python benchmarks/fbgemm/profiles.py [--check]
 
-Writes milp_planner/pricing/profiles/*-fbgemm.yaml and docs/trust/prediction.md's block ``fbgemm``
+Writes milp_planner/pricing/profiles/*-fbgemm.yaml and docs/trust/time.md's block ``fbgemm``
 from results/ (run.py, ``calibrate --device cuda``). The fit takes calibrate's steps and the cases
 of run.py on rows in HBM; the steps of run.py are held out. Blackwell gets the H100's terms, those
 of the device's work times a ratio (:func:`slower`).

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.frontier.curves`` solves both, stores them in curves.json and draws
 docs/figures/frontier.svg and stash.svg; with ``--draw`` it only draws. The stash curve is the
-example of docs/stash.md.
+example of docs/hardware.md.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def inputs(name: str) -> tuple[Model, Cluster]:
-    """A shipped model on one A10, or the example of docs/stash.md."""
+    """A shipped model on one A10, or the example of docs/hardware.md."""
     if name == "frontier":
         return catalog.find_model("kuairand-27k"), catalog.find_cluster("1xa10")
-    page = (DOCS / "stash.md").read_text(encoding="utf-8")
+    page = (DOCS / "hardware.md").read_text(encoding="utf-8")
     texts = re.findall(r"```yaml\n# (?:model|cluster)\.yaml\n(.*?)```", page, re.DOTALL)
     model, cluster = (yaml.safe_load(text) for text in texts)
     return Model.from_dict(model), Cluster.from_dict(cluster)

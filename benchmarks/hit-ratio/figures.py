@@ -1,4 +1,4 @@
-"""Tables and the figure of docs/trust/hit-ratio.md from the newest stored results.
+"""Table and figure of docs/trust/hit-ratio.md from the newest stored results.
 
 python benchmarks/hit-ratio/figures.py
 """
@@ -19,46 +19,6 @@ from benchmarks.pages import stored, update
 HERE = Path(__file__).parent
 DOCS = HERE.parent.parent / "docs"
 PANELS = [("CACHING", "lru"), ("CACHING", "lfu"), ("HYBRID", "lru"), ("HYBRID", "lfu")]
-REGION = "α 0.4–1.4, x 0.1–0.9"
-
-
-def inside(point: dict[str, Any]) -> bool:
-    """Whether a point lies in the region every formula must claim."""
-    return 0.4 <= point["alpha"] <= 1.4 and 0.099 <= point["x"] <= 0.901
-
-
-def errors(points: list[dict[str, Any]]) -> np.ndarray:
-    """Formula less simulation."""
-    return np.array([p["formula"] - p["simulated"] for p in points])
-
-
-def row(name: str, points: list[dict[str, Any]]) -> str:
-    """One line of the table: all points, then those of the region."""
-    cells = []
-    for chosen in ([p for p in points if inside(p)], points):
-        found = np.abs(errors(chosen))
-        worst = chosen[int(found.argmax())]
-        cells.append(
-            f"{found.mean():.4f} | {found.max():.4f} (α {worst['alpha']}, x {worst['x']:.2f})"
-        )
-    return f"| {name} | {' | '.join(cells)} |"
-
-
-def table(result: dict[str, Any]) -> str:
-    """Markdown: mean and worst absolute error."""
-    points = result["points"]
-    large = [p for p in points if _large(p, result)]
-    usual = [p for p in points if not _large(p, result)]
-    head = f"| | mean error, {REGION} | worst there | mean, all points | worst of all |"
-    lines = [head, "|---|---|---|---|---|"]
-    for mode, score in PANELS:
-        chosen = [p for p in usual if (p["mode"], p["score"]) == (mode, score)]
-        lines.append(row(f"{mode} {score.upper()}", chosen))
-    for mode in ("CACHING", "HYBRID"):
-        chosen = [p for p in large if p["mode"] == mode]
-        lines.append(row(f"{mode}, batches of as many lookups as rows", chosen))
-    lines.append(row("all", points))
-    return "\n".join([*lines, "", f"{len(points)} points, {result['date']}."])
 
 
 def pricing(result: dict[str, Any]) -> str:
@@ -116,11 +76,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 
 def main() -> None:
-    """Draw, and rewrite the marked blocks."""
+    """Draw, and rewrite the marked block."""
     result = stored(HERE / "results", "*-*-[0-9][0-9].json")
     draw(result, DOCS / "figures" / "hit-ratio.svg")
     drawn = stored(HERE / "results", "*-pricing.json")
-    update(DOCS / "trust" / "hit-ratio.md", {"result": table(result), "pricing": pricing(drawn)})
+    update(DOCS / "trust" / "hit-ratio.md", {"pricing": pricing(drawn)})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.memory.cases import PARTS, STATES, STEP, Case  # noqa: E402
+from benchmarks.memory.cases import STATES, STEP, Case  # noqa: E402
 from benchmarks.memory.figure import draw  # noqa: E402
 from benchmarks.pages import command  # noqa: E402
 
@@ -101,34 +101,6 @@ def half_precision(cases: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def rows(cases: list[dict[str, Any]]) -> str:
-    """Measured bytes and the ledger's error, case by case, moment by moment."""
-    moments = (*STATES, *STEP)
-    lines = [f"| case | {' | '.join(moments)} |", "|---" * (len(moments) + 1) + "|"]
-    for case in cases:
-        cells = [
-            f"{sum(case['measured'][moment].values()) / 1000:,.0f} ({signed(error(case, moment))})"
-            for moment in moments
-        ]
-        lines.append(f"| {' | '.join([Case(**case['case']).name, *cells])} |")
-    return "\n".join(lines)
-
-
-def parts(cases: list[dict[str, Any]]) -> str:
-    """At the fullest measured moment, what each part takes: measured, and by the ledger."""
-    lines = [f"| case | moment | {' | '.join(PARTS)} |", "|---" * (len(PARTS) + 2) + "|"]
-    for case in cases:
-        measured, predicted = case["measured"], case["predicted"]
-        moment = max(STEP, key=lambda each: sum(measured[each].values()))
-        cells = [
-            f"{measured[moment].get(part, 0) / 1000:,.0f} / "
-            f"{sum(predicted[moment].get(name, 0) for name in names) / 1000:,.0f}"
-            for part, names in PARTS.items()
-        ]
-        lines.append(f"| {' | '.join([Case(**case['case']).name, moment, *cells])} |")
-    return "\n".join(lines)
-
-
 def blocks(result: dict[str, Any]) -> dict[str, str]:
     """The page's blocks."""
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
@@ -138,8 +110,6 @@ def blocks(result: dict[str, Any]) -> dict[str, str]:
         "summary": f"{summary(cases)}\n\n{text}",
         "held_out": held_out(result["held_out"]),
         "half_precision": half_precision(result["half_precision"]),
-        "cases": rows(cases),
-        "parts": parts(cases),
     }
 
 

@@ -1,4 +1,4 @@
-"""The tables of NeuroShard's tasks on docs/against-planners.md, from the newest stored results.
+"""The tables of NeuroShard's tasks on docs/results.md, from the newest stored results.
 
 ``python benchmarks/neuroshard/page.py [--check]``
 """
@@ -15,7 +15,7 @@ from benchmarks.neuroshard.greedy import MEASURES
 from benchmarks.pages import command, stored
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "against-planners.md"
+PAGE = HERE.parents[1] / "docs" / "results.md"
 RESULTS = HERE / "results"
 FIT = RESULTS / "fit.json"
 Row = dict[str, Any]

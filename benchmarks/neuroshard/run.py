@@ -3,7 +3,7 @@
 ``python benchmarks/neuroshard/run.py [--work 2] [--seed 0]`` plans every task on 4 devices of 4
 GiB, whole tables and with columns halved, asks what our ledger says of it, stores
 ``results/DATE.json`` as it goes (a run goes on where it stopped) and writes the tables of
-docs/literature.md. A plan's cost is the objective of the Instance, checked without a solver: the
+docs/results.md. A plan's cost is the objective of the Instance, checked without a solver: the
 fullest device's lookups, as fitted to the authors' measurements, and its exchange. Work is counted,
 so every machine finds the same plans.
 """

@@ -1,13 +1,12 @@
 """Figure and tables of the newest result: ``python benchmarks/prediction/figures.py``.
 
-Writes the marked blocks of docs/trust/prediction.md and draws docs/figures/prediction.svg; with
+Writes the marked blocks of docs/trust/time.md and draws docs/figures/prediction.svg; with
 ``--check`` the exit code tells whether the page is up to date.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from benchmarks.pages import command
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "trust" / "prediction.md"
+PAGE = ROOT / "docs" / "trust" / "time.md"
 EMBEDDING, STEP = ("lookup", "update"), ("lookup", "update", "dense")
 Row = dict[str, Any]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -72,69 +71,10 @@ def _line(name: str, values: Floats) -> str:
     return f"| {name} | {' | '.join(shown)} |"
 
 
-KINDS: dict[str, Callable[[Row], bool]] = {
-    "SGD": lambda r: r["optimizer"] == "sgd",
-    "row-wise Adagrad": lambda r: r["optimizer"] == "rowwise_adagrad",
-    "Adam": lambda r: r["optimizer"] == "adam",
-    "Adagrad, which no calibration measures": lambda r: r["optimizer"] == "adagrad",
-    "one table": lambda r: len(r["tables"]) == 1,
-    "three or six different tables": lambda r: len(r["tables"]) > 1,
-    "tables together below 32 MiB": lambda r: _mib(r) < 32,
-    "32 MiB and more": lambda r: _mib(r) >= 32,
-}
-
-
-def _mib(row: Row) -> float:
-    return sum(t["rows"] * t["dim"] * 4 for t in row["tables"]) / 2**20
-
-
-def groups(result: dict[str, Any]) -> str:
-    """Where the prediction is off, and in which direction."""
-    names = ("held-out steps", "", "step, median error", "step, median signed error",
-             "lookups", "updates")  # fmt: skip
-    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    for name, chosen in KINDS.items():
-        rows = [row for row in result["steps"] if chosen(row)]
-        if rows:
-            step = errors(rows, STEP)
-            parts = [np.median(errors(rows, (part,))) for part in EMBEDDING]
-            shown = [f"{np.median(np.abs(step)):.1%}", f"{np.median(step):+.1%}"]
-            shown += [f"{value:+.1%}" for value in parts]
-            lines.append(f"| {name} | {len(rows)} | {' | '.join(shown)} |")
-    return "\n".join(lines)
-
-
-def terms(result: dict[str, Any]) -> str:
-    """The step's terms as calibrate wrote them."""
-    step = result["profile"]["step"]
-    passes = {"lookup": step["lookup"], **step["update"]}
-    fields = {
-        "dispatch a step, µs": lambda t: 1e6 * t["step_seconds"],
-        "dispatch a table, µs": lambda t: 1e6 * t["seconds"],
-        "an id, ns": lambda t: 1e9 * t["id_seconds"],
-        "a byte of a row, ns": lambda t: 1e9 * t["byte_seconds"],
-        "a byte of the output, ns": lambda t: 1e9 * t["output_byte_seconds"],
-        "a distinct row, ns": lambda t: 1e9 * t["distinct_seconds"],
-        "a byte of it, ns": lambda t: 1e9 * t["distinct_byte_seconds"],
-        "bytes that starting a missed row costs": lambda t: t["row_bytes"],
-    }  # fmt: skip
-    sizes = sorted({size for each in passes.values() for size, _ in each["missed"]})
-    for size in sizes:
-        name = f"a byte that {size / 2**20:.3g} MiB of cache miss, ns"
-        fields[name] = lambda t, size=size: 1e9 * dict(map(tuple, t["missed"])).get(size, 0.0)
-    lines = [f"| term | {' | '.join(passes)} |", "|---" * (1 + len(passes)) + "|"]
-    for name, value in fields.items():
-        lines.append(f"| {name} | {' | '.join(f'{value(t):.3g}' for t in passes.values())} |")
-    batch = step["batch"]
-    lines += [
-        "",
-        f"A step apart from its tables: {1e6 * batch['seconds']:.3g} µs, "
-        f"{1e6 * batch['table_seconds']:.3g} µs a table, {1e9 * batch['sample_seconds']:.3g} ns a "
-        f"sample, {1e9 * batch['column_seconds']:.3g} ns a sample and column, "
-        f"{1e9 * batch['spilled'][1]:.3g} ns for every byte of the joined embeddings beyond "
-        f"{batch['spilled'][0] / 2**20:.3g} MiB.",
-    ]
-    return "\n".join(lines)
+KINDS = {
+    "SGD": "sgd", "row-wise Adagrad": "rowwise_adagrad", "Adam": "adam",
+    "Adagrad, which no calibration measures": "adagrad",
+}  # fmt: skip
 
 
 def draw(result: dict[str, Any]) -> None:
@@ -146,8 +86,8 @@ def draw(result: dict[str, Any]) -> None:
     figure = Figure(figsize=(8, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     rows = result["steps"]
-    for name, marker in zip(list(KINDS)[:4], "os^D", strict=True):
-        chosen = [row for row in rows if KINDS[name](row)]
+    for name, marker in zip(KINDS, "os^D", strict=True):
+        chosen = [row for row in rows if row["optimizer"] == KINDS[name]]
         pairs = [[1e3 * sum(r[by][p] for p in STEP) for r in chosen]
                  for by in ("measured", "predicted")]  # fmt: skip
         left.plot(*pairs, marker, markersize=3, label=name.split(",")[0])
@@ -173,8 +113,7 @@ def draw(result: dict[str, Any]) -> None:
 
 def blocks(result: dict[str, Any]) -> dict[str, str]:
     """Text of every block of the page, by name."""
-    return {"environment": environment(result), "errors": table(result),
-            "groups": groups(result), "terms": terms(result)}  # fmt: skip
+    return {"environment": environment(result), "errors": table(result)}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """A profile fitted to one GPU's steps, and how well it predicts steps it has not seen.
 
-python benchmarks/prediction/gpu.py FOLDER [--check]
+python benchmarks/prediction/gpu.py FOLDER
 
 FOLDER holds calibrate.yaml and calibrate.raw.json.gz (what ``calibrate --device cuda`` wrote),
 steps-training-size.json (fitted with them) and steps-small.json (held out). Writes
-gpu/h100-torch.yaml and gpu/h100.json, and without FOLDER only the block ``gpu`` of
-docs/trust/prediction.md from them.
+gpu/h100-torch.yaml and gpu/h100.json.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.pages import stored, update
 from milp_planner.features.calibrate.held_out import cross_validated
 from milp_planner.features.calibrate.machine import Sample
 from milp_planner.features.calibrate.result import profile_text
@@ -31,7 +29,7 @@ from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.step_model import StepModel
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "trust" / "prediction.md"
+PAGE = HERE.parents[1] / "docs" / "trust" / "time.md"
 PROFILE, RESULT = HERE / "gpu" / "h100-torch.yaml", HERE / "gpu" / "h100.json"
 Samples = dict[StepSpec, Sample]
 
@@ -123,42 +121,14 @@ def _errors(model: StepModel, steps: Samples, size: str) -> list[dict[str, Any]]
     ]  # fmt: skip
 
 
-def block(result: dict[str, Any]) -> str:
-    """The errors as a table."""
-    lines = [
-        f"{result['gpu']}, {result['date']}, torch {result['torch']}; relative errors, median "
-        "(90th percentile).", "",
-        "| part | steps of 256 to 8,192 samples, cross-validated | 16k to 49k, cross-validated "
-        "| other small steps, held out | 16k to 49k by a fit to small steps alone |",
-        "|---" * 5 + "|",
-    ]  # fmt: skip
-    columns: list[dict[str, str]] = [
-        {r["part"]: _shown(r) for r in result["cross_validated"] if r["size"] == size}
-        for size in ("small", "training size")
-    ]
-    for name in ("held_out", "without_training_size"):
-        columns.append({r["part"]: _shown(r) for r in result[name]})
-    for part in columns[0]:
-        lines.append(f"| {part} | {' | '.join(c.get(part, '') for c in columns)} |")
-    return "\n".join(lines)
-
-
-def _shown(row: dict[str, Any]) -> str:
-    return f"{row['median']:.1%} ({row['high']:.0%}) of {row['steps']}"
-
-
-def main() -> int:
-    """Fit where a folder is given; show the stored result."""
+def main() -> None:
+    """Fit, and store the profile and its errors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--check", action="store_true", help="only tell whether it is up to date")
-    given = parser.parse_args()
-    if given.folder is not None:
-        profile, result = fitted(given.folder)
-        PROFILE.write_text(profile_text(profile), encoding="utf-8")
-        RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    return update(PAGE, {"gpu": block(stored(RESULT))}, check=given.check)
+    parser.add_argument("folder", type=Path)
+    profile, result = fitted(parser.parse_args().folder)
+    PROFILE.write_text(profile_text(profile), encoding="utf-8")
+    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

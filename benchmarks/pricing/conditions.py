@@ -12,7 +12,6 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import Zipf
 from milp_planner.pricing import price
 from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
-from milp_planner.pricing.profile import profile_names
 from milp_planner.pricing.units import FloatArray
 
 ALPHA = 1.05
@@ -114,43 +113,3 @@ def _h100(point: SweepPoint, optimizer: str, four_fifths: float) -> Point:
 def _option(mode: str, ratio: float) -> str:
     inside = f"/{ratio:g}" if mode in ("CACHING", "HYBRID") else ""
     return f"row_wise/{mode}{inside}/roundrobin"
-
-
-CACHED = ("HBM_ONLY", "CACHING/0.1", "CACHING/0.5")
-SIDE = (
-    ("TorchRec", "torchrec", "table_wise", "", (*CACHED, "HOST_ONLY")),
-    ("dynamicemb", "dynamicemb", "row_wise", "/roundrobin",
-     (*CACHED, "HYBRID/0.1", "HYBRID/0.5", "HOST_ONLY")),
-)  # fmt: skip
-
-
-def side_by_side() -> str:
-    """One table of 20M rows of 128 floats, 4,096 samples of 20 ids, pooled, on one GPU, in µs."""
-    same = ("a10", "h200-fbgemm", "b200-fbgemm", "gb200-fbgemm")
-    """Priced as torchrec-default, and carried over from h100-fbgemm."""
-    names = [n for n in profile_names() if n not in same]
-    head = " | ".join(f"`{n}`" for n in names)
-    lines = [f"| library | mode | {head} |", f"|---|---|{'---|' * len(names)}"]
-    for label, kind, sharding, ending, modes in SIDE:
-        for mode in modes:
-            option = f"{sharding}/{mode}{ending}"
-            cells = [_cell(name, kind, option) for name in names]
-            lines.append(f"| {label} | {mode} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _cell(profile: str, kind: str, option: str) -> str:
-    """Without statistics, and with Zipf 1.05 where that differs."""
-    plain, skewed = (
-        1e3 * milliseconds(profile, _one(kind, access), option)
-        for access in ({"kind": "unknown"}, _ZIPF)
-    )
-    return f"{plain:,.0f}" if abs(plain - skewed) < 0.5 else f"{plain:,.0f}; {skewed:,.0f}"
-
-
-def _one(kind: str, access: Any) -> Model:
-    return Model.from_dict({
-        "name": "one", "workload": {"batch_per_rank": 4096},
-        "tables": [{"name": "t", "rows": 20_000_000, "dim": _DIM, "kind": kind,
-                    "pooling_factor": 20, "optimizer": "adam", "access": access}],
-    })  # fmt: skip

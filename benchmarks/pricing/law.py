@@ -3,7 +3,7 @@
     python benchmarks/pricing/law.py [--check]
 
 Prints the fitted numbers, which stand in the profiles (a test compares them), and writes the tables
-of docs/pricing.md: the fit, every published time against its price, and prices side by side. With
+of docs/pricing.md: the fit, and every published time against its price. With
 ``--check`` the exit code tells whether the page is up to date, and nothing is written.
 """
 
@@ -26,7 +26,6 @@ from benchmarks.pricing.conditions import (
     HYBRID_RATIO,
     Point,
     priced_points,
-    side_by_side,
     zipf_hits,
 )
 from milp_planner.features.calibrate.sweep import Sweep, read_sweep
@@ -134,7 +133,7 @@ NAMES = ("a10", "h100", "h100-sgd")
 
 def blocks() -> dict[str, str]:
     """Text of every block of the page, by name."""
-    return {"law": _fits(), "published": _published(), "side-by-side": side_by_side()}
+    return {"law": _fits(), "published": _published()}
 
 
 def _fits() -> str:

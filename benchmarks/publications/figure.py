@@ -1,4 +1,4 @@
-"""Picture of docs/trust/publications.md: two plans on one machine, as timed and as priced."""
+"""Picture of docs/trust/time.md: two plans on one machine, as timed and as priced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/trust/publications.md: prices against published steps.
+"""docs/trust/time.md: prices against published steps.
 
 ``python benchmarks/publications/page.py`` prices every plan of ``published.yaml`` and writes the
 page's tables and picture; with ``--check``, the exit code tells whether the tables are current.
@@ -14,24 +14,18 @@ from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.fbgemm.profiles import pass_seconds
 from benchmarks.pages import update
 from benchmarks.publications.figure import draw
 from benchmarks.publications.models import model_files
 from benchmarks.publications.pricing import (
-    MODEL,
-    PHASES,
     WAYS,
     Priced,
-    one_pass,
     priced,
     published,
-    sharding_of,
 )
-from scenarios import catalog
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "docs" / "trust" / "publications.md"
+PAGE = HERE.parents[1] / "docs" / "trust" / "time.md"
 TIE = 0.02
 """Steps are equal within this share of the published ones, whose logs vary by 1 to 2%; so are ours,
 as the part that we do not price is the same."""
@@ -41,12 +35,7 @@ OURS = "FBGEMM, ids as published"
 
 def blocks() -> dict[str, str]:
     """Every table of the page, by its mark."""
-    parts = {
-        "ab": _ab(), "plans": _plans(), "terms": _terms(), "split": _split(),
-        "breakdown": _breakdown(), "one_pass": _one_pass(),
-        "slopes": _slopes(), "mlperf": _mlperf(), "ranking": _ranking(),
-        "overlap": _overlap(),
-    }  # fmt: skip
+    parts = {"ab": _ab(), "ranking": _ranking()}
     return {name: "\n".join(lines) for name, lines in parts.items()}
 
 
@@ -80,124 +69,6 @@ def _beside() -> dict[str, list[float]]:
     }
 
 
-def _plans() -> Iterator[str]:
-    yield "| GPU | round_robin: tables | ids a sample | auto: tables (parts) | ids a sample |"
-    yield "|---|---|---|---|---|"
-    hotness = [table.lookups_per_sample for table in catalog.find_model(MODEL).tables]
-    plans = [sharding_of(row)[0] for row in published()["ab"][:2]]
-    loads = [each.loads(hotness, 8) for each in plans]
-    for gpu in range(8):
-        cells = []
-        for each, load in zip(plans, loads, strict=True):
-            here = [(t, len(places)) for t, places in enumerate(each.places) if gpu in places]
-            names = (f"{t} (1/{parts})" if parts > 1 else str(t) for t, parts in here)
-            cells += [", ".join(names), f"{load[gpu]:g}"]
-        yield f"| {gpu} | {' | '.join(cells)} |"
-    everywhere = ", ".join(map(str, plans[1].replicated))
-    yield f"| all | – | | {everywhere} | {sum(hotness[t] for t in plans[1].replicated):g} / 8 |"
-
-
-def _terms() -> Iterator[str]:
-    yield f"| batch | plan | {' | '.join(PHASES)} | embeddings' part |"
-    yield f"|---|---|{'---|' * (len(PHASES) + 1)}"
-    for row, found in zip(published()["ab"], _priced("ab"), strict=True):
-        cells = " | ".join(f"{found.phases[name]:.3f}" for name in PHASES)
-        yield f"| {row['batch']:,} | {row['plan']} | {cells} | {found.step:.3f} |"
-
-
-def _split() -> Iterator[str]:
-    """The difference of the two plans, term by term."""
-    rows = published()["ab"]
-    terms: dict[str, list[float]] = {}
-    for first in range(0, len(rows), 2):
-        gap = rows[first]["ms"] - rows[first + 1]["ms"]
-        slow, fast = _priced("ab")[first : first + 2]
-        parts = {name: slow.phases[name] - fast.phases[name] for name in PHASES}
-        found = {
-            "lookup of the busiest GPU": parts["lookup"],
-            "its gradients and update": parts["update"],
-            "exchanges": parts["exchange"] + parts["gradients"],
-            "not explained": gap - slow.step + fast.step,
-            "**published difference**": gap,
-        }
-        for name, ms in found.items():
-            terms.setdefault(name, []).append(ms)
-    heads = [f"{row['batch']:,}" for row in rows[::2]]
-    yield f"| ms at batch | {' | '.join(heads)} |"
-    yield f"|---|{'---|' * (len(rows) // 2)}"
-    for name, each in terms.items():
-        yield f"| {name} | {' | '.join(f'{ms:+.2f}' for ms in each)} |"
-
-
-def _breakdown() -> Iterator[str]:
-    found = _priced("ab")[1]
-    work = found.phases["lookup"] + found.phases["update"]
-    sent = found.phases["exchange"] + found.phases["gradients"]
-    ours = {
-        "embedding kernels": f"{work:.2f} (lookup and update of the busiest GPU)",
-        "SendRecv, 4 calls": f"{sent:.2f} (two exchanges of embeddings; no ids, no waiting)",
-    }
-    yield "| kernels | published, ms | ours, ms |"
-    yield "|---|---|---|"
-    for name, ms in published()["breakdown"].items():
-        yield f"| {name} | {ms:.2f} | {ours.get(name, 'not priced')} |"
-
-
-def _one_pass() -> Iterator[str]:
-    ms = published()["one_pass"]["ms"]
-    yield "| one pass over the rows of 80 weighted tables | ms | of published |"
-    yield "|---|---|---|"
-    yield f"| B200, published: the step without it is faster by | {ms} | |"
-    for words, ours in (
-        ("H100, the same kernel and tables, measured here", 1e3 * pass_seconds()),
-        ("B200, our lookup of these tables, data sheet", one_pass()),
-    ):
-        yield f"| {words} | {ours:.1f} | {ours / ms:.0%} |"
-
-
-def _slopes() -> Iterator[str]:
-    yield "| system, plan | batches | published, ns a sample | ours, ns a sample | of published |"
-    yield "|---|---|---|---|---|"
-    rows, found = published()["slopes"], _priced("slopes")
-    order = sorted(range(len(rows)), key=lambda i: (rows[i]["system"], rows[i]["plan"]))
-    for (system, plan), group in itertools.groupby(
-        order, key=lambda i: (rows[i]["system"], rows[i]["plan"])
-    ):
-        chosen = sorted(group, key=lambda i: rows[i]["batch"])
-        batches = [rows[i]["batch"] for i in chosen]
-        theirs = _slope(batches, [rows[i]["ms"] for i in chosen])
-        ours = _slope(batches, [found[i].step for i in chosen])
-        span = f"{batches[0]:,} to {batches[-1]:,}"
-        yield f"| {system}, {plan} | {span} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.0%} |"
-
-
-def _slope(batches: Sequence[float], times: Sequence[float]) -> float:
-    """ns a sample of c + slope · batch, least squares of the relative errors."""
-    import numpy as np
-
-    weights = 1 / np.array(times)
-    columns = np.stack([weights, weights * np.array(batches)], axis=1)
-    return float(np.linalg.lstsq(columns, np.ones(len(times)), rcond=None)[0][1]) * 1e6
-
-
-def _mlperf() -> Iterator[str]:
-    yield (
-        "| system | batch | plan, ratio | replicated, shards | published, ms | ours, ms | "
-        "rest, ms | lookup, update | exchange, gradients | source |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    for row, found in zip(published()["mlperf"], _priced("mlperf"), strict=True):
-        sharding, gpus = sharding_of(row)
-        phases = found.phases
-        yield (
-            f"| {row['system']} | {row['batch']:,} | {row['plan']}, {row['ratio']} | "
-            f"{len(sharding.replicated)}, {sharding.shards(gpus)} | {row['ms']:.3f} | "
-            f"{found.step:.3f} | {row['ms'] - found.step:.2f} | "
-            f"{phases['lookup'] + phases['update']:.3f} | "
-            f"{phases['exchange'] + phases['gradients']:.3f} | {row['source']} |"
-        )
-
-
 def _ranking() -> Iterator[str]:
     rows, found = published()["mlperf"], _priced("mlperf")
     yield "| question | published, ms | ours, ms | verdict |"
@@ -221,34 +92,6 @@ def _ranking() -> Iterator[str]:
         f"Of all {len(same)} pairs of these runs with one batch, {clear} differ by more than "
         f"{TIE:.0%} as published; in the wrong order: {wrong}."
     )
-
-
-def _overlap() -> Iterator[str]:
-    """Differences of two steps, with barriers and with every exchange hidden."""
-    yield (
-        "| first and second step | published, ms | barriers | of published | exchanges hidden | "
-        "of published |"
-    )
-    yield "|---|---|---|---|---|---|"
-    pairs = {
-        "round_robin and auto, 8 × B200, 55,296": ("ab", 0, 1),
-        "the same, 221,184": ("ab", 2, 3),
-        "one and two nodes of B200": ("mlperf", 3, 4),
-        "8 and 16 nodes of H100": ("mlperf", 7, 8),
-        "H100 and H200, eight GPUs": ("mlperf", 0, 1),
-        "H200 and B200, eight GPUs": ("mlperf", 1, 3),
-    }
-    for words, (kind, first, second) in pairs.items():
-        rows, found = published()[kind], _priced(kind)
-        theirs = rows[first]["ms"] - rows[second]["ms"]
-        cells = []
-        for ours in (
-            found[first].step - found[second].step,
-            found[first].busiest - found[second].busiest,
-        ):
-            tie = abs(theirs) <= TIE * rows[first]["ms"]
-            cells.append(f"{ours:+.2f} | {'tie' if tie else f'{ours / theirs:.0%}'}")
-        yield f"| {words} | {theirs:+.2f} | {' | '.join(cells)} |"
 
 
 _QUESTIONS = {

@@ -1,4 +1,4 @@
-"""Write the table of docs/trust/sensitivity.md from the newest stored result.
+"""Write the table of docs/trust/time.md from the newest stored result.
 
 ``python benchmarks/sensitivity/table.py [FILE]`` replaces what stands between the two markers.
 """
@@ -15,7 +15,7 @@ from milp_planner.drawing.units import show_gap, show_time
 from milp_planner.features.explain.draw import interval_text
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "trust" / "sensitivity.md"
+PAGE = HERE.parents[1] / "docs" / "trust" / "time.md"
 BLOCK = "table: benchmarks/sensitivity/table.py"
 HEAD = (
     "| plan | step time | gap | changed by | draws: same / changed / open / no fit "

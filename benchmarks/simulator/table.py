@@ -1,4 +1,4 @@
-"""The tables of docs/trust/simulator.md from the newest stored results.
+"""The table of plans on docs/trust/hit-ratio.md from the newest stored result.
 
 python benchmarks/simulator/table.py [RESULT] [--check]
 """
@@ -13,32 +13,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.pages import command, stored  # noqa: E402
+from benchmarks.pages import command  # noqa: E402
 
-PAGE = ROOT / "docs" / "trust" / "simulator.md"
-GOAL = 5
-
-
-def summary(cases: list[dict[str, Any]], harder: list[dict[str, Any]]) -> str:
-    """In how many cases the goal is met; what costs more."""
-    sentences = []
-    for loop in ("gather", "touch"):
-        ratios = [case[f"{loop}_ratio"] for case in cases]
-        met = sum(ratio <= GOAL for ratio in ratios)
-        sentences.append(
-            f"Compared with *{loop}*: {min(ratios):.1f} to {max(ratios):.1f}, "
-            f"at most {GOAL}× in {met} of {len(ratios)} cases."
-        )
-    names = (
-        f"{c['mode']} {c['score'].upper()}, α {c['alpha']}, x {c['x']}, batches of {c['batch']:,} "
-        f"({c['evicted']:,} evicted): {c['gather_ratio']:.1f}"
-        for c in harder
-    )
-    sentences.append(
-        "Small caches under little skew, and small batches, cost more per lookup; compared with "
-        f"*gather*, {harder[0]['rows']:,} rows: {'; '.join(names)}."
-    )
-    return " ".join(sentences)
+PAGE = ROOT / "docs" / "trust" / "hit-ratio.md"
 
 
 def plans_table(result: dict[str, Any]) -> str:
@@ -76,23 +53,9 @@ def ends(case: dict[str, Any]) -> str:
 
 
 def blocks(result: dict[str, Any]) -> dict[str, str]:
-    """The marked blocks of the page: speed, and the newest stored plans."""
-    cases = result["cases"]
-    lines = [
-        "| rows | α | x | tiers | hit ratio | evicted | simulated, ns | touch, ns | × "
-        "| gather, ns | × |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-        *(
-            f"| {c['rows']:,} | {c['alpha']} | {c['x']} | {c['mode']} {c['score'].upper()} | "
-            f"{c['hit']} | {c['evicted']:,} | {c['simulated_ns']} | {c['touch_ns']} | "
-            f"{c['touch_ratio']} | {c['gather_ns']} | {c['gather_ratio']} |"
-            for c in cases
-        ),
-    ]
-    text = f"{summary(cases, result['harder'])} Measured {result['date']}."
-    plans = stored(HERE / "results", "*-plans.json")
-    return {"result": "\n".join([*lines, "", text]), "plans": plans_table(plans)}
+    """The marked block of the page."""
+    return {"plans": plans_table(result)}
 
 
 if __name__ == "__main__":
-    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks, pattern="*-[0-9][0-9].json"))
+    raise SystemExit(command(__doc__, PAGE, HERE / "results", blocks, pattern="*-plans.json"))

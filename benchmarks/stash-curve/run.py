@@ -1,7 +1,7 @@
 """How even a stash can be, and what that costs: splits as the fastest plan has them, or free.
 
     python benchmarks/stash-curve/run.py run --folder FOLDER    # some minutes; resumable
-    python benchmarks/stash-curve/run.py page [--check]         # docs/stash.md and its figure
+    python benchmarks/stash-curve/run.py page [--check]         # docs/hardware.md and its figure
 
 TorchRec's published production model, everything in HBM; tables of at least ``LEAST`` bytes of
 weights are stashed, others never. The fastest plan comes first. Then the largest stashed bytes of a
@@ -169,7 +169,7 @@ def main() -> int:
     result = json.loads((HERE / "results.json").read_text())
     if not asked.check:
         draw(result)
-    return update(ROOT / "docs" / "stash.md", {"stash-curve": words(result)}, check=asked.check)
+    return update(ROOT / "docs" / "hardware.md", {"stash-curve": words(result)}, check=asked.check)
 
 
 if __name__ == "__main__":

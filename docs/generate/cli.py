@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -47,9 +48,20 @@ class Parameter:
 
 def reference() -> str:
     """The whole page."""
-    parts = [_HEAD, EPILOG, "\n"]
-    parts += [_section(command.name, command.load()) for command in COMMANDS]
-    return "".join(parts)
+    declared = {command.name: parameters(command.load()) for command in COMMANDS}
+    often = Counter(parameter for each in declared.values() for parameter in each)
+    shared = [parameter for parameter, count in often.items() if count > 1]
+    parts = [
+        _HEAD,
+        EPILOG,
+        "\n\n## Shared options\n\nThey mean the same in every command that names them.\n\n",
+    ]
+    parts += [*_tables(shared)]
+    parts += [
+        _section(command.name, command.load(), declared[command.name], shared)
+        for command in COMMANDS
+    ]
+    return "".join(parts).rstrip("\n") + "\n"
 
 
 def parameters(function: Callable[..., None]) -> list[Parameter]:
@@ -79,19 +91,31 @@ def parameters(function: Callable[..., None]) -> list[Parameter]:
     return found
 
 
-def _section(name: str, function: Callable[..., None]) -> str:
-    declared = parameters(function)
+def _section(
+    name: str, function: Callable[..., None], declared: list[Parameter], shared: list[Parameter]
+) -> str:
+    """A command: its usage, what it does, its own options, and the names of those it shares."""
     arguments = [p.names.strip("`") for p in declared if p.kind == "argument"]
     usage = " ".join(["milp-planner", name, *arguments, "[OPTIONS]"])
     text = inspect.cleandoc(function.__doc__ or "")
     lines = [f"\n## {name}\n\n```\n{usage}\n```\n\n{text}\n\n"]
+    lines += _tables([p for p in declared if p not in shared])
+    names = [p.names for p in declared if p in shared]
+    if names:
+        lines.append(f"[Shared](#shared-options): {', '.join(map(_cell, names))}\n")
+    return "".join(lines).rstrip("\n") + "\n"
+
+
+def _tables(declared: list[Parameter]) -> list[str]:
+    """Arguments, then options."""
+    lines = []
     for kind in ("argument", "option"):
         rows = [p for p in declared if p.kind == kind]
         if rows:
             lines.append(f"| {kind} | default | |\n|---|---|---|\n")
             lines += [f"| {_cell(p.names)} | {p.default} | {_cell(p.help)} |\n" for p in rows]
             lines.append("\n")
-    return "".join(lines).rstrip("\n") + "\n"
+    return lines
 
 
 def _cell(text: str) -> str:

@@ -26,6 +26,7 @@ CLASSES: dict[str, type[Spec]] = {
         model.OutsideEmbeddings,
         model.HostMemory,
         model.Table,
+        access.Unknown,
         access.Zipf,
         access.Histogram,
         access.TopIds,
@@ -50,13 +51,24 @@ CLASSES: dict[str, type[Spec]] = {
 }
 """Every class of the two files, by name."""
 
+KINDS = (
+    access.Zipf, access.Histogram, access.TopIds, access.MissRate, access.Sample, access.Frequency,
+)  # fmt: skip
+"""Access statistics that say more than ``Unknown``."""
+
 _SECTION = re.compile(r"(<!-- fields: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def field_table(cls: type[Spec]) -> str:
-    """A Markdown table of a class's fields: name, default, allowed names, meaning and unit."""
+    """A Markdown table of a class's fields: name, default, allowed names, meaning and unit.
+
+    Kinds of access statistics leave out what all have, which the table of ``Unknown`` says.
+    """
+    common = set(access.Unknown.model_fields) if cls in KINDS else set()
     rows = ["| field | default | meaning |", "|---|---|---|"]
     for name, info in cls.model_fields.items():
+        if name in common:
+            continue
         text = " ".join((info.description or "").split())  # a table's row is one line
         meaning = f"{text}{_choices(info)}".replace("|", "\\|")
         rows.append(f"| `{info.alias or name}` | {_default(info)} | {meaning} |")

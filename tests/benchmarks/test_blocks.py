@@ -40,12 +40,12 @@ def test_blocks_are_up_to_date(script: str) -> None:
 def test_there_are_blocks_to_check() -> None:
     """The pattern finds the scripts of the pages that this test is about."""
     assert {"benchmarks/readme_table.py", "benchmarks/torchrec-gap/table.py",
-            "benchmarks/ladder/plot.py"} <= set(WRITERS)  # fmt: skip
+            "benchmarks/suites/tables.py"} <= set(WRITERS)  # fmt: skip
 
 
 def test_prose_does_not_retell_the_tables() -> None:
-    """The text of the page against TorchRec repeats no plan that its table shows."""
-    page = (ROOT / "docs" / "against-torchrec.md").read_text("utf-8")
+    """The text of the results repeats no plan of an instance that a table shows."""
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
     prose = _BLOCK.sub("", page)
     assert not re.findall(r"`\d+x\d+_s\d+[^`]*`[^.]*\d+\.\d+ ms", prose)
 

@@ -8,7 +8,7 @@ from benchmarks.frontier import curves
 
 
 def test_the_stash_curve_is_that_of_the_page() -> None:
-    """Model and cluster are the example of docs/stash.md."""
+    """Model and cluster are the example of docs/hardware.md."""
     model, cluster = curves.inputs("stash")
     assert [table.name for table in model.tables] == ["a", "b", "c"] and cluster.num_ranks == 2
 

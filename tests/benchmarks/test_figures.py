@@ -75,10 +75,10 @@ def test_date_commit_and_duration_are_kept(root: Path) -> None:
     day, machine = found.known["a.md"]["date"], found.known["a.md"]["machine"]
     assert machine.endswith(f" cores, {processor()}")
     page = root / "a.md"
-    page.write_text(f"text\n\n{figures.MARK}\nold\n<!-- end -->\n")
+    page.write_text(f"text\n\n<!-- {found.steps[0].block} -->\nold\n<!-- end -->\n")
     assert found.sign(found.steps[0], check=True) == 1 and found.sign(found.steps[0]) == 0
     said = page.read_text().splitlines()[3]
-    assert said.startswith(f"Figures of this page: {day}, commit one, {machine}. Again: `sh -c")
+    assert said.startswith(f"Measured {day}, commit one, {machine}. Again: `sh -c")
     assert said.endswith("(0.0 min).")
     assert Figures(root, "x").takes(Step("c.md", (), 2)) == "about 2 min"
 
@@ -156,16 +156,22 @@ def test_a_page_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str])
         figures.main(["--list", "--only", "README", "docs/sclae"])
     said = capsys.readouterr()
     assert end.value.code == 2 and not said.out
-    pages = [step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")]
+    pages = [step.name for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")]
     assert f"--only docs/sclae: no page is called so; pages: {', '.join(pages)}\n" in said.err
 
 
 def test_every_page_and_script_is_there_and_has_a_state() -> None:
-    """Pages and scripts of figures.yaml exist, and every page has a date and a commit."""
+    """Pages and scripts of figures.yaml exist, and every part has a date and a commit, which stand
+    below its figures; README says them in its tables."""
     known = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
+    found = figures.Figures(ROOT, "x")
+    assert {step.name for step in found.steps} == set(known)
+    assert [
+        s.name for s in found.steps if s.page != "README.md" and found.sign(s, check=True)
+    ] == []
     for step in figures.steps(ROOT / "benchmarks" / "figures.yaml"):
         assert (ROOT / step.page).exists(), step.page
-        assert {"date", "commit"} <= known[step.page].keys(), step.page
+        assert {"date", "commit"} <= known[step.name].keys(), step.name
         for command in step.run:
             script = command.split()[1]
             assert not script.endswith(".py") or (ROOT / script).exists(), command
@@ -179,16 +185,16 @@ def test_a_script_that_resumes_has_its_results_removed_first() -> None:
         and "output.exists()" in (text := path.read_text(encoding="utf-8"))
         and "--resume" not in text
     ]  # fmt: skip
-    assert len(resuming) >= 6
-    assert [step.page for step in resuming if not step.fresh] == []
+    assert len(resuming) >= 4
+    assert [step.name for step in resuming if not step.fresh] == []
 
 
 def test_every_page_with_a_block_is_measured() -> None:
-    """Left out are fields of the code, and counts of another's software."""
+    """Left out are fields of the code."""
     pages = {step.page for step in figures.steps(ROOT / "benchmarks" / "figures.yaml")}
     blocks = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"))
         if "<!-- end -->" in path.read_text(encoding="utf-8")
     }
-    assert blocks - pages == {"docs/inputs.md", "docs/bounds.md"}
+    assert blocks - pages == {"docs/inputs.md"}

@@ -1,12 +1,10 @@
 """The prediction experiment: its steps, its errors, its pages."""
 
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from benchmarks.calibration import figures as calibration_figures
 from benchmarks.pages import stored, update
 from benchmarks.prediction import figures as prediction_figures
 from benchmarks.prediction import gpu
@@ -71,26 +69,11 @@ def test_errors_are_of_sums_of_parts() -> None:
     assert late["repeat"] == 0
 
 
-@pytest.mark.parametrize(
-    ("figures", "folder", "pattern"),
-    [
-        (calibration_figures, "calibration", "*.raw.json"),
-        (prediction_figures, "prediction", "*.json"),
-    ],
-)
-def test_the_pages_show_the_newest_stored_results(
-    figures: ModuleType, folder: str, pattern: str
-) -> None:
+def test_the_page_shows_the_newest_stored_result() -> None:
     """Tables in docs/trust are generated from the stored result, not typed."""
-    blocks = figures.blocks(stored(RESULTS / folder / "results", pattern))
-    message = f"run: python benchmarks/{folder}/figures.py"
-    assert update(figures.PAGE, blocks, check=True) == 0, message
-
-
-def test_the_page_shows_the_stored_fit_of_a_gpu() -> None:
-    """The table of the H100 is generated from the stored result."""
-    blocks = {"gpu": gpu.block(stored(gpu.RESULT))}
-    assert update(gpu.PAGE, blocks, check=True) == 0, "run: python benchmarks/prediction/gpu.py"
+    blocks = prediction_figures.blocks(stored(RESULTS / "prediction" / "results"))
+    message = "run: python benchmarks/prediction/figures.py"
+    assert update(prediction_figures.PAGE, blocks, check=True) == 0, message
 
 
 def test_a_gpu_s_training_steps_are_predicted_from_others_of_them(shared_data: Path) -> None:

@@ -1,8 +1,6 @@
-"""The routing pages: snippets run, links lead somewhere, tables show what the code computes."""
+"""The routing pages: snippets run, links lead somewhere, the table shows what the code computes."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +15,9 @@ SNIPPETS = [s for page in PAGES for s in SNIPPET.findall(page.read_text(encoding
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-def test_there_are_three_pages() -> None:
-    """Semantics, speed, and which rule."""
-    assert [page.name for page in PAGES] == ["semantics.md", "speed.md", "which-rule.md"]
+def test_there_are_two_pages() -> None:
+    """Semantics, and which rule."""
+    assert [page.name for page in PAGES] == ["semantics.md", "which-rule.md"]
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS)
@@ -48,10 +46,3 @@ def test_hot_key_table_is_what_the_command_prints() -> None:
         row = rf"\| {rule.dist_type}[^|]*\| {found.max_over_mean:.2f} \| {after:.2f} \|"
         assert re.search(row, text), row
     assert np.isclose(info.sent_share, 0.01, atol=0.005)
-
-
-def test_speed_tables_are_generated() -> None:
-    """The figures of the speed page come from the newest stored result and are not typed."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "routing" / "tables.py"), "--check"]
-    done = subprocess.run(command, check=False)
-    assert done.returncode == 0, "run: python benchmarks/routing/tables.py"

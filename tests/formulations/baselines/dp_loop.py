@@ -1,6 +1,6 @@
 """The dynamic programme as a plain loop over states and options: the oracle for the fast one.
 
-Written from the description of the published algorithm (see docs/dp-vs-exact.md): one state per
+Written from the description of the published algorithm (see docs/method.md): one state per
 cell, totals untruncated in bin units, strict comparison with the number of bins, the first of
 equally cheap states kept.
 """

@@ -68,7 +68,7 @@ def moments(options: Options, name: str) -> dict[str, int]:
 
 
 def test_fully_sharded_bytes() -> None:
-    """128,000,000 in the dense part and 640,000,000 at the lookup, as on the page docs/2d.md."""
+    """128,000,000 in the dense part and 640,000,000 at the lookup (docs/hardware.md)."""
     found = moments(price(model(T), divided(strategy="fully_sharded")), "table_wise/HBM_ONLY")
     held = {m for m in MOMENTS if found[m] == 128_000_000}
     assert held == {"dense_part", "backward_send"}
