@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.memory.cases import STATES, STEP, Case  # noqa: E402
+from benchmarks.memory.cases import STATES, STEP  # noqa: E402
 from benchmarks.memory.figure import draw  # noqa: E402
 from benchmarks.pages import command  # noqa: E402
 
@@ -52,8 +52,11 @@ def spread(errors: list[float]) -> str:
     return f"{median(sizes):.1f}% | {max(sizes):.1f}% | {ends} | {low} of {len(errors)}"
 
 
-def summary(cases: list[dict[str, Any]]) -> str:
-    """Errors at each moment, over all cases and without the replicated tables."""
+def summary(result: dict[str, Any]) -> str:
+    """Errors at each moment, and at the fullest over all cases, those without replicated tables,
+    those held out and those in half precision; of the latter also as constructed."""
+    cases, half = result["cases"], result["half_precision"]
+    ran = [case for case in half if all(moment in case["measured"] for moment in STEP)]
     split = [case for case in cases if case["case"]["sharding"] != "data_parallel"]
     lines = [
         f"| moment | median | worst | from … to | below by more than {-BELOW:g}% |",
@@ -61,56 +64,20 @@ def summary(cases: list[dict[str, Any]]) -> str:
     ]
     for moment in (*STATES, *STEP):
         lines.append(f"| {moment} | {spread([error(case, moment) for case in cases])} |")
-    lines.append(f"| fullest moment | {spread([fullest(case) for case in cases])} |")
-    lines.append(
-        f"| fullest moment, replicated tables left out | {spread([fullest(c) for c in split])} |"
-    )
-    return "\n".join(lines)
-
-
-def held_out(cases: list[dict[str, Any]]) -> str:
-    """Errors at the fullest moments of the held-out cases, and their spread."""
-    lines = ["| case | measured, kB | by the ledger, kB | error |", "|---|---|---|---|"]
-    for case in cases:
-        most = [
-            max(sum(case[side][moment].values()) for moment in STEP) / 1000
-            for side in ("measured", "predicted")
-        ]
-        name = Case(**case["case"]).name
-        lines.append(f"| {name} | {most[0]:,.0f} | {most[1]:,.0f} | {signed(fullest(case))} |")
-    head = "| | median | worst | from … to | below by more than 2% |\n|---|---|---|---|---|\n"
-    return "\n".join(
-        [*lines, "", f"{head}| fullest moment | {spread([fullest(case) for case in cases])} |"]
-    )
-
-
-def half_precision(cases: list[dict[str, Any]]) -> str:
-    """Rows with their state as constructed and, where a step can run, the fullest moment."""
-    lines = [
-        "| case | constructed, kB | by the ledger, kB | error | fullest moment, kB | error |",
-        "|---|---|---|---|---|---|",
-    ]
-    for case in cases:
-        held = [sum(case[side]["constructed"].values()) for side in ("measured", "predicted")]
-        ran = all(moment in case["measured"] for moment in STEP)
-        most = max((sum(each.values()) for each in case["measured"].values()), default=0)
-        cells = [f"{most / 1000:,.0f}", signed(fullest(case))] if ran else ["not run", ""]
-        known = [f"{held[0] / 1000:,.0f}", f"{held[1] / 1000:,.0f}"]
-        known.append(signed(error(case, "constructed")))
-        lines.append(f"| {' | '.join([Case(**case['case']).name, *known, *cells])} |")
-    return "\n".join(lines)
+    groups = {
+        "fullest moment": cases, "fullest moment, replicated tables left out": split,
+        "fullest moment, held out": result["held_out"], "fullest moment, half precision": ran,
+    }  # fmt: skip
+    lines += [f"| {name} | {spread(list(map(fullest, each)))} |" for name, each in groups.items()]
+    built = spread([error(case, "constructed") for case in half])
+    return "\n".join([*lines, f"| constructed, half precision | {built} |"])
 
 
 def blocks(result: dict[str, Any]) -> dict[str, str]:
     """The page's blocks."""
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     text = f"{len(result['cases'])} cases, measured {result['date']} with {versions}."
-    cases = result["cases"]
-    return {
-        "summary": f"{summary(cases)}\n\n{text}",
-        "held_out": held_out(result["held_out"]),
-        "half_precision": half_precision(result["half_precision"]),
-    }
+    return {"summary": f"{summary(result)}\n\n{text}"}
 
 
 def picture(result: dict[str, Any]) -> None:
