@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @asking(
-    Asked, "tables", "alternatives", "over", "budgets", "enough", "target", "limits", "model",
-    "cluster", "start", "spread", "draws", "formulation", "time_limit", "seed", "workers",
+    Asked, "tables", "alternatives", "over", "budgets", "enough", "target", "clusters", "limits",
+    "model", "cluster", "start", "spread", "draws", "formulation", "time_limit", "seed", "workers",
 )  # fmt: skip
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     request: Asked,
@@ -110,7 +110,8 @@ def _found(request: Asked, read: Plan) -> Asked:
         "start": lambda path: readers.find_start(Path(path), read.model, read.cluster),
     }  # fmt: skip
     named = {n: find(v) for n, find in found.items() if (v := getattr(request, n)) is not None}
-    return request.model_copy(update=named)
+    offers = tuple((catalog.find_cluster(name), price) for name, price in request.clusters)
+    return request.model_copy(update={**named, "clusters": offers})
 
 
 def _answers(work: Work, read: Plan, questions: list[str], asked: Asked, budget: Budget) -> Answers:

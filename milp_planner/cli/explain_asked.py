@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _FOR = {
     "tables": "why", "alternatives": "why", "over": "frontier",
     "budgets": "frontier", "enough": "frontier", "csv": "frontier", "target": "smallest",
-    "limits": "replan", "model": "replan", "cluster": "replan", "start": "moves",
+    "clusters": "smallest", "limits": "replan", "model": "replan",
+    "cluster": "replan", "start": "moves",
     "steps": "moves", "step": "moves", "spread": "sensitivity",
     "draws": "sensitivity",
 }  # fmt: skip

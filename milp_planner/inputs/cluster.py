@@ -132,6 +132,8 @@ class Cluster(Spec):
     """What the cluster is."""
     profile: Name = "torchrec-default"
     """Name of the hardware profile that prices it; a plan says so if it is not stated."""
+    price_per_hour: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Price of the whole cluster for an hour, in any currency, for *what to buy*."""
     machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
     """The machines."""
     reservations: Reservations = Reservations()
@@ -155,10 +157,8 @@ class Cluster(Spec):
             _check_ranks(machines)
             return data
         if not _is_count(machines):
-            raise problem_at(
-                f"found {show(machines)}; allowed: {_COUNT}, or a list of machines",
-                "machines",
-            )
+            allowed = f"{_COUNT}, or a list of machines"
+            raise problem_at(f"found {show(machines)}; allowed: {allowed}", "machines")
         _require_sugar(data)
         machine = {inner: data[outer] for outer, inner in _SUGAR.items() if outer in data}
         rest = {key: value for key, value in data.items() if key not in _SUGAR}

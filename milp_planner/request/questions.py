@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from milp_planner.inputs.problems import choice, problem_at
-from milp_planner.inputs.quantities import parse_bytes, parse_time
+from milp_planner.inputs.quantities import parse_bytes
 from milp_planner.request import Limits, Option
-from milp_planner.request.values import Share, number
+from milp_planner.request.values import Share, Target, number
 
 POINTS, MOST_MACHINES = 12, 16
 """Points of a frontier, and most machines that *smallest* tries."""
@@ -71,6 +71,30 @@ def _sizes(parts: Sequence[Any]) -> tuple[int, ...]:
     return tuple(parse_bytes(int(p) if isinstance(p, str) and p.isdigit() else p) for p in parts)
 
 
+def _offers(value: Any) -> Any:
+    """Clusters with the price of an hour (None: the cluster's own), as ``NAME=PRICE`` or pairs."""
+    if isinstance(value, str):
+        value = [part.partition("=")[::2] for part in _parts(value)]
+    found = []
+    for each in value:
+        source, price = each if isinstance(each, list | tuple) else (each, None)
+        if source == "":
+            raise ValueError("found an empty name; needs clusters such as 8xa100=32.8,8xh100=98.3")
+        found.append((source, None if price in (None, "") else _an_hour(source, price)))
+    return tuple(found)
+
+
+def _an_hour(source: Any, price: Any) -> float:
+    """A price of an hour: a number above 0, in any currency."""
+    try:
+        found = float(price)
+    except (TypeError, ValueError):
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise ValueError(f"found {price!r} for {source}; allowed: a price above 0, such as 98.32")
+    return found
+
+
 class Asked(Limits):
     """Parameters of the questions of ``explain``, and how long to search for answers."""
 
@@ -92,10 +116,14 @@ class Asked(Limits):
     numbers of machines, or values of the field such as 512,×2. Default: 12."""
     enough: Annotated[Share, Option("--within SHARE")] = ENOUGH_GAP
     """frontier: certified gap at which a point is settled; default: 0.5%."""
-    target: Annotated[
-        Annotated[int, BeforeValidator(parse_time)] | None, Option("--target TIME")
-    ] = None  # fmt: skip
-    """smallest: objective to reach, such as 2.5ms; default: any plan."""
+    target: Annotated[Target | None, Option("--target TIME|RATE")] = None
+    """smallest: objective to reach, such as 2.5ms, or a rate such as 200k samples/s; default: any
+    plan."""
+    clusters: Annotated[
+        tuple[tuple[Any, float | None], ...], BeforeValidator(_offers), Option("--clusters LIST")
+    ] = ()  # fmt: skip
+    """smallest: the cheapest of these clusters instead, such as 8xa100=32.8,8xh100=98.3: names or
+    files, each with the price of an hour unless it states price_per_hour itself."""
     machines: Annotated[int, Field(ge=1)] = MOST_MACHINES
     """smallest: most machines to try."""
     limits: Annotated[tuple[int, ...], Option("--limits LIST")] = (0, 1, 2, 4, 8)

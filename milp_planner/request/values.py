@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, Wi
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import show
-from milp_planner.inputs.quantities import parse_bytes
+from milp_planner.inputs.quantities import COUNT_UNITS, parse_bytes, parse_time
 
 GIVEN_UP = 0.005
 """Share of the objective that a re-plan may give up for bytes that stay, unless told otherwise."""
@@ -45,6 +45,31 @@ class Moves:
                 f"max_moved: found {self}; allowed: a number of tables or bytes from 0, or a share "
                 "of the bytes from 0 to 1; within a share of the objective below 1"
             )
+
+
+_RATE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kMBG]?)\s*(?:samples?)?\s*/\s*s\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Samples a second, above 0."""
+
+    samples: Fraction
+
+
+def target(value: Any) -> Any:
+    """An objective in picoseconds, from text such as ``2.5ms``, or a Rate from ``200k/s``."""
+    if isinstance(value, Rate):
+        return value
+    match = _RATE.fullmatch(value) if isinstance(value, str) else None
+    rate = Fraction(0) if match is None else Fraction(match[1]) * COUNT_UNITS[match[2]]
+    if rate:
+        return Rate(rate)
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        text = str(error).replace(" (s, ms, us, ns, ps)", "")
+        raise ValueError(f"{text}, or a rate such as 200k samples/s") from None
 
 
 def number(value: Any, info: ValidationInfo) -> Any:
@@ -173,6 +198,8 @@ FiledShare = Annotated[
     PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str),
 ]  # fmt: skip
 """The same in a file, with its sign from 1% on, as 0.5 could mean 0.5%."""
+Target = Annotated[int | Rate, BeforeValidator(target)]
+"""An objective in picoseconds, or samples a second."""
 Seconds = Annotated[float, BeforeValidator(number), Field(gt=0)]
 Work = Annotated[float, BeforeValidator(number), Field(gt=0)]
 Seed = Annotated[int, BeforeValidator(number), Field(ge=0, lt=2**31)]

@@ -16,6 +16,12 @@ from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.explain import draw
 from milp_planner.features.explain.axes import MACHINES, memories_of, several_machines
+from milp_planner.features.explain.cheapest import (
+    CheapestInfo,
+    cheapest_of,
+    draw_cheapest,
+    most_for,
+)
 from milp_planner.features.explain.frontier import (
     FrontierInfo,
     frontier,
@@ -53,6 +59,7 @@ class Answers(Shown):
     why: WhyInfo | None = None
     frontier: tuple[FrontierInfo, ...] | None = None
     smallest: tuple[FrontierInfo, ...] | None = None
+    cheapest: CheapestInfo | None = None
     replan: ReplanInfo | None = None
     replanned: Plan | None = None
     better: Plan | None = None
@@ -133,6 +140,8 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
     if name == "frontier":
         return _frontier(plan, asked, budget)
     if name == "smallest":
+        if asked.clusters:
+            return {"cheapest": cheapest_of(plan, asked.clusters, asked.target, budget)}
         return {"smallest": _smallest(plan, asked, budget)}
     if name == "replan":
         info, best = replan(
@@ -186,8 +195,10 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, .
     resources = plan.instance.resources
     axes = [n for n, at in memories_of(plan.instance).items() if resources[at[0]].capacity.any()]
     axes += [MACHINES] if several_machines(plan) is None else []
+    samples = plan.model.workload.batch_per_rank * plan.cluster.num_ranks
+    target = most_for(asked.target, samples)
     return tuple(
-        least_of(plan, name, budget.part(1 / (len(axes) - index)), asked.target, asked.machines)
+        least_of(plan, name, budget.part(1 / (len(axes) - index)), target, asked.machines)
         for index, name in enumerate(axes)
     )
 
@@ -212,6 +223,7 @@ def draw_answers(answers: Answers, everything: bool = False) -> RenderableType:
         "why": lambda info: draw.draw_why(info, everything),
         "frontier": draw_frontier,
         "smallest": draw_least,
+        "cheapest": draw_cheapest,
         "replan": draw_replan,
         "moves": lambda info: draw_moves(info, everything),
         "sensitivity": draw.draw_sensitivity,

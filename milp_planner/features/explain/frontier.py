@@ -213,10 +213,10 @@ def _over_field(axis: Field, budget: Budget, enough: float) -> FrontierInfo:
     curve, gap = Curve(axis.instance, None, budget), certified_gap(axis.plan.outcome)
     settled = gap is not None and gap <= enough
     count = len(axis.values)
-    return _info(axis, [_tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)])
+    return _info(axis, [tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)])
 
 
-def _tried(axis: Field, curve: Curve, at: int, settled: bool, share: float) -> Point:
+def tried(axis: Field, curve: Curve, at: int, settled: bool, share: float) -> Point:
     """A point solved on its own, unless it is the plan's and settled, or no time was left."""
     outcome, seconds = axis.plan.outcome, None
     own = axis.values[at] == axis.here
@@ -282,7 +282,7 @@ def _fewest_machines(plan: Plan, budget: Budget, target: int | None, most: int) 
     fewest, small = None, first - 1
     for at, count in enumerate(counts):
         settled = curve.at(at).reaches(target) is not None
-        points.append(_tried(axis, curve, at, settled, 2 / (len(counts) - at + 1)))
+        points.append(tried(axis, curve, at, settled, 2 / (len(counts) - at + 1)))
         reached = curve.at(at).reaches(target)
         small += reached is False and small == count - 1
         fewest = count if reached else None

@@ -11,6 +11,7 @@ from milp_planner.drawing.grid import Grid
 from milp_planner.drawing.page import Part, Section, sentence
 from milp_planner.drawing.units import show_amount, show_cost
 from milp_planner.features.explain.answers import Answers
+from milp_planner.features.explain.cheapest import cheapest_section
 from milp_planner.features.explain.draw import (
     cost_text,
     draws_text,
@@ -44,6 +45,8 @@ def explained(answers: Answers) -> Iterator[Section]:
         yield frontier_section(answers.frontier)
     if answers.smallest:
         yield least_section(answers.smallest)
+    if answers.cheapest is not None:
+        yield cheapest_section(answers.cheapest)
     if answers.replan is not None:
         yield _replan_section(answers.replan)
     if answers.moves is not None:
