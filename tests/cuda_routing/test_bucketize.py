@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cuda_routing.bucketize import bucketize, choose_cpu
 from cuda_routing.errors import BackendUnavailable, RoutingError
 from cuda_routing.inverse import unbucketize
+from tests.corpus import mistakes
 from tests.cuda_routing.cases import Case, assert_equal, batches
 
 CPU = ["numpy", "numba", "torch"]
@@ -177,22 +178,7 @@ def test_forced_backends_that_are_absent(monkeypatch: pytest.MonkeyPatch) -> Non
         bucketize([1], [1], num_features=1, ranks=1, backend="cuda")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"backend": "opencl"}, "auto, numpy"),
-        ({"num_features": 0}, "num_features"),
-        ({"num_features": 2, "lengths": [1, 1, 1]}, "batch_sizes"),
-        ({"lengths": [1, 1]}, "add up to 2"),
-        ({"lengths": [4, -1]}, "negative"),
-        ({"keys": [0.5]}, "float64"),
-        ({"keys": [[1, 2, 3]]}, "2 dimensions"),
-        ({"weights": [1.0]}, "1 weights"),
-        ({"dedup": True, "weights": [1.0, 2.0, 3.0]}, "de-duplicated"),
-        ({"dedup": True, "positions": True}, "position"),
-        ({"rule": "continuous"}, "feature 0"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), mistakes(__file__, "refusals"))
 def test_refusals(arguments: dict[str, object], words: str) -> None:
     """The error names each wrong argument."""
     options: dict[str, object] = {"lengths": [3], "keys": [1, 2, 3], "num_features": 1, "ranks": 2}

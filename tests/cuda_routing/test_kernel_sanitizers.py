@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpus import mistakes
 from tests.cuda_routing.shim.host import KERNELS, SANITIZE, compile_kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,15 +38,7 @@ def test_no_finding_in_the_shipped_source() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("out[(u32)(s.base[s.owners[at]] + at)]", "out[(u32)(s.base[s.owners[at]] + at + 1)]"),
-        ("s.counts + WARPS * ranks;", "s.counts + WARPS * ranks + 64;"),
-        ("for (u32 i = threadIdx.x; i < TILE; i += BLOCK) marks[i] = 0;",
-         "for (u32 i = threadIdx.x; i < 16 * TILE; i += BLOCK) marks[i] = 0;"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after"), mistakes(__file__, "an overrun is named"))
 def test_an_overrun_is_named(before: str, after: str) -> None:
     """One element too far in global or shared memory is reported with its line of the kernel."""
     source = (KERNELS / "bucketize.cu").read_text()

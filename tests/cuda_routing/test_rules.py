@@ -15,6 +15,7 @@ from cuda_routing.rules import (
     owners,
     splitmix64,
 )
+from tests.corpus import mistakes
 
 M64 = (1 << 64) - 1
 FMIX_VECTORS = {
@@ -171,19 +172,7 @@ def test_parse_names_codes_and_typos() -> None:
         Rule.parse(9)
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "words"),
-    [
-        ({"ranks": 0, "rule": 1}, "ranks"),
-        ({"ranks": 2.5, "rule": 1}, "ranks"),
-        ({"ranks": 2, "rule": 0}, "block size"),
-        ({"ranks": 2, "rule": 0, "block_size": -1}, "block size"),
-        ({"ranks": 2, "rule": 1, "boundaries": [0, 1, 2]}, "continuous"),
-        ({"ranks": 2, "rule": 0, "boundaries": [0, 1]}, "3 integers"),
-        ({"ranks": 2, "rule": 0, "boundaries": [1, 2, 3]}, "begin with 0"),
-        ({"ranks": 2, "rule": 0, "boundaries": [0, 3, 2]}, "never decrease"),
-    ],
-)
+@pytest.mark.parametrize(("kwargs", "words"), mistakes(__file__, "bad arguments are named"))
 def test_bad_arguments_are_named(kwargs: dict[str, object], words: str) -> None:
     """Each wrong argument is refused with a sentence that names it."""
     with pytest.raises(RoutingError, match=words):

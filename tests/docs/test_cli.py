@@ -21,6 +21,7 @@ from milp_planner.cli.main import COMMANDS, run
 from milp_planner.cli.start import STARTERS, write_starters
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios.catalog import clusters, models
+from tests.corpus import mistakes
 from tests.milp_planner.inputs import builders
 from tests.milp_planner.integrations.exports import plans
 
@@ -156,17 +157,7 @@ def test_compressed_parts_are_valid(validator: Any) -> None:
     validator.validate(json.loads(json.dumps(document)))
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("format",), "milp-planner-plan/0"),
-        (("tables", 0, "mode"), "FAST"),
-        (("tables", 0, "ranks"), "all"),
-        (("outcome", "status"), "good"),
-        (("fingerprints", "model"), "abc"),
-        (("model",), {"encoding": "zip", "data": ""}),
-    ],
-)
+@pytest.mark.parametrize(("path", "value"), mistakes(__file__, "changed plans are not"))
 def test_changed_plans_are_not(validator: Any, path: tuple[Any, ...], value: Any) -> None:
     """Values outside the vocabulary are refused."""
     document = copy.deepcopy(json.loads(json.dumps(plan_to_dict(plans.random_plan(0)))))

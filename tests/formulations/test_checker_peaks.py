@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from formulations import checker
 from formulations.instance import Instance, Objective
 from formulations.instance.file import instance_to_dict
+from tests.corpus import mistakes
 from tests.formulations.brute_force import brute_force
 from tests.formulations.by_hand import (
     TWO,
@@ -172,16 +173,7 @@ class TestRow:
         exactly(free, certificate)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"first": []}, {"first": ["nothing"]}, {"second": ["compute"]}, {"step": 0},
-        {"first": ["compute", "compute"]}, {"most": -1}, {"each": -1}, {"times": True},
-        {"weights": [[0, 0, 0, -1]]}, {"weights": [[0, 0, 0]]}, {"weights": [[3, 0, 0, 1]]},
-        {"weights": [[0, 1, 0, 1]]}, {"weights": [[0, 0, 1, 1]]}, {"of": "step_time"},
-        {"weights": [[0, 0, 0, 1], [0, 0, 0, 1]]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", mistakes(__file__, "malformed rows"))
 def test_malformed_rows(change: Document) -> None:
     """A row that is not as the page says is an error."""
     document, certificate = uneven()
@@ -190,14 +182,7 @@ def test_malformed_rows(change: Document) -> None:
         proves(document, certificate)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"cuts": []}, {"cuts": [3, 3]}, {"cuts": [3, 2]}, {"cuts": [-1]}, {"peak": []},
-        {"peak": ["nothing"]}, {"peak": ["exchange", "exchange"]}, {"cuts": [3, 4]},
-        {"table": 0}, {"pack": "step_time"},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", mistakes(__file__, "malformed splits"))
 def test_malformed_splits(change: Document) -> None:
     """A split by a peak that is not as the page says is an error; so is a case without a node."""
     document, certificate = uneven()

@@ -22,6 +22,7 @@ from formulations.instance import Instance
 from formulations.instance.file import instance_to_dict
 from formulations.result.check import check
 from formulations.result.placement import Placement
+from tests.corpus import mistakes
 from tests.formulations.brute_force import brute_force
 from tests.formulations.by_hand import Document, worked_example
 from tests.formulations.strategies import instances
@@ -127,21 +128,7 @@ def infeasible_bound() -> Document:
     return certificate
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"objective": 21}, "busiest_rank"),
-        ({"objectives": {"total": 43}}, "total"),
-        ({"objectives": {"busiest_rank": 21}}, "busiest_rank"),
-        ({"bound": 23}, "above the plan"),
-        ({"bound": 21}, "below certified_bound"),
-        ({"certified_bound": 21}, "the certificate proves 22"),
-        ({"certificate": None}, "the certificate proves None"),
-        ({"status": "feasible"}, "status is feasible"),
-        ({"status": "infeasible"}, "status is infeasible"),
-        ({"tables": None}, "is None, not 44"),
-    ],
-)
+@pytest.mark.parametrize(("change", "sentence"), mistakes(__file__, "lies"))
 def test_lies(change: Document, sentence: str) -> None:
     """Each false claim is refuted in a sentence."""
     document, outcome = example()
@@ -173,17 +160,7 @@ def test_unreadable_outcomes(change: Document, sentence: str) -> None:
         list(checker.check(document, outcome | change))
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"stopped_by": "time_limit"}, "stopped_by is time_limit"),
-        ({"trace": [[1, 23, None, "a"]]}, "another best plan"),
-        ({"trace": [[1, 22, 23, "a"]]}, "a higher bound"),
-        ({"trace": [[1, 22, 22, "a"], [0.5, 22, 22, "a"]]}, "not in order"),
-        ({"trace": [[2, 22, 22, "a"]]}, "not in order"),
-        ({"objectives": {"total": None}}, "'total' is 44, not None"),
-    ],
-)
+@pytest.mark.parametrize(("change", "sentence"), mistakes(__file__, "what is told of the search"))
 def test_what_is_told_of_the_search(change: Document, sentence: str) -> None:
     """The trace and the reason for stopping must not contradict what was found."""
     document, outcome = example()

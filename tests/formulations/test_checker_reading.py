@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from formulations import checker
+from tests.corpus import mistakes
 from tests.formulations.by_hand import (
     TWO,
     Document,
@@ -109,20 +110,7 @@ def test_a_table_twice() -> None:
         checker.Instance(document)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": 2}, {"kind": "optimal"}, {"target": None}, {"target": True}, {"more": 1},
-        {"kind": "infeasible"}, {"nodes": []}, {"nodes": [{}, {}]}, {"nodes": [{"use": [2]}]},
-        {"nodes": [{"table": 0}]}, {"nodes": [{"options": [[0]]}]}, {"nodes": [{"use": [-1]}]},
-        {"nodes": [{"table": 0, "options": [[0], [1]], "machines": [[0]]}, {}, {}]},
-        {"nodes": [{"table": 4, "options": [[0], [1]]}, {}, {}]},
-        {"nodes": [{"table": 0, "options": [[0], [2]]}, {}, {}]},
-        {"nodes": [{"table": 0, "machines": [[0], [1]]}, {}, {}]},
-        {"nodes": [{"table": 0, "options": []}]},
-        {"nodes": [{"use": [0, 1]}, {"table": 0, "options": [[0, 1]]}], "target": -9},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change", mistakes(__file__, "trees"))
 def test_trees(change: Document) -> None:
     """A certificate is refused whose nodes are no tree or name something that does not exist."""
     document, certificate = worked_example()
@@ -130,26 +118,7 @@ def test_trees(change: Document) -> None:
         checker.Proof(checker.Instance(document), certificate | change).open_case()
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"row": "cost", "of": "total", "times": 1}, {"row": "cost", "times": 1},
-        {"row": "cost", "of": "busiest_rank", "at": 4, "times": 1},
-        {"row": "cost", "of": "busiest_rank", "table": 0, "times": 1},
-        {"row": "capacity", "of": "ddr", "times": 1},
-        {"row": "capacity", "of": "hbm", "times": -1},
-        {"row": "capacity", "of": "hbm", "times": 1.0},
-        {"row": "capacity", "of": "hbm", "times": True},
-        {"row": "capacity", "of": "net", "at": 1, "times": 1},
-        {"row": "largest_cost", "of": "busiest_rank", "table": 1, "times": 1},
-        {"row": "largest_cost", "of": "busiest_rank", "table": 0, "machine": 2, "times": 1},
-        {"row": "largest_cost", "of": "busiest_rank", "times": 1},
-        {"row": "largest_use", "of": "net", "table": 0, "times": 1},
-        {"row": "fusion", "of": "g", "table": 0, "level": 0, "times": 1},
-        {"row": "moved_tables", "times": 1}, {"row": "moved_bytes", "times": 1},
-        {"row": "rank", "of": "hbm", "times": 1},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("row", mistakes(__file__, "rows"))
 def test_rows(row: Document) -> None:
     """Rows that the instance does not have, and values that are no multipliers, are refused."""
     net = {"name": "net", "scope": "cluster", "capacity": 9}

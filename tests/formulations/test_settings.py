@@ -22,6 +22,7 @@ from formulations.settings import (
     several,
     whole,
 )
+from tests.corpus import mistakes
 from tests.formulations.examples import two_modes
 
 KINDS = {
@@ -105,17 +106,7 @@ def test_how_full_is_even_enough_is_named_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("step_time:0.1", "a tolerance is a percentage such as 0.1%"),
-        ("moves:3%", "only the objective, step_time, and even_memory take a percentage"),
-        ("moves,step_time:1%", "the objective, step_time, comes first"),
-        ("shard", "did you mean 'shards'"),
-        ("moves,moves", "names a goal twice"),
-        ("even_memory:5", "the fill that is even enough is a percentage such as 80%"),
-        ("busiest_rank:1%", "unknown goal 'busiest_rank'"),
-        ("", "unknown goal ''"),
-    ],
+    ("text", "told"), mistakes(__file__, "what is not supported is refused in a sentence")
 )
 def test_what_is_not_supported_is_refused_in_a_sentence(text: str, told: str) -> None:
     """Misplaced percentages and unknown or repeated names are refused."""

@@ -23,6 +23,7 @@ from milp_planner.request import (
 )
 from milp_planner.request.questions import Asked
 from milp_planner.request.values import Moves
+from tests.corpus import mistakes
 
 _TWO = {"model": "m", "cluster": "c"}
 _FROM = {**_TWO, "start": "p"}
@@ -91,32 +92,7 @@ def test_settings_of_a_formulation_are_json_or_text() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("data", "sentence"),
-    [
-        ({"time_limit": "0"}, "--time-limit: found '0'; allowed: above 0"),
-        ({"time_limit": "inf"}, "--time-limit: found 'inf'"),
-        ({"work_limit": "soon"}, "--work-limit: found 'soon'"),
-        ({"seed": "-1"}, "--seed: found '-1'; allowed: at least 0"),
-        ({"seed": "٣"}, "--seed: found '٣'"),
-        ({"workers": "1.5"}, "--workers: found 1.5; allowed: a whole number"),
-        ({"workers": "1025"}, "--workers: found '1025'; allowed: at most 1024"),
-        ({"change": ["hbm"]}, "--change: found 'hbm'; needs FIELD=VALUE, such as cluster.hbm=96GB"),
-        ({"change": ["hbm=1", "hbm=2"]}, "--change: found 'hbm=2'; hbm is given twice"),
-        ({"options": ["solver"]}, "--set: found 'solver'; needs FIELD=VALUE"),
-        ({"options": ["=cbc"]}, "--set: found '=cbc'"),
-        ({"reserve": ["a=1", "a=2"]}, "--reserve: found 'a=2'; a is given twice"),
-        ({"objective": "step_tme"}, "--objective: found 'step_tme'; .* did you mean step_time?"),
-        ({"formulation": "cpsta"}, "did you mean 'cpsat'"),
-        ({"executable": "torch"}, "--executable: found 'torch'; allowed: torchrec"),
-        ({"lost": "all"}, "--lost: found 'all'; needs ranks such as 13,40-47"),
-        ({"max_moved": "5x"}, "--max-moved: found '5x'; allowed: a number of tables such as 20"),
-        ({"move_cost": "1ms"}, "--move-cost: found '1ms'; allowed: a time per size"),
-        ({"today": "p"}, "--today: does not go with --start; give only one of them"),
-        ({"trainer": "tzrec", "move_cost": "1ms/GB"}, "--move-cost: does not go with --for"),
-        ({"gpa": "1%"}, "gpa: unknown field; did you mean gap?"),
-    ],
-)
+@pytest.mark.parametrize(("data", "sentence"), mistakes(__file__, "mistakes name the option"))
 def test_mistakes_name_the_option(data: dict[str, Any], sentence: str) -> None:
     """What was found, and what is allowed."""
     with pytest.raises(BadInput, match=sentence.replace("?", r"\?")):

@@ -18,6 +18,7 @@ from milp_planner.pricing.popularity import distinct_rows
 from scenarios.catalog import find_cluster, find_model
 from scenarios.generator import ALPHA, DIMS, KINDS, POOLING, ROWS, generate
 from scenarios.literature import SAMPLES
+from tests.corpus import mistakes
 
 FIRST_OF_SEED_0 = (23_860_932, 192, 5.18)
 """Values from random.Random(0): 1e4 · 1e4^0.84442, the sixth width, 50^0.42057."""
@@ -70,15 +71,7 @@ def test_source_says_how() -> None:
     assert Model.from_dict(model.to_dict()) == model
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"tables": -1}, r"tables: found -1; allowed: 0 to 100000"),
-        ({"tables": 2, "batch": 0}, r"batch: found 0; allowed: 1 to"),
-        ({"tables": 2, "max_rows": 9}, r"max_rows: found 9; allowed: 10000 to"),
-        ({"tables": 2, "kind": "mix"}, r"kind: found 'mix'; .*did you mean mixed\?"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "sentence"), mistakes(__file__, "mistakes"))
 def test_mistakes(arguments: dict[str, object], sentence: str) -> None:
     """Numbers out of range and unknown kinds get sentences."""
     with pytest.raises(BadInput, match=sentence):
@@ -152,17 +145,7 @@ def test_prices_are_the_fitted_sums() -> None:
     assert cost[[0, 2]].sum() * 1e-12 == pytest.approx(seconds, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("neuroshard:100", "no such task; allowed: 0 to 99"),
-        ("neuroshard:-1", "no such task; allowed: 0 to 99"),
-        ("neuroshard:x", "no such task; allowed: 0 to 99"),
-        ("dreamshard:15-0", "no tasks with '15' tables; allowed: 10, 20, 30"),
-        ("dreamshard:50", "allowed: 50-0 to 50-49"),
-        ("dreamshard:50-50", "allowed: 50-0 to 50-49"),
-    ],
-)
+@pytest.mark.parametrize(("name", "sentence"), mistakes(__file__, "tasks that do not exist"))
 def test_tasks_that_do_not_exist(name: str, sentence: str) -> None:
     """One sentence names those that do."""
     with pytest.raises(BadInput, match=sentence):

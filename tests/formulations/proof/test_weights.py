@@ -11,6 +11,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof.build import build_rows
 from formulations.proof.prove import symmetric_lp
 from formulations.proof.weights import choice_prices, option_prices, vector_of, vector_to_list
+from tests.corpus import mistakes
 from tests.formulations.proof.test_prove import four_tables
 from tests.formulations.strategies import instances
 
@@ -50,15 +51,7 @@ def test_a_fusion_group_stands_at_its_dearest_level() -> None:
     assert option_prices(rows, choice_prices(rows, vector)).tolist() == [3, 0, 4, 5]
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"times": -1}, {"times": 1.0}, {"times": True}, {"of": "step_time"}, {"row": "unheard_of"},
-        {"at": 2}, {"row": "capacity", "of": "ddr"}, {"row": "largest_cost", "table": 4},
-        {"row": "largest_cost", "table": 0, "machine": 0},
-        {"row": "fusion", "table": 0, "level": 0},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("item", mistakes(__file__, "what the rows do not have is refused"))
 def test_what_the_rows_do_not_have_is_refused(item: dict[str, Any]) -> None:
     """Wrong types and unknown names, places, tables and machines are refused in a sentence."""
     with pytest.raises(InstanceError, match="does not fit the instance"):

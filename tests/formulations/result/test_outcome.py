@@ -36,6 +36,7 @@ from formulations.result.outcome import (
 )
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.settings import TracePoint
+from tests.corpus import mistakes
 from tests.formulations.examples import two_modes
 
 MIXED = Placement(np.asarray([0, 3]), [[np.asarray([0])], [np.asarray([0])]])
@@ -149,22 +150,7 @@ def test_malformed_documents(key: str, value: Any, says: str) -> None:
 GOOD: dict[str, Any] = {"version": 3, "kind": "bound", "target": 1, "vectors": [], "nodes": [{}]}
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"version": 1}, "of version 1, which an earlier release wrote; solve again"),
-        ({"version": 2}, "of version 2, which an earlier release wrote; solve again"),
-        ({"version": 4}, "version 4"),
-        ({"kind": "optimal"}, "kind 'optimal'"),
-        ({"kind": "infeasible"}, "has the keys"),
-        ({"children": []}, "has the keys"),
-        ({"target": 1.0}, "target of a certificate must be an integer"),
-        ({"target": True}, "target of a certificate must be an integer"),
-        ({"nodes": [[]]}, "'nodes' of a certificate must be a list of objects"),
-        ({"vectors": {}}, "'vectors' of a certificate must be a list"),
-        ({"vectors": [{}]}, "a vector of a certificate must be a list of objects"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "sentence"), mistakes(__file__, "another outline is refused"))
 def test_another_outline_is_refused(changes: dict[str, Any], sentence: str) -> None:
     """Versions 1 and 2 are refused with advice, other faults with what is allowed."""
     assert certificate_from_dict(GOOD).target == 1

@@ -33,6 +33,7 @@ from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import distinct_rows, hot_share, popularity, zipf
+from tests.corpus import mistakes
 from tests.milp_planner.inputs import builders
 
 
@@ -168,17 +169,7 @@ def test_everything_follows_the_curve() -> None:
     assert best - 0.005 < hit <= best + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("rank,part\n1,0.5\n", "allowed: the header rank,share"),
-        ("rank,share\n", "has no ranks"),
-        ("rank,share\n1,0.5\n1,0.6\n", r"curve\.csv:3: allowed: rising ranks"),
-        ("rank,share\n1,0.5\n2,1.6\n", "shares rising up to 1"),
-        ("rank,share\n1,0.1\n2,0.4\n", "shares of a row that fall with the rank"),
-        ("rank,share\n1.5,0.1\n", "found 1.5,0.1; allowed: a whole rank and a share"),
-    ],
-)
+@pytest.mark.parametrize(("text", "wrong"), mistakes(__file__, "a wrong curve is one sentence"))
 def test_a_wrong_curve_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
     """It has file, line, and what is allowed."""
     with pytest.raises(BadInput, match=wrong):
@@ -262,13 +253,7 @@ def test_keys_of_a_hashed_table_may_be_any(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "sentence"),
-    [
-        (None, r"keys\.npy is not a file of keys"),
-        ([], r"keys\.npy: has no keys; allowed: at least one"),
-        ([3, 100], r"found the key 100; allowed: rows 0 to 99"),
-        ([3, -1], r"found the key -1; allowed: rows 0 to 99"),
-    ],
+    ("keys", "sentence"), mistakes(__file__, "wrong keys are told in one sentence")
 )
 def test_wrong_keys_are_told_in_one_sentence(tmp_path: Path, keys: Any, sentence: str) -> None:
     """It has file and line of the field, what was found, and what is allowed."""

@@ -24,6 +24,7 @@ from milp_planner.inputs.interconnect import (
     all_to_all_bandwidth,
     reduce_scatter_bandwidth,
 )
+from tests.corpus import mistakes
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
@@ -224,15 +225,8 @@ def test_a_single_domain_spans_one_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domains", "sentence"),
-    [
-        ({"machines": 18}, "domains of 18 machines, which do not add up to the 24 machines; "
-         "allowed: 1, 2, 3, 4, 6, 8, 12 or 24 for all domains, or a list"),
-        ({"machines": [8, 8]}, "domains of 8 and 8 machines, which do not add up to the 24"),
-        ({"machines": [8, 16], "span": 16}, "found 16 machines, which do not divide domains of 8 "
-         "and 16 machines; allowed: 1, 2, 4 or 8"),
-    ],
-)  # fmt: skip
+    ("domains", "sentence"), mistakes(__file__, "what does not divide is said")
+)
 def test_what_does_not_divide_is_said(domains: dict[str, Any], sentence: str) -> None:
     """One sentence says what was found, what there is, and what divides it."""
     with pytest.raises(BadInput, match="domains") as error:

@@ -13,6 +13,7 @@ from milp_planner.inputs import Cluster, Model, Table, files, problems, strict_y
 from milp_planner.inputs.constraints import Constraints
 from milp_planner.inputs.files import load_cluster, load_model, read_document, read_json
 from milp_planner.inputs.strict_yaml import read_yaml
+from tests.corpus import mistakes
 from tests.milp_planner.inputs.builders import CLUSTER_YAML, MODEL_YAML
 
 LOADERS = {"model": (load_model, MODEL_YAML), "cluster": (load_cluster, CLUSTER_YAML)}
@@ -37,16 +38,7 @@ def test_json_files(tmp_path: Path) -> None:
     assert load_model(tmp_path / "model.json") == model
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("", "the file is empty; allowed: a mapping of fields"),
-        ("# only a remark\n", "the file is empty"),
-        ("---\n", "the file is empty"),
-        ("- 1\n", "found a list; allowed: a mapping of fields"),
-        ("hello\n", "found a single value; allowed: a mapping of fields"),
-    ],
-)
+@pytest.mark.parametrize(("content", "sentence"), mistakes(__file__, "files that are no mapping"))
 def test_files_that_are_no_mapping(tmp_path: Path, content: str, sentence: str) -> None:
     """An empty file, a list or a bare word is not a model."""
     path = tmp_path / "model.yaml"

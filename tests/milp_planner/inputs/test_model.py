@@ -17,6 +17,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model, Workload
 from milp_planner.inputs.constraints import TENTHS, mismatches, ranks_needed
 from milp_planner.inputs.files import load_model
+from tests.corpus import mistakes
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 
@@ -50,16 +51,7 @@ def test_patterns_fill_before_defaults() -> None:
     assert "patterns" not in read.to_dict()
 
 
-@pytest.mark.parametrize(
-    ("patterns", "words"),
-    [
-        ({"user": {"dim": 4}}, r"patterns\.user: there are no tables to apply them to"),
-        ({"t*": {"dime": 4}}, r"patterns\.t\*\.dime: unknown field; did you mean dim"),
-        ({"t*": {"rows": 0}}, r"patterns\.t\*\.rows: "),
-        ({"t*": 4}, r"patterns\.t\*: allowed: a mapping of table fields"),
-        (4, "patterns: allowed: a mapping of name patterns"),
-    ],
-)
+@pytest.mark.parametrize(("patterns", "words"), mistakes(__file__, "wrong patterns"))
 def test_wrong_patterns(patterns: object, words: str) -> None:
     """Each gets one sentence that says where it is."""
     with pytest.raises(BadInput, match=words):
@@ -110,15 +102,7 @@ def test_repeated_name() -> None:
         Model.from_dict(model(table(), table()))
 
 
-@pytest.mark.parametrize(
-    ("defaults", "sentence"),
-    [
-        ({"dmi": 4}, r"^defaults\.dmi: unknown field; did you mean dim\?"),
-        ({"name": "x"}, r"^defaults\.name: unknown field"),
-        ({"rows": 9}, r"^defaults: there are no tables to apply them to"),
-        ([1], r"^defaults: allowed: a mapping of table fields"),
-    ],
-)
+@pytest.mark.parametrize(("defaults", "sentence"), mistakes(__file__, "wrong defaults"))
 def test_wrong_defaults(defaults: object, sentence: str) -> None:
     """Defaults are checked even if no table uses them."""
     with pytest.raises(BadInput, match=sentence):

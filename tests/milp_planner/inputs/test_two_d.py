@@ -17,6 +17,7 @@ from milp_planner.inputs.constraints import TENTHS, Constraints, PinSpec
 from milp_planner.inputs.interconnect import concurrent_bandwidth, reduce_scatter_bandwidth
 from milp_planner.inputs.sharding_group import group_of, is_group_of_its_whole
 from milp_planner.inputs.two_d import TwoD, replica_sets, sharding_groups
+from tests.corpus import mistakes
 from tests.milp_planner.pricing.build import cluster, model
 
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
@@ -241,15 +242,7 @@ def test_fields_go_by_their_own_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "words"),
-    [
-        ("hbn", 1, "change of 'hbn': .*did you mean hbm"),
-        ("tables.user.y.rows", 1, "no table is called 'user'"),
-        ("workload.dedupe", 1, "dedupe: unknown field; did you mean dedup"),
-        ("tables.*.rows", "many", "tables"),
-        ("hbm_percent", "+10GB", "amounts are added to whole numbers"),
-        ("cluster.machines", 0, "machines"),
-    ],
+    ("path", "value", "words"), mistakes(__file__, "what cannot be changed is said")
 )
 def test_what_cannot_be_changed_is_said(path: str, value: Any, words: str) -> None:
     """In one sentence with the nearest name."""

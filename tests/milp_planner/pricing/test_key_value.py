@@ -12,6 +12,7 @@ from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.entries import SHARD_NAMES
 from milp_planner.pricing.runtimes import key_value
+from tests.corpus import mistakes
 from tests.milp_planner.pricing.build import cluster, entry, model
 
 MIB = 2**20
@@ -149,14 +150,7 @@ def test_ssd_is_offered_where_there_is_some() -> None:
     assert not any("data_parallel/SSD" in name for name in more.names)
 
 
-@pytest.mark.parametrize(
-    ("table", "why"),
-    [
-        ({"dtype": "bf16"}, "fp32 and fp16, not bf16"),
-        ({"optimizer": "sgd"}, "rowwise_adagrad, adam and partial_rowwise_adam, not sgd"),
-        ({"constraints": {"cache_ratios": ["1/2"]}}, "all its cache ratios exceed 1/5"),
-    ],
-)
+@pytest.mark.parametrize(("table", "why"), mistakes(__file__, "what no store holds is refused"))
 def test_what_no_store_holds_is_refused(table: dict[str, Any], why: str) -> None:
     """A sentence says what FBGEMM's kernel does not support."""
     constraints = {"modes": ["SSD"], **table.get("constraints", {})}

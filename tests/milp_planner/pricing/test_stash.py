@@ -11,6 +11,7 @@ from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_ENTRIES, SHARD_NAMES, UPDATE, alive
 from milp_planner.pricing.outside import capacities
+from tests.corpus import mistakes
 from tests.milp_planner.pricing.build import cluster, entry, model
 
 WINDOW = {"stash_window_ms": 20.0}
@@ -96,15 +97,7 @@ def test_what_is_stashed() -> None:
     assert names(pinned) == {"row_wise/HBM_ONLY/stash"}
 
 
-@pytest.mark.parametrize(
-    ("table", "workload"),
-    [
-        ({"constraints": {"stash": "always", "modes": ["HOST_ONLY"]}}, {}),
-        ({"constraints": {"stash": "always", "sharding_types": ["data_parallel"]}}, {}),
-        ({"constraints": {"stash": "always"}}, {"stash_window_ms": None}),
-        ({"constraints": {"stash": "always"}}, {"mode": "inference"}),
-    ],
-)
+@pytest.mark.parametrize(("table", "workload"), mistakes(__file__, "asking in vain is refused"))
 def test_asking_in_vain_is_refused(table: dict[str, Any], workload: dict[str, Any]) -> None:
     """The sentence says what a stash needs."""
     with pytest.raises(BadInput, match="stash: it needs stash_window_ms in the workload"):

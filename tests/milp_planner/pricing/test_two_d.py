@@ -15,6 +15,7 @@ from milp_planner.plans.ledger import ledger_of
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.entries import MOMENTS, SHARD_ENTRIES, alive
 from milp_planner.pricing.exchange import links_of
+from tests.corpus import mistakes
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.pricing.build import cluster, entry, model
 
@@ -129,16 +130,7 @@ def test_inference_has_nothing_to_average() -> None:
     assert len(set(moments(options, "table_wise/HBM_ONLY").values())) == 1
 
 
-@pytest.mark.parametrize(
-    ("table", "why"),
-    [
-        ({"optimizer": "adam"}, "found adam, whose state DMPCollection cannot average"),
-        ({"kind": "dynamicemb"}, "found a table of dynamicemb, which sync() does not average"),
-        ({"key_value": {"virtual": True}}, "found a virtual table, which sync() does not average"),
-        ({"constraints": {"modes": ["CACHING"]}}, "CACHING: 2D's sync() averages rows in host"),
-        ({"constraints": {"modes": ["SSD"]}}, "SSD: 2D's sync() averages no rows on SSD"),
-    ],
-)
+@pytest.mark.parametrize(("table", "why"), mistakes(__file__, "what sync would not keep equal"))
 def test_what_sync_would_not_keep_equal(table: dict[str, Any], why: str) -> None:
     """Each gets one sentence that names the table."""
     with pytest.raises(BadInput, match="t0") as error:

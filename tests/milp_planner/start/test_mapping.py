@@ -18,6 +18,7 @@ from milp_planner.integrations.replay.judge import pins_of
 from milp_planner.plans.compile import compile_for
 from milp_planner.start.mapping import Start, placed_on, same_ranks, start_on
 from milp_planner.start.rows import parse_ranks, read_csv, refuse
+from tests.corpus import mistakes
 from tests.milp_planner.features.small import MODEL, cluster
 
 TABLE = {"name": "more", "rows": "1M", "dim": 64, "pooling_factor": 2}
@@ -201,19 +202,7 @@ def test_wrong_ranks(text: str) -> None:
         parse_ranks(text, "here")
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("a,CACHING,1.5,row_wise,", "p.csv:2"),
-        ("a,CACHING,1,row_wise,", "between 0 and 1"),
-        ("a,HYBRID,0,row_wise,", "between 0 and 1"),
-        ("a,HYBRID,1/0,row_wise,", "division by zero"),
-        ("a,HBM_ONLY,0.5,row_wise,", "blank or 1"),
-        ("a,HBM_ONLY,,rowwise,", "did you mean row_wise"),
-        ("a,HBM_ONLY,,row_wise,0,1", "quote ranks"),
-        ('a,HBM_ONLY,,row_wise,"0', "not valid CSV"),
-    ],
-)
+@pytest.mark.parametrize(("row", "words"), mistakes(__file__, "wrong rows"))
 def test_wrong_rows(csv: Path, row: str, words: str) -> None:
     """Each mistake gets one sentence with its line and the remedy."""
     csv.write_text(f"{HEAD}\n{row}\n")

@@ -15,6 +15,7 @@ from scenarios.batch.query import COLUMNS, connect
 from scenarios.batch.rows import run_rows
 from scenarios.batch.store import Store
 from scenarios.batch.suite import AXES, load_suite
+from tests.corpus import mistakes
 from tests.scenarios.batch.small import record
 
 
@@ -50,18 +51,7 @@ def test_an_empty_folder_is_an_empty_table(tmp_path: Path) -> None:
     assert connect(tmp_path).execute("select count(*) from results").fetchone()[0] == 0
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "attach 'made.db' as made",
-        "vacuum into 'made.db'",
-        "pragma journal_mode = wal",
-        "pragma temp_store_directory = '.'",
-        "create table made (a)",
-        "delete from results",
-        "select load_extension('made')",
-    ],
-)
+@pytest.mark.parametrize("query", mistakes(__file__, "questions only read"))
 def test_questions_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
     """Statements that write, or that name a file, are not authorized; no file appears."""
     monkeypatch.chdir(tmp_path)

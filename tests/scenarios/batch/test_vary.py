@@ -24,6 +24,7 @@ from scenarios.batch.scenario import Scenario, expand
 from scenarios.batch.suite import AXES, Suite, Sweep, find_suite
 from scenarios.batch.vary import vary_cluster, vary_model
 from scenarios.catalog import find_cluster, find_model
+from tests.corpus import mistakes
 from tests.scenarios.batch.small import MODEL
 
 
@@ -180,13 +181,7 @@ def test_single_tables_grow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("items", "such as items=50%"),
-        ("a=1%,a=2%", "such as"),
-        ("a=-1%", "found"),
-        ("a=x", "found"),
-    ],
+    ("text", "words"), mistakes(__file__, "growth of tables is checked when a suite is read")
 )
 def test_growth_of_tables_is_checked_when_a_suite_is_read(text: str, words: str) -> None:
     """Names and percentages, each name once."""

@@ -21,6 +21,7 @@ from milp_planner.features.calibrate.sweep import Sweep, fit_sweep, fitted_profi
 from milp_planner.pricing.lookup import curve_bandwidth, tiered_bandwidth
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
+from tests.corpus import mistakes
 from tests.milp_planner.features.calibrate.published import published
 from tests.milp_planner.features.calibrate.test_step_fit import made_up
 
@@ -103,12 +104,7 @@ def test_spread_of_the_times_becomes_spread_of_the_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "sentence"),
-    [
-        ([("CACHING", 0.1, 2, 0), ("CACHING", 0.5, 3, 0)], "contradict each other"),
-        ([("HYBRID", 0.1, 0.5, 0)], "faster than HBM_ONLY"),
-        ([("HYBRID", 0.1, 900.0, 0)], "slower than the host link alone"),
-    ],
+    ("points", "sentence"), mistakes(__file__, "contradictions are not fitted")
 )
 def test_contradictions_are_not_fitted(points: list[tuple], sentence: str) -> None:
     """Slower with a larger cache, faster than HBM, slower than the link: one sentence each."""

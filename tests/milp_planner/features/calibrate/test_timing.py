@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.machine import Probe, Sample, TooNoisy, measure, quiet
 from milp_planner.features.calibrate.sweep import read_sweep
+from tests.corpus import mistakes
 from tests.milp_planner.features.calibrate.published import published
 
 
@@ -137,20 +138,7 @@ def test_json_is_read_back(tmp_path: Path) -> None:
     assert read_sweep(file) == published("h100")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("mode,x,time\n", r"bad\.csv:1: unknown column 'time'"),
-        ("mode,x\n", r"bad\.csv:1: the column ms is missing"),
-        ("", r"bad\.csv:1: the column mode is missing"),
-        ("mode,x,ms\nHBM_ONLY,1\n", r"bad\.csv:2: found 2 cells; allowed: 3"),
-        ("mode,x,ms\nHBM,1,2\n", r"bad\.csv:2.*mode.*HBM_ONLY"),
-        ("mode,x,ms\nHBM_ONLY,1,-2\n", r"bad\.csv:2.*ms"),
-        ("mode,x,ms\nHBM_ONLY,1,09\n", r"bad\.csv:2: found 09; drop the leading zero"),
-        ("mode,x,ms\nHBM_ONLY,1,191e999\n", r"bad\.csv:2: found 191e999"),
-        ("mode,x,ms\nHBM_ONLY,1,2\n", r"bad\.csv.*points"),
-    ],
-)
+@pytest.mark.parametrize(("text", "sentence"), mistakes(__file__, "bad csv is one sentence"))
 def test_bad_csv_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     """File, line, what was found and what is allowed."""
     file = tmp_path / "bad.csv"

@@ -14,6 +14,7 @@ from milp_planner import check, plan
 from milp_planner.features.plan.doubts import doubts
 from milp_planner.inputs import Cluster, Model
 from scenarios import catalog
+from tests.corpus import mistakes
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -139,18 +140,7 @@ def test_all_together_fit_nowhere() -> None:
     assert field == "tables" and "together they need 3.5" in message
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"reservations": {"hbm_percent": 0.15}, "expected": ("reservations.hbm_percent", "15?")},
-        {"reservations": {"ddr_percent": 0.5}, "expected": ("reservations.ddr_percent", "50?")},
-        {"reservations": {"min_headroom": 0.05}, "expected": ("reservations.min_headroom", "5?")},
-        {"ddr": "1GB", "expected": ("ddr", "the machine?")},
-        {"hbm": "80TiB", "ddr": "800TiB", "expected": ("hbm", "has")},
-        {"interconnect": {"intra_machine": "50GB/s", "inter_machine": "450GB/s"},
-         "expected": ("interconnect.intra_machine", "swapped?")},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("changes", mistakes(__file__, "likely slips"))
 def test_likely_slips(changes: dict[str, Any]) -> None:
     """One sentence about each slip, and where it is."""
     changes = dict(changes)

@@ -15,6 +15,7 @@ from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports
 from milp_planner.integrations.exports import dlrmv4, with_workload
 from milp_planner.integrations.exports.shell import assignments
+from tests.corpus import mistakes
 
 from . import plans
 
@@ -48,13 +49,7 @@ def test_written_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "sentence"),
-    [
-        ("table_row_wise/HBM_ONLY", "No available sharding type.*allowed: data_parallel"),
-        ("table_column_wise:2/HBM_ONLY", "does not offer"),
-        ("row_wise/HOST_ONLY", "ddr_cap=0.*allowed: HBM_ONLY"),
-        ("row_wise/CACHING/0.5", "finds no plan with rows in host memory.*below 1.7"),
-    ],
+    ("option", "sentence"), mistakes(__file__, "what would stop the trainer is refused")
 )
 def test_what_would_stop_the_trainer_is_refused(option: str, sentence: str) -> None:
     """Types that its sharder does not offer, and host memory, which its planner does not have."""
@@ -145,17 +140,7 @@ def test_nothing_set_fixes_nothing() -> None:
     assert set(dlrmv4.read_environment({}, plans.model(*TABLES)).values()) == {PinSpec()}
 
 
-@pytest.mark.parametrize(
-    ("variables", "sentence"),
-    [
-        ({"EMB_PLACEMENT": "hbn"}, "did you mean hbm"),
-        ({"EMB_PLACEMENT_OVERRIDES": "item_id=gpu"}, "EMB_PLACEMENT_OVERRIDES: item_id"),
-        ({"EMB_PLACEMENT_OVERRIDES": "item=hbm"}, "unknown table 'item'.*did you mean item_id"),
-        ({"EMB_SHARDING_OVERRIDES": "uid=grid_shard"}, "allowed: auto, data_parallel"),
-        ({"EMB_SHARDING_OVERRIDES": "uid"}, "table=value"),
-        ({"EMB_SHARDING_OVERRIDES": "uid=rw,uid=cw"}, "twice"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "sentence"), mistakes(__file__, "dlrmv4, illegal values"))
 def test_illegal_values(variables: dict[str, str], sentence: str) -> None:
     """Unknown tables and values are errors here, although the trainer only warns about tables."""
     with pytest.raises(BadInput, match=sentence):
@@ -176,36 +161,7 @@ def test_tables_it_cannot_place() -> None:
         dlrmv4.write(plan)
 
 
-@pytest.mark.parametrize(
-    ("variables", "changes"),
-    [
-        ({}, {}),
-        ({"BATCH_SIZE": "1024"}, {"batch_per_rank": 1024}),
-        (
-            {"SPARSE_A2A_FWD": "fp16", "SPARSE_A2A_BWD": "bf16", "QCOMM_LOWMEM_CODEC": "0"},
-            {
-                "exchange_dtype": "fp16",
-                "exchange_dtype_backward": "bf16",
-                "codec": "stock",
-                "codec_peak_factor": None,
-            },
-        ),
-        (
-            {"SPARSE_A2A_FWD": "fp16", "QCOMM_LOWMEM_CODEC": "1"},
-            {"exchange_dtype": "fp16", "codec": "low_memory", "codec_peak_factor": None},
-        ),
-        (
-            {"SPARSE_A2A_FWD": "fp32", "SPARSE_A2A_BWD": "fp32", "QCOMM_LOWMEM_CODEC": "0"},
-            {
-                "exchange_dtype": "fp32", "exchange_dtype_backward": "fp32",
-                "codec": "stock",
-                "codec_peak_factor": None,
-            },
-        ),
-        ({"EC_INDEX_DEDUP": "1"}, {"dedup": True}),
-        ({"SPARSE_A2A_BWD": " BF16"}, {"exchange_dtype_backward": "bf16"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("variables", "changes"), mistakes(__file__, "workload"))
 def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
     """Precision, codec (none if nothing is encoded), batch and deduplication are read."""
     text = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
@@ -215,16 +171,7 @@ def test_workload(variables: dict[str, str], changes: dict[str, Any]) -> None:
         assert getattr(workload, field) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("BATCH_SIZE", "0", "whole number from 1"),
-        ("BATCH_SIZE", "many", "whole number from 1"),
-        ("SPARSE_A2A_FWD", "fp61", "did you mean fp16"),
-        ("QCOMM_LOWMEM_CODEC", "2", "allowed: 0, 1"),
-        ("EC_INDEX_DEDUP", "yes", "allowed: 0, 1"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "sentence"), mistakes(__file__, "illegal workloads"))
 def test_illegal_workloads(name: str, value: str, sentence: str) -> None:
     """Values that the trainer would refuse are refused, with the allowed ones."""
     with pytest.raises(BadInput, match=f"{name}.*{sentence}"):

@@ -11,6 +11,7 @@ import pytest
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import dynamicemb
 from milp_planner.pricing.storage import runtime_value_bytes
+from tests.corpus import mistakes
 
 from . import plans
 
@@ -87,16 +88,7 @@ def _changed(**changes: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"caching": "yes"}, "allowed: true, false"),
-        ({"dist_type": "rundrobin"}, "did you mean roundrobin"),
-        ({"max_capacity": 1000}, "fewer than its 5000 rows"),
-        ({"max_capacity": -1}, "whole number"),
-        ({"local_hbm_for_values": 1.5}, "whole number"),
-        ({"local_hbm_for_values": 0}, "needs local_hbm_for_values above 0"),
-        ({"local_hbm_for_values": 196_608}, "'d' and 'e' fuse"),
-    ],
+    ("changes", "sentence"), mistakes(__file__, "options the runtime would not honour")
 )
 def test_options_the_runtime_would_not_honour(changes: dict[str, Any], sentence: str) -> None:
     """Illegal values, and shares that differ inside a fused group, are errors."""

@@ -8,6 +8,7 @@ import pytest
 
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.integrations.exports import tzrec, with_workload
+from tests.corpus import mistakes
 
 from . import plans
 
@@ -43,22 +44,7 @@ def test_replicated_tables_are_said_to_take_the_dense_optimizer() -> None:
     assert "its state in place of the one counted here" in notes
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ('"row_wise"', '"rowwise"', "did you mean row_wise"),
-        ('"fused"', '"fuse"', "did you mean fused"),
-        ('embedding_name: "d"', 'embedding_name: "dd"', "unknown table 'dd'"),
-        ("cache_load_factor: 0.3", "cache_load_factor: 1.3", "above 0 and below 1"),
-        ("cache_load_factor: 0.3", 'cache_load_factor: "x"', "[0-9]+:[0-9]+ : .*float"),
-        ("max_capacity: 5000", "max_capacity: 4000", "the model has 5000 rows"),
-        ("dynamicemb {", "zch {", "needs a dynamicemb block"),
-        ("id_feature {", "raw_feature {", "no id_feature"),
-        ("dynamicemb {", "dynamicemb", "[0-9]+:[0-9]+ : "),
-        ('kernels: "fused"', 'kernels: ["fused", "dense"]', "compute_kernels occurs 2 times"),
-        ('"row_wise"', '"row\\xff"', "not a text-format config"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "sentence"), mistakes(__file__, "illegal values"))
 def test_illegal_values(old: str, new: str, sentence: str) -> None:
     """Unknown tables, words and figures are errors."""
     text = tzrec.write(plans.chosen_plan(CHOICE, *TABLES))

@@ -31,6 +31,7 @@ from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import NoPlan
 from milp_planner.integrations.torchrec.failure import shortfalls
 from milp_planner.integrations.torchrec.problem import compile_problem
+from tests.corpus import mistakes
 
 from .models import META, Case, Mixed, bag_sharders, bags, bare_option, topology
 from .test_planner import FixedEnumerator, planner_for
@@ -145,15 +146,7 @@ def test_brute_force(sizes: tuple[int, ...]) -> None:
     assert NoopPerfModel(case.topology).rate(chosen) == pytest.approx(best)
 
 
-@pytest.mark.parametrize(
-    ("together", "sentence"),
-    [
-        ([("t0",)], "two different tables"),
-        (["t0t1"], "two different tables"),
-        ([("t0", "tt")], "unknown table 'tt'"),
-        ([("t0", "t1"), ("t1", "t2")], "named twice"),
-    ],
-)
+@pytest.mark.parametrize(("together", "sentence"), mistakes(__file__, "mistakes are sentences"))
 def test_mistakes_are_sentences(together: Any, sentence: str) -> None:
     """Groups of one, unknown tables and tables in two groups."""
     case = Case(bags([(1000, 64)] * 3), topology(2))

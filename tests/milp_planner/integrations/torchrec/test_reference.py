@@ -12,6 +12,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import TorchRecInputs, load_inputs, measured_pooling
+from tests.corpus import mistakes
 
 from .models import bags, sequences
 
@@ -62,15 +63,7 @@ def test_from_a_module(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert load_inputs("my_model:inputs").batch_size == 16
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("inpust", "did you mean inputs"),
-        ("wrong_field", "field 'batch'.*did you mean batch_size"),
-        ("missing_field", "no 'topology'"),
-        ("wrong_type", "returned int"),
-    ],
-)
+@pytest.mark.parametrize(("name", "sentence"), mistakes(__file__, "wrong functions"))
 def test_wrong_functions(model_file: Path, name: str, sentence: str) -> None:
     """A function that is missing or returns something else gets one sentence."""
     with pytest.raises(BadInput, match=sentence):
