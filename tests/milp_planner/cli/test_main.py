@@ -133,19 +133,6 @@ def test_a_command_of_before_says_what_replaced_it(
     assert f"the command {name} is gone; " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"]])
-def test_a_reader_that_goes_away_is_no_failure(arguments: list[str]) -> None:
-    """`milp-planner list | head` ends quietly, and not with the code of an infeasible plan."""
-    program = "import sys; from milp_planner.cli.main import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
-        assert running.stdout is not None and running.stderr is not None
-        running.stdout.close()
-        errors = running.stderr.read().decode()
-    assert running.returncode == 0 and errors == ""
-
-
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version is the package's, even if it runs from a checkout."""
     assert run(["--version"]) == 0

@@ -60,25 +60,6 @@ def test_the_real_model_is_said_exactly(cli: Cli, tmp_path: Path) -> None:
     assert {t["mode"] for t in done.json["tables"]} == {"HBM_ONLY"}
 
 
-def test_a_batch_is_read_as_it_ran(cli: Cli, tmp_path: Path) -> None:
-    """Sizes appear as sizes, plans are kept, heuristics have a gap, and dist_type is swept."""
-    (tmp_path / "suite.yaml").write_text(
-        "name: s\nmodels: [dlrmv4-yambda5b]\nclusters: [8xmi350x]\nformulations: [greedy, cpsat]\n"
-        "sweep: {hbm: [288GiB, 120GiB], dist_type: [roundrobin, continuous]}\n"
-        "objectives: total\ntime_limit: 5\nassertions: [{name: proved, optimal: true}]\n"
-    )
-    run = ("batch", "suite.yaml", "-o", "out", "--workers", "1", "--plans")
-    query = "select formulation, dist_type, gap from results where objective is not null"
-    done = cli(*run, "--json", "--query", query)
-    assert done.code in (0, 1), done.err
-    rows = done.json["query"]
-    assert {r["dist_type"] for r in rows} == {"roundrobin", "continuous"}
-    assert all(r["gap"] is not None for r in rows)
-    assert len(list((tmp_path / "out").rglob("plans/*.json"))) == len(rows)
-    shown = " ".join(cli(*run).out.split())
-    assert "120.0 GiB" in shown and "128849018880" not in shown
-
-
 CSV = """\
 table, mode, ratio, sharding_type, ranks
 users, HBM_ONLY, , table_wise, 0
