@@ -169,13 +169,10 @@ def _hash(*parts: str | np.ndarray) -> str:
     return found.hexdigest()[:12]
 
 
-def fingerprints(unit: int = NANOSECOND) -> dict[str, str]:
-    """The fingerprint of every input, by name."""
-    return {
-        name: fingerprint(model, cluster, unit)
-        for inputs in (suite_inputs(), drawn_inputs())
-        for name, model, cluster in inputs
-    }
+def fingerprints(step: int = 1) -> dict[str, str]:
+    """The fingerprint of every input, or of every so many, by name."""
+    inputs = [*suite_inputs(), *drawn_inputs()][::step]
+    return {name: fingerprint(model, cluster) for name, model, cluster in inputs}
 
 
 if __name__ == "__main__":

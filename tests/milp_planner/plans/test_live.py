@@ -1,7 +1,13 @@
-"""What a running TorchRec can be changed to, row by row, and plans restricted to it."""
+"""What a running TorchRec can be changed to, row by row, and plans restricted to it.
+
+Models and clusters from objects and paths.
+"""
+
+from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +19,11 @@ from milp_planner import Cluster, Model, Plan, plan, read_plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.again import Moves
 from milp_planner.inputs.table import Table
+from milp_planner.plans.compile import to_cluster, to_model
 from milp_planner.plans.live import Form, in_order, twice_on, why_not
-from tests.milp_planner.features.small import cluster
+from tests.milp_planner.cli.conftest import CLUSTER
+from tests.milp_planner.cli.conftest import MODEL as MODEL_TEXT
+from tests.milp_planner.features.small import MODEL, cluster
 
 WHOLE = Form("table_wise", "HBM_ONLY", Fraction(1), 64, False)
 CUT = WHOLE._replace(sharding="column_wise", width=32)
@@ -248,3 +257,25 @@ def test_modules_wait_for_room() -> None:
     small = replace(instance, resources=tuple(resources))
     order, left = in_order(small, start, end, {"a": [0], "b": [3]})
     assert order == ["a", "b"] and left == []
+
+
+def test_objects_are_taken_as_they_are() -> None:
+    """Objects are neither copied nor read again."""
+    here = cluster()
+    assert to_model(MODEL) is MODEL and to_cluster(here) is here
+
+
+def test_paths_are_read(tmp_path: Path) -> None:
+    """Text and Path name a file."""
+    (tmp_path / "m.yaml").write_text(MODEL_TEXT)
+    (tmp_path / "c.yaml").write_text(CLUSTER)
+    assert to_model(str(tmp_path / "m.yaml")) == to_model(tmp_path / "m.yaml")
+    assert to_cluster(tmp_path / "c.yaml").num_ranks == 2
+
+
+def test_anything_else_is_one_sentence() -> None:
+    """A dictionary is not a model; the sentence says what is accepted."""
+    with pytest.raises(BadInput, match="must be a path or a Model, found dict"):
+        to_model({})  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="must be a path or a Cluster, found Model"):
+        to_cluster(MODEL)  # type: ignore[arg-type]

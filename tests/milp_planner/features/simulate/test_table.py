@@ -15,7 +15,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.features.simulate.streams import drawn, read_keys, scattered
 from milp_planner.pricing.popularity import zipf
-from tests.milp_planner.features.simulate.test_ranks import planned
+from tests.milp_planner.features.simulate.test_plan import planned
 
 ARRAY = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "optimizer": "sgd"}
 LOOKUPS = 2 * 256 * 8

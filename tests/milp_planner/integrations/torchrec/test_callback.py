@@ -4,9 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torchrec")
-
 import torch.multiprocessing as mp
 
 from milp_planner.integrations import exports

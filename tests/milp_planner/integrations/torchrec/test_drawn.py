@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torchrec")
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
 from benchmarks.replay.drawn import DENSE, Drawn, again, bare, drawn, ours, theirs
 from milp_planner.integrations.exports import dlrmv4
