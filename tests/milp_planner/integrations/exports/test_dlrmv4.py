@@ -205,25 +205,6 @@ def test_what_is_not_read_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"exchange_dtype": "fp16", "codec": "stock", "dedup": True},
-        {"exchange_dtype": "fp16", "exchange_dtype_backward": "bf16", "codec": "low_memory"},
-    ],
-)
-def test_written_and_read_back(changes: dict[str, Any]) -> None:
-    """Reading a plan's environment gives the same workload."""
-    model = with_workload(SMALL, changes)
-    plan = plans.plan_of(model)
-    back = with_workload(model, exports.workload(dlrmv4.write(plan), "dlrmv4", model)).workload
-    wanted = model.workload
-    both = wanted.exchange_dtype_backward or wanted.exchange_dtype
-    same = wanted.model_copy(update={"exchange_dtype_backward": both})
-    assert back.model_copy(update={"exchange_dtype_backward": both}) == same
-
-
-@pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"exchange_dtype": "fp8"}, "priced with fp8 on the wire; SPARSE_A2A_FWD allows"),

@@ -111,13 +111,6 @@ def test_another_routing_rule_unfuses() -> None:
     assert dynamicemb.read(text, plans.model(*PAIR))["d"].cache_ratio == Fraction(1, 10)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": "x"}'])
-def test_no_such_document(text: str) -> None:
-    """Files of other kinds are refused."""
-    with pytest.raises(BadInput):
-        dynamicemb.read(text, plans.model(*PAIR))
-
-
 def test_foreign_tables() -> None:
     """Tables that the model lacks, or that it holds in TorchRec, are errors."""
     with pytest.raises(BadInput, match="unknown table 'd'"):
