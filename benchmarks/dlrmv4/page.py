@@ -78,8 +78,8 @@ def blocks() -> dict[str, str]:
 
 
 def _facts() -> Iterator[str]:
-    yield "| | published | held by the rank | rows | doubt |"
-    yield "|---|---|---|---|---|"
+    yield "| | published | held by the rank | rows |"
+    yield "|---|---|---|---|"
     for number, fact in enumerate(facts().facts, 1):
         rows = (
             "" if fact.rows is None else " to ".join(f"{n / 1e6:g}" for n in sorted({*fact.rows}))
@@ -87,7 +87,7 @@ def _facts() -> Iterator[str]:
         layout = fact.layout.replace("_", " ")
         yield (
             f"| {number} | {fact.name} | {layout}, {fact.ranks} ranks | "
-            f"{rows and rows + ' million'} | {fact.doubt or ''} |"
+            f"{rows and rows + ' million'} |"
         )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.pages import update
-from milp_planner.drawing.units import show_gap, show_time
+from milp_planner.drawing.units import show_gap
 from scenarios.batch import connect
 from scenarios.batch.suite import load_suite
 
@@ -88,30 +88,9 @@ def profiles(rows: Rows, run: Path) -> Iterable[str]:
     yield _pivot(rows, "model", "cluster", clusters, "model")
 
 
-def scale_up(rows: Rows, run: Path) -> Iterable[str]:
-    """Every cluster and interval: undivided, and the best sharding groups beside."""
-    query = (
-        "select * from results where cluster = ? and sharding_group_size = ? and sync_interval = ?"
-    )
-    places = rows.execute("select distinct cluster, sync_interval from results").fetchall()
-    table = []
-    for cluster, interval in sorted(places, key=lambda place: (place[0], int(place[1]))):
-        whole, best = (rows.execute(query, (cluster, s, interval)).fetchone() for s in _SIZES)
-        table.append([
-            f"`{cluster}`", str(interval), _cell(whole), _cell(best), best["division"] or "",
-            show_time(best["sync"]), "" if not best["objective"] or not whole["objective"] else
-            f"{whole['objective'] / best['objective']:.2f}",
-        ])  # fmt: skip
-    yield _LEGEND
-    yield _table(["cluster", "averaged every … steps", "undivided", "best of all divisions",
-                  "which", "of it sync", "times as fast"], table)  # fmt: skip
-
-
-_SIZES = ("all", "auto")
 TABLES: dict[str, Callable[[Rows, Path], Iterable[str]]] = {
     "dp-vs-exact": dp_vs_exact,
     "profiles": profiles,
-    "scale-up": scale_up,
 }
 _LEGEND = "`step_time` in ms with the certified gap; bold: certified optimal; †: optimal by CP-SAT."
 _BESIDE_EXACT = """

@@ -36,6 +36,16 @@ code: if no plan exists, the status says so.
 """
 
 
+_PAGES = {
+    "plan": "guide.md", "batch": "suites.md", "explain": "explain.md", "report": "report.md",
+    "serve": "serve.md", "calibrate": "trust/time.md#calibrate-your-machine",
+    "export": "exports.md", "import-plan": "exports.md", "simulate": "trust/hit-ratio.md",
+    "route": "routing/which-rule.md", "verify": "outcome.md#what-is-checked",
+    "torchrec-dry-run": "torchrec.md#one-model-on-several-skus",
+}  # fmt: skip
+"""Pages about a command, which say more than its first paragraph."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One argument or option, as its command's signature declares it."""
@@ -98,9 +108,12 @@ def _section(
     arguments = [p.names.strip("`") for p in declared if p.kind == "argument"]
     usage = " ".join(["milp-planner", name, *arguments, "[OPTIONS]"])
     text = inspect.cleandoc(function.__doc__ or "")
+    if name in _PAGES:
+        first = " ".join(text.partition("\n\n")[0].split())
+        text = f"{first} [More]({_PAGES[name]}), and `milp-planner {name} --help`."
     lines = [f"\n## {name}\n\n```\n{usage}\n```\n\n{text}\n\n"]
     lines += _tables([p for p in declared if p not in shared])
-    names = [p.names for p in declared if p in shared]
+    names = [p.names.split()[0].rstrip(",") for p in declared if p in shared]
     if names:
         lines.append(f"[Shared](#shared-options): {', '.join(map(_cell, names))}\n")
     return "".join(lines).rstrip("\n") + "\n"
@@ -112,10 +125,16 @@ def _tables(declared: list[Parameter]) -> list[str]:
     for kind in ("argument", "option"):
         rows = [p for p in declared if p.kind == kind]
         if rows:
-            lines.append(f"| {kind} | default | |\n|---|---|---|\n")
-            lines += [f"| {_cell(p.names)} | {p.default} | {_cell(p.help)} |\n" for p in rows]
+            lines.append(f"| {kind} | |\n|---|---|\n")
+            lines += [f"| {_cell(p.names)} | {_cell(_meaning(p))} |\n" for p in rows]
             lines.append("\n")
     return lines
+
+
+def _meaning(parameter: Parameter) -> str:
+    """Its help, with the default where the help does not name it."""
+    given = parameter.default not in ("", "required") and "default" not in parameter.help.lower()
+    return f"{parameter.help} Default: {parameter.default}." if given else parameter.help
 
 
 def _cell(text: str) -> str:
