@@ -237,7 +237,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--instances", help="folder of the torchrec_*.json.gz instances")
     parser.add_argument("--lists", help="folder of published table lists and known instances")
-    parser.add_argument("--printout", help="TorchRec's sharding_stats_example.txt.gz")
     parser.add_argument("--rebalancer", help="a Python that has Meta's Rebalancer")
     parser.add_argument("--check", action="store_true", help="only say whether pages say when")
     parser.add_argument(
@@ -257,7 +256,6 @@ def main(arguments: list[str] | None = None) -> int:
     given = {
         "today": f"{date.today()}",
         "instances": args.instances,
-        "printout": args.printout,
         "rebalancer": args.rebalancer,
         "lists": args.lists,
     }
@@ -272,7 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
         commands = step.commands(given)
         print(f"== {step.name} ({figures.takes(step)})", flush=True)
         if commands is None:
-            print("   left out: it needs --instances, --printout, --lists or --rebalancer")
+            print("   left out: it needs --instances, --lists or --rebalancer")
         elif args.list:
             print("\n".join(f"   {command}" for command in commands))
         elif code := figures.measure(step, commands):
