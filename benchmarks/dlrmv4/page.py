@@ -103,10 +103,6 @@ def _columns() -> list[tuple[str, Verdict]]:
 def _chosen() -> Iterator[str]:
     chosen, one = evidence().chosen, verdict(1, "all_tables")
     more, lone = one.outside.high - chosen.outside.high, hot(dedup=True).need
-    mine, other = (
-        hot(rows=BURST_ROWS, copies=copies).need + v.outside.high
-        for copies, v in ((2, chosen), (1, one))
-    )
     missed = [len(v.refuted_by) for _, v in _columns()]
     if chosen.refuted_by or missed.count(0) != 1:
         raise RuntimeError(f"the page says that one hypothesis misses nothing; missed: {missed}")
@@ -114,11 +110,9 @@ def _chosen() -> Iterator[str]:
         f"**One hypothesis explains everything; {missed.count(1)} miss one fact each.** It is what "
         "the ledger keeps: two copies, as measured on TorchRec, with all tables cut, outside "
         f"{_gib(chosen.outside.low)} to {_gib(chosen.outside.high)}, of which the model states the "
-        f"upper end, {_gib(outside())}. For the burst it is the safer: {_gib(mine)} against "
-        f"{_gib(other)} with one copy. Where few rows are looked up it is not: with deduplication "
-        f"all row-wise needs {_gib(lone)} of embeddings, and one copy, all tables cut, would put "
-        f"{_gib(more)} more beside them. To plan for that, say "
-        f"`--reserve outside_embeddings={one.outside.high // 2**20}MiB`."
+        f"upper end, {_gib(outside())}. With deduplication, where all row-wise needs {_gib(lone)} "
+        f"of embeddings, one copy would put {_gib(more)} more beside them "
+        f"(`--reserve outside_embeddings={one.outside.high // 2**20}MiB`)."
     )
 
 
