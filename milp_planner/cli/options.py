@@ -152,7 +152,8 @@ TorchRecOption = Annotated[
     option(
         "--torchrec VERSION",
         "The trainer's TorchRec, where DLRMv4's variables do not state TORCHREC_VERSION: before "
-        "1.7 it takes ddr_cap=0 for 128 GiB of host memory a rank, since then for none.",
+        "1.7 it takes ddr_cap=0 for 128 GiB of host memory a rank, since then for none. With "
+        "--to torchrec, one that cannot run the plan is refused.",
     ),
 ]
 AllRowsOption = Annotated[

@@ -49,15 +49,18 @@ def export(
     """
     from milp_planner.integrations import exports
     from milp_planner.integrations.exports import dlrmv4
+    from milp_planner.integrations.exports.nodes import check_version
     from milp_planner.integrations.replay.judge import judge
     from milp_planner.plans.plan_file import read_plan
 
     chosen = exports.get(to)
     check_writable(output)
-    if torchrec is not None and to != "dlrmv4":
-        raise BadInput("--torchrec: goes with --to dlrmv4")
-    settings = {} if torchrec is None else {dlrmv4.TORCHREC: torchrec}
+    if torchrec is not None and to not in ("dlrmv4", "torchrec"):
+        raise BadInput("--torchrec: goes with --to dlrmv4 or torchrec")
+    settings = {} if torchrec is None or to == "torchrec" else {dlrmv4.TORCHREC: torchrec}
     found = read_plan(plan)
+    if torchrec is not None and to == "torchrec":
+        check_version(found, torchrec)
     judgement, _ = judge(found, to, settings)
     text, notes = exports.write(found, to, judgement.settings), chosen.notes(found)
     if output is not None:

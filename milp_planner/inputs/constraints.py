@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from milp_planner.errors import Problem
 from milp_planner.inputs.problems import problem_at
@@ -66,6 +66,20 @@ L1_RATIOS = (*(Fraction(1, n) for n in (100, 50, 20, 10)), LARGEST_L1)
 """The default cache-ratio grid of tables in a key-value store."""
 
 
+def _number_or_list(value: object) -> object:
+    """One number stands for a list of it."""
+    return (value,) if type(value) is int else as_tuple(value)
+
+
+_NODES = {"type": "integer", "minimum": 1}
+Nodes = Annotated[
+    tuple[Count, ...],
+    BeforeValidator(_number_or_list),
+    Field(min_length=1),
+    WithJsonSchema({"anyOf": [_NODES, {"type": "array", "items": _NODES, "minItems": 1}]}),
+]
+
+
 class PinSpec(Spec):
     """The option that a table must take; omitted fields stay free."""
 
@@ -79,6 +93,8 @@ class PinSpec(Spec):
     """Routing rule that the table must take; one of its dist_types."""
     column_width: Count | None = None
     """Width of its column shards, in columns."""
+    num_nodes: Count | None = None
+    """Machines (or runs of ``span`` machines) over which table_row_wise splits its rows."""
     stash: bool | None = None
     """Whether its weights leave HBM between forward and backward."""
     ranks: RankNumbers | None = None
@@ -110,6 +126,10 @@ class Constraints(Spec):
         Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
     ) = None
     """Allowed widths of a column shard, in columns: multiples of 4; default: all legal."""
+    num_nodes: Nodes | None = None
+    """Machines (or runs of ``span`` machines) over which table_row_wise may split rows: one number,
+    or a list to choose from; default: 1. More than 1 needs a TorchRec with ``num_nodes`` (pull
+    requests 4681 to 4683; no release up to 1.9.2)."""
     stash: Literal["allow", "always", "never"] = "allow"
     """Whether its weights may, must or must not leave HBM between forward and backward, if the
     workload has a stash_window_ms."""
@@ -117,6 +137,12 @@ class Constraints(Spec):
     """The only ranks that may hold a shard of this table."""
     pin: PinSpec | None = None
     """The option that the table must take."""
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Numbers of machines over which rows may be split, rising."""
+        pinned = None if self.pin is None else self.pin.num_nodes
+        return tuple(sorted(set(self.num_nodes or (1,)))) if pinned is None else (pinned,)
 
     @model_validator(mode="after")
     def _pin_allowed(self) -> Constraints:
@@ -128,6 +154,7 @@ class Constraints(Spec):
             ("sharding_type", pin.sharding_type, self.sharding_types),
             ("cache_ratio", pin.cache_ratio, self.cache_ratios),
             ("column_width", pin.column_width, self.column_widths),
+            ("num_nodes", pin.num_nodes, self.num_nodes),
             ("stash", pin.stash, {"always": (True,), "never": (False,)}.get(self.stash)),
         ):
             if wanted is not None and allowed is not None and wanted not in allowed:
@@ -146,10 +173,15 @@ class Constraints(Spec):
 
 
 def mismatches(model: Model, cluster: Cluster) -> dict[str, Problem]:
-    """A problem for each table that names ranks which the cluster does not have."""
+    """A problem for each table that names ranks or machines which the cluster does not have."""
     allowed = f"allowed: 0 to {cluster.num_ranks - 1} of cluster {cluster.name}"
+    groups = len(cluster.row_groups)
     found: dict[str, Problem] = {}
     for number, table in enumerate(model.tables):
+        if (most := table.constraints.nodes[-1]) > groups:
+            where = f"tables[{number}].constraints.num_nodes (table {table.name})"
+            what = f"found {most}; allowed: 1 to {groups} on cluster {cluster.name}"
+            found[table.name] = Problem(what, where, f"model {model.name}")
         for field, rank in _named(table):
             if rank >= cluster.num_ranks:
                 where = f"tables[{number}].constraints.{field} (table {table.name})"

@@ -244,6 +244,14 @@ def rows_over(placed: PlacedTable) -> int:
     return sum(map(len, placed.ranks)) // placed.column_shards
 
 
+def nodes_of(placed: PlacedTable, cluster: Cluster) -> int:
+    """Row groups over which a table-row-wise table splits its rows (TorchRec's ``num_nodes``)."""
+    if placed.sharding_type != "table_row_wise":
+        return 1
+    ranks = {rank for block in placed.ranks for rank in block}
+    return sum(not ranks.isdisjoint(group) for group in cluster.row_groups)
+
+
 def _milliseconds(picoseconds: int | None) -> float | None:
     return None if picoseconds is None else picoseconds / 1e9
 

@@ -69,7 +69,9 @@ def shapes(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
 
     ``base`` is the whole table in that sharding type.
     """
-    for shape in _cut(base, traits, site):
+    nodes = traits.constraints.nodes if base.sharding == "table_row_wise" else (1,)
+    cut = _cut(base, traits, site) if 1 in nodes else ()
+    for shape in (*cut, *_over_nodes(base, site, nodes)):
         placed = _on_allowed_ranks(shape, traits.constraints, site)
         if placed is not None:
             yield placed
@@ -127,6 +129,25 @@ def _over_groups(
                 yield replace(
                     base, width=width, columns=shards, machine_ranks=size, groups=chosen,
                     members=members,
+                )  # fmt: skip
+
+
+def _over_nodes(base: Choice, site: Site, nodes: tuple[int, ...]) -> Iterator[Choice]:
+    """Rows split over several row groups, one option for every set of them: TorchRec's num_nodes.
+
+    The exchange keeps its two steps: sums inside each group, then between groups. Every rank then
+    holds as many sums, and sends as many, as if one group had all the rows.
+    """
+    by_size: dict[int, list[int]] = {}
+    for index, ranks in enumerate(site.row_groups):
+        by_size.setdefault(len(ranks), []).append(index)
+    for several in (each for each in nodes if each > 1):
+        for size, groups in by_size.items():
+            for chosen in _sets(groups, several) if several <= len(groups) else ():
+                members = tuple(rank for group in chosen for rank in site.row_groups[group])
+                yield replace(
+                    base, machine_ranks=size * several, groups=chosen, members=members,
+                    nodes=several,
                 )  # fmt: skip
 
 

@@ -198,6 +198,7 @@ def _pin_allows(limits: Constraints, choice: Choice) -> bool:
         (pin.cache_ratio, choice.ratio),
         (pin.dist_type, choice.dist_type),
         (pin.column_width, choice.width),
+        (pin.num_nodes, choice.nodes),
         (pin.stash, choice.stash),
     )
     return all(want is None or want == have for want, have in wanted)

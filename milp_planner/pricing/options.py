@@ -76,7 +76,10 @@ class Choice:
     machine_ranks: int = 0
     """Ranks over which rows are split, those of a machine or row group; else 0."""
     groups: tuple[int, ...] | None = None
-    """The row groups that hold the shards, where a group is several machines; None: any machine."""
+    """The row groups that hold the shards, where a group, or a row split, is several machines;
+    None: any machine."""
+    nodes: int = 1
+    """Row groups over which table_row_wise splits rows."""
     members: tuple[int, ...] | None = None
     """Their ranks, in shard order."""
     machines: tuple[int, ...] | None = None

@@ -76,6 +76,10 @@ def write(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> str
             f"the plan has no placement ({plan.outcome.status.value}): nothing to export"
         )
     _check(plan)
+    if to != "torchrec":
+        from milp_planner.integrations.exports.nodes import refuse_nodes
+
+        refuse_nodes(plan, f"the trainer behind {to}")
     return chosen.write(plan, settings) if settings else chosen.write(plan)
 
 

@@ -24,7 +24,8 @@ from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin, proper_ratio
-from milp_planner.plans.placement import PlacedTable, Plan
+from milp_planner.integrations.exports.nodes import NODES, over_nodes
+from milp_planner.plans.placement import PlacedTable, Plan, nodes_of
 from milp_planner.pricing.options import (
     BY_COLUMN,
     BY_MACHINE,
@@ -144,6 +145,8 @@ def notes(plan: Plan) -> list[str]:
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: set use_virtual_table in the table's own config")
+    if names := over_nodes(plan):
+        found.append(f"{listed(names, 3)}: rows over several machines need {NODES}")
     found += _on_sharders(plan.model.workload)
     found += _on_collection(plan)
     over = _over_machines(plan)
@@ -262,6 +265,8 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
         "ranks": [shard.rank for shard in shards],
         "cache_load_factor": None,
     }
+    if (several := nodes_of(placed, plan.cluster)) > 1:
+        entry["num_nodes"] = several
     if placed.kernel in STORES:
         entry["key_value_params"] = key_value_params(plan, placed)
     elif placed.mode in TIERED:
@@ -356,6 +361,9 @@ def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
         raise BadInput(f"{where}: fused_uvm_caching needs its cache_load_factor")
     elif mode == "CACHING":
         ratio = proper_ratio(factor, f"{where}: cache_load_factor")
+    several = entry.get("num_nodes")
+    if several is not None and (type(several) is not int or several < 1):
+        raise BadInput(f"{where}: num_nodes must be a whole number from 1")
     widths = [columns for _, columns in shards]
     return pin(
         where,
@@ -363,6 +371,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
         sharding_type=kind,
         cache_ratio=None if ratio is None else Fraction(ratio).limit_denominator(100),
         column_width=max(widths) if kind in BY_COLUMN and min(widths) < table.dim else None,
+        num_nodes=several if several != 1 else None,
         ranks=tuple(ranks),
     )
 

@@ -149,7 +149,7 @@ def _restricted(best: Plan, options: Options, trainer: Trainer) -> Instance:
         (index, option)
         for index, table in enumerate(best.model.tables)
         for option in options.of(index)
-        if not trainer.can_run(table, options.choices[option])
+        if options.choices[option].nodes > 1 or not trainer.can_run(table, options.choices[option])
     ]
     return replace(best.instance, forbidden=(*best.instance.forbidden, *forbidden))
 

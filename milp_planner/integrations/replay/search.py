@@ -94,7 +94,8 @@ class Search:
         found = [
             o
             for o in self.options.of(index)
-            if self.trainer.can_run(table, self.options.choices[o])
+            if self.options.choices[o].nodes == 1
+            and self.trainer.can_run(table, self.options.choices[o])
         ]
         if not found:
             names = ", ".join(self.options.names[o] for o in list(self.options.of(index))[:4])

@@ -9,6 +9,8 @@ defaults.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
@@ -60,10 +62,22 @@ def from_document(document: dict[str, Any] | str) -> ShardingPlan:
     return ShardingPlan(plan)
 
 
+HAS_NODES = "num_nodes" in ParameterSharding.__dataclass_fields__
+"""Whether the installed TorchRec splits a table's rows over several machines."""
+
+
 def sharding(name: str, entry: dict[str, Any]) -> ParameterSharding:
-    """The ParameterSharding of a table's entry; BadInput if that is incomplete."""
+    """The ParameterSharding of a table's entry; BadInput if that is incomplete, or if the installed
+    TorchRec cannot split rows as it says."""
+    several = entry.get("num_nodes")
+    if several is not None and not HAS_NODES:
+        raise BadInput(
+            f"table {name!r}: rows over {several} machines need num_nodes, which TorchRec "
+            f"{version('torchrec')} does not have (pull requests 4681 to 4683)"
+        )
     try:
-        return _sharding(entry)
+        found = _sharding(entry)
+        return found if several is None else replace(found, num_nodes=several)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"table {name!r}: its entry is incomplete ({error})") from None
 
@@ -76,6 +90,8 @@ def _entry(table: ParameterSharding) -> dict[str, Any]:
         "ranks": table.ranks,
         "cache_load_factor": table.cache_params.load_factor if caching else None,
     }
+    if (several := getattr(table, "num_nodes", None)) is not None:
+        entry["num_nodes"] = several
     stored = table.key_value_params
     if stored is not None:
         entry["key_value_params"] = {name: getattr(stored, name) for name in _SIZES}

@@ -116,6 +116,8 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
     block = instance.block(index)
     if block.where == Where.EVERY_RANK:
         return np.arange(instance.num_ranks)
+    if block.where == Where.LIST:
+        return np.asarray(block.places)
     machines = range(len(instance.machines))
     if block.where == Where.ONE_MACHINE:
         return machine_ranks(instance, draw.sample(machines, block.count))
