@@ -75,7 +75,7 @@ def test_questions_may_be_clever(tmp_path: Path) -> None:
     assert tuple(row) == (45, None)
 
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "suites" / "README.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "suites.md"
 
 
 def test_the_example_reads(tmp_path: Path) -> None:
