@@ -88,7 +88,7 @@ def test_small_instances_are_solved(instance: Instance) -> None:
 @pytest.mark.parametrize("objective", [o.value for o in Objective])
 def test_reproducible_with_one_worker(objective: str) -> None:
     """Two runs with one worker and the same work limit end at the same plan and bound."""
-    first, second = (run(many(objective=objective), work_limit=1.5, seed=3) for _ in range(2))
+    first, second = (run(many(objective=objective), work_limit=0.5, seed=3) for _ in range(2))
     assert first.placement is not None
     assert second.placement is not None
     assert (first.objective, first.bound) == (second.objective, second.bound)
@@ -116,7 +116,7 @@ def test_numbers_that_steer_the_search_can_be_set() -> None:
 def test_never_worse_than_the_hint() -> None:
     """A good plan given as a hint is kept or improved."""
     instance = many()
-    good = run(instance, work_limit=3.0)
+    good = run(instance, work_limit=0.5)
     again = run(instance, work_limit=0.05, hint=good.placement)
     assert good.objective is not None
     assert again.objective is not None
