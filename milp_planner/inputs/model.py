@@ -277,6 +277,11 @@ class Model(Spec):
         """Bytes of all weights, without optimizer state."""
         return sum(table.weight_bytes for table in self.tables)
 
+    @property
+    def grows(self) -> bool:
+        """Whether a table's capacity doubles while it is trained."""
+        return any(table.init_capacity is not None for table in self.tables)
+
     def optimizer_of(self, table: Table) -> str:
         """The optimizer whose state is kept: none in inference."""
         return table.optimizer if self.workload.trains else "none"

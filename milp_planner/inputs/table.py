@@ -38,6 +38,7 @@ DYNAMICEMB_FIELDS = (
     "admission_capacity",
     "admission_bucket_capacity",
     "bucket_capacity",
+    "init_capacity",
     "external_storage",
     "dist_types",
     "score_strategy",
@@ -120,6 +121,9 @@ class Table(Spec):
     """Slots per bucket of that counter."""
     bucket_capacity: Count = 128
     """Slots per dynamicemb hash bucket."""
+    init_capacity: Count | None = None
+    """Rows for which a dynamicemb table has room at first, at most ``rows``; its capacity then
+    doubles until it has room for all. By default it has from the start."""
     external_storage: Name | None = None
     """Name of an external store behind the host tier (a grouped-key field)."""
     index_type: Literal["int32", "int64", "uint64"] = "int64"
@@ -234,6 +238,8 @@ def _check_ids(table: Table) -> None:
 
 
 def _check_kind(table: Table) -> None:
+    if (table.init_capacity or 0) > table.rows:
+        raise problem_at(f"found {table.init_capacity}; allowed: up to its rows", "init_capacity")
     if table.kind != "torchrec" and table.optimizer in FBGEMM_ALONE:
         allowed = ", ".join(o for o in get_args(Optimizer) if o not in FBGEMM_ALONE)
         raise problem_at(

@@ -22,12 +22,12 @@ from milp_planner.inputs.problems import choice as nearest
 from milp_planner.inputs.sharding_group import group_of
 from milp_planner.pricing import price
 from milp_planner.pricing.entries import (
-    MOMENTS,
     SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
     alive_outside_exchange,
     binding,
+    moments_of,
     stored,
 )
 from milp_planner.pricing.options import Choice, Options
@@ -206,13 +206,14 @@ def _drives(options: Options) -> list[tuple[Resource, IntArray]]:
 def _hbm_use(options: Options) -> dict[str, IntArray]:
     """HBM that every shard entry uses at each moment, or at each moment of each collective."""
     ledger = options.entries.ledger
-    use = {moment: ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS}
+    moments = moments_of(options.model.grows)
+    use = {moment: ledger @ alive(SHARD_ENTRIES, moment) for moment in moments}
     used = np.unique(options.collective[options.collective >= 0])
     if options.model.workload.buffers == "additive" or len(used) < 2:
         return use
     option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
     collective = options.collective[option]
-    always = {moment: ledger @ alive_outside_exchange(moment) for moment in MOMENTS}
+    always = {moment: ledger @ alive_outside_exchange(moment) for moment in moments}
     return {
         f"{moment}:{options.collectives[c]}": np.where(
             np.isin(collective, (c, -1)), held, always[moment]

@@ -10,7 +10,7 @@ import numpy as np
 
 from milp_planner.drawing.units import listed, show_bytes, show_ranks
 from milp_planner.files import Facts
-from milp_planner.pricing.entries import MOMENTS, ROWS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import ROWS, SHARD_ENTRIES, SHARD_NAMES, alive, moments_of
 from milp_planner.pricing.options import Options
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.price import fits_somewhere, select
@@ -83,9 +83,10 @@ def forced_overflow(options: Options) -> Forced | None:
         return None
     options = select(options, fits_somewhere(options))
     ledger = options.entries.ledger
-    use = np.stack([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=1)
+    moments = moments_of(model.grows)
+    use = np.stack([ledger @ alive(SHARD_ENTRIES, moment) for moment in moments], axis=1)
     room = capacities(model, cluster)
-    left = np.array([room[moment] for moment in MOMENTS], dtype=np.int64).T
+    left = np.array([room[moment] for moment in moments], dtype=np.int64).T
     stuck = [t for t in range(len(model.tables)) if _is_everywhere(options, t)]
     least = np.zeros_like(left)
     for table in stuck:
@@ -100,7 +101,7 @@ def forced_overflow(options: Options) -> Forced | None:
     return Forced(
         ranks=tuple(np.flatnonzero(over[:, moment] == over[rank, moment]).tolist()),
         all_ranks=cluster.num_ranks,
-        moment=MOMENTS[int(moment)],
+        moment=moments[int(moment)],
         least=int(least[rank, moment]),
         room=int(left[rank, moment]),
         tables=tuple(sorted((t for t in tables if t.least), key=lambda t: -t.least)),

@@ -19,7 +19,7 @@ from milp_planner.plans.ledger import (
     ranks_of_rows,
 )
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.entries import MOMENTS
+from milp_planner.pricing.entries import moments_of
 from milp_planner.pricing.options import WHOLE_ROWS
 from milp_planner.pricing.shards import Held
 
@@ -106,7 +106,7 @@ def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, 
     best: tuple[float, float, int] | None = None
     for tables in collectives_of(plan):
         now, even = (ranks_of_rows(plan, each, tables) for each in (held.follows, mean))
-        for moment in MOMENTS:
+        for moment in moments_of(plan.model.grows):
             ours, unit = now @ alive_at(moment), even @ alive_at(moment)
             room = np.array([p.whole - p.headroom - p.moments[moment] for p in found.hbm])
             for rank in np.flatnonzero(unit).tolist():

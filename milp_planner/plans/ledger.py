@@ -16,12 +16,12 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.entries import (
     CHECKPOINT,
-    MOMENTS,
     RANK_ENTRIES,
     SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
     alive_outside_exchange,
+    moments_of,
     stored,
 )
 from milp_planner.pricing.outside import (
@@ -147,8 +147,9 @@ def held_of(plan: Plan) -> Held | None:
 def is_charged(plan: Plan, held: Held) -> bool:
     """Whether the plan's Instance counts these bytes; for HBM, at some moment."""
     rows, instance = _rows(plan), plan.instance
-    at = [held.ledger @ alive_at(moment) for moment in MOMENTS]
-    kept = [held.ledger @ alive_outside_exchange(moment) for moment in MOMENTS]
+    moments = moments_of(plan.model.grows)
+    at = [held.ledger @ alive_at(moment) for moment in moments]
+    kept = [held.ledger @ alive_outside_exchange(moment) for moment in moments]
     if plan.cluster.room_for_rows(plan.model) is not None:
         at, kept = [*at, held.ledger @ stored()], [*kept, held.ledger @ stored()]
     for index, resource in enumerate(instance.resources):
@@ -197,7 +198,7 @@ def _everywhere(plan: Plan) -> dict[str, dict[str, int]]:
     amounts = exchange_bytes(plan.model, plan.cluster.num_ranks)
     return {
         moment: _some({name: n for name, n in amounts.items() if moment in _ALIVE[name]})
-        for moment in MOMENTS
+        for moment in moments_of(plan.model.grows)
     }
 
 
@@ -235,7 +236,8 @@ def _drives(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
 def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
     """Stored bytes and buffers of every table in HBM."""
     stays = stored()
-    kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in MOMENTS)], axis=1)
+    moments = moments_of(plan.model.grows)
+    kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in moments)], axis=1)
     counted = _counting(plan, held.ledger @ kinds)
     for table, placed in enumerate(plan.tables):
         found = compute_loads(*counted, [table]).cost.sum(axis=0)
@@ -252,7 +254,7 @@ def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
     whole, passing = ranks_of_rows(plan, held.ledger), np.isin(SHARD_NAMES, FOLLOW_ROWS)
     piles = np.stack([ranks_of_rows(plan, held.ledger, tables) for tables in collectives_of(plan)])
     found = {}
-    for moment in MOMENTS:
+    for moment in moments_of(plan.model.grows):
         sums = (piles * (passing * alive_at(moment))).sum(axis=2)
         largest = piles[sums.argmax(axis=0), np.arange(len(whole))]
         found[moment] = np.where(passing, largest, whole) * alive_at(moment)

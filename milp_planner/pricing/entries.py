@@ -34,7 +34,9 @@ CHECKPOINT = "checkpoint"
 """The moment at which DDR is fullest, if checkpoints are staged there."""
 MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE, UPDATE)
 """Moments of a step at which memory can be fullest, in order."""
-_ALWAYS = frozenset(MOMENTS)
+REHASH = "rehash"
+"""A further moment, if a dynamicemb table grows: its keys go to larger maps, before a lookup."""
+_ALWAYS = frozenset((*MOMENTS, REHASH))
 _FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
 _LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
@@ -60,6 +62,7 @@ SHARD_ENTRIES = (
     Entry("stashed", _ALWAYS - {DENSE}, "weights that are in host memory in the dense part"),
     Entry("state", _ALWAYS, "optimizer state of these rows"),
     Entry("metadata", _ALWAYS, "dynamicemb: keys, scores, digests, counters, admission"),
+    Entry("old_keys", frozenset({REHASH}), "dynamicemb: metadata of the capacity before doubling"),
     Entry("cache_index", _ALWAYS, "TorchRec caching: 4 bytes a row, 16 a slot"),
     Entry("inputs", _ALWAYS, "8 · ids the shard receives · batches in flight; sequences twice"),
     Entry("lengths", _ALWAYS, "16 · bags of the global batch · batches in flight; sequences twice"),
@@ -94,8 +97,13 @@ RANK_NAMES = tuple(entry.name for entry in RANK_ENTRIES)
 
 ROWS = ("weights", "stashed", "state", "metadata", "cache_index")
 """Entries of shards that do not change during a step."""
-ROWS_OF_A_MOMENT = ("stashed", "gathered_weights", "padded_weights")
+ROWS_OF_A_MOMENT = ("stashed", "gathered_weights", "padded_weights", "old_keys")
 """Entries that come and go but belong to no exchange."""
+
+
+def moments_of(grows: bool) -> tuple[str, ...]:
+    """The moments that count: a rehash, too, if a table grows."""
+    return (*MOMENTS, REHASH) if grows else MOMENTS
 
 
 def alive_outside_exchange(moment: str) -> IntArray:

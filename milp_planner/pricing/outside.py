@@ -10,7 +10,7 @@ import numpy as np
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
-from milp_planner.pricing.entries import DENSE, MOMENTS, RANK_ENTRIES, RANK_NAMES
+from milp_planner.pricing.entries import DENSE, RANK_ENTRIES, RANK_NAMES, moments_of
 from milp_planner.pricing.job import table_columns, traffic_of
 from milp_planner.pricing.units import IntArray
 
@@ -149,11 +149,11 @@ def capacities(model: Model, cluster: Cluster) -> dict[str, tuple[int, ...]]:
     """HBM in bytes that shards may use at each moment, for each rank; never below 0."""
     usable = cluster.usable_hbm(model)
     if model.workload.storage_model != "runtime" or cluster.cpu_only:
-        return dict.fromkeys(MOMENTS, usable)
+        return dict.fromkeys(moments_of(model.grows), usable)
     exchange = exchange_bytes(model, cluster.num_ranks)
     return {
         moment: tuple(max(0, room - fixed) for room in usable)
-        for moment in MOMENTS
+        for moment in moments_of(model.grows)
         for fixed in [at_moment(exchange, moment) + dense_part(cluster, moment)]
     }
 

@@ -24,7 +24,7 @@ from milp_planner.pricing.runtimes.room import Rows
 from milp_planner.pricing.splits import Batch, RowSplit
 from milp_planner.pricing.units import FloatArray, IntArray
 
-ROWS = ("weights", "state", "metadata", "cache_index")
+ROWS = ("weights", "state", "metadata", "old_keys", "cache_index")
 """Entries of the ledger that a runtime's rows take."""
 
 

@@ -233,6 +233,16 @@ def hbm_for_values(rows: int, bucket: int, value_bytes: int, ratio: Fraction) ->
     return math.ceil(int(round_up(rows, bucket)) * value_bytes * ratio)
 
 
+def doubled_from(init: int | None, rows: int, bucket: int, ranks: int) -> tuple[int, int]:
+    """A rank's slots before the last doubling (0 if there is none), and after it."""
+    first, last = (int(round_up(-(-n // ranks), bucket)) for n in (init or rows, rows))
+    if first >= last:
+        return 0, last
+    while 2 * first < last:
+        first *= 2
+    return first, last
+
+
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
     """Slots of one rank's HBM tier, in whole buckets, without a cache's overflow slots.
 

@@ -32,6 +32,7 @@ KINDS = {
     "padded_weights": "weights",
     "state": "optimizer state",
     "metadata": "metadata, index",
+    "old_keys": "metadata, index",
     "cache_index": "metadata, index",
     "dense_gradients": "gradients",
     "gradients": "gradients",

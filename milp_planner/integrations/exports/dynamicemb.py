@@ -121,6 +121,7 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "local_hbm_for_values": local,
             "global_hbm_for_values": local * plan.cluster.num_ranks,
             "max_capacity": placed.capacity_per_rank,
+            **_init(table, plan.cluster.num_ranks),
             "bucket_capacity": table.bucket_capacity,
             "dist_type": placed.dist_type,
             "dim": table.dim,
@@ -134,6 +135,14 @@ def _entry(plan: Plan, placed: PlacedTable) -> dict[str, Any]:
             "admission_bucket_capacity": table.admission_bucket_capacity,
         },
     }
+
+
+def _init(table: Table, ranks: int) -> dict[str, Any]:
+    """Slots of a rank at first, in whole buckets, for a table that grows."""
+    if table.init_capacity is None:
+        return {}
+    room = -(-table.init_capacity // ranks)
+    return {"init_capacity": -(-room // table.bucket_capacity) * table.bucket_capacity}
 
 
 def _strategy(table: Table) -> str | list[str]:

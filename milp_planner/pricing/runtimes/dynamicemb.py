@@ -68,7 +68,10 @@ class DynamicEmb(Runtime):
         """Slots in buckets, with keys, scores and counters."""
         value, sizes = _sizes(job, options, shards, job.tables.runtime_row)
         found = storage.runtime_tiers(*sizes, job.tables.score_words[options.table])
-        return _rows(job, options, shards, value, found)
+        rows = _rows(job, options, shards, value, found)
+        if job.model.grows:
+            rows.hbm["old_keys"] = _old_keys(job, options.table, found.hbm - found.values_hbm)
+        return rows
 
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
         """As TorchEasyRec's planner counts."""
@@ -161,6 +164,24 @@ def _rows(
     }
     ddr = np.where(options.is_mode("CACHING") & tables.external[table], 0, found.ddr)
     return Rows(hbm, ddr, np.zeros_like(ddr), shards.rows * value)
+
+
+def _old_keys(job: Job, table: IntArray, metadata: IntArray) -> IntArray:
+    """Bytes of the maps from which a table's last doubling moves its keys, beside the new ones.
+
+    Keys, scores, digests and counters have new maps for every capacity; values are extended in
+    place. All tables that grow are counted as if they did so in the same step.
+
+    References
+    ----------
+    NVIDIA/recsys-examples 385b27cb, ``corelib/dynamicemb/dynamicemb/extendable_buffer.py`` (values
+    in virtual memory that is extended), and pull request 490 (capacity: twice the old one, at most
+    ``max_capacity``; a new key map, and values grown by the difference).
+    """
+    slots = [storage.doubled_from(t.init_capacity, t.rows, t.bucket_capacity, job.ranks)
+             for t in job.model.tables]  # fmt: skip
+    old, new = np.array(slots, dtype=np.int64).T
+    return storage.ceil_div_product(metadata, old[table], new[table])
 
 
 RUNTIME = DynamicEmb()
