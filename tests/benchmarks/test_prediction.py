@@ -1,17 +1,31 @@
-"""The prediction experiment: its steps, its errors, its pages."""
+"""The prediction experiment: its steps, its errors, its pages. FBGEMM's measurements on an H100:
+what is fitted, what is held out, what ships.
 
+The law of the tiers: profiles hold the fitted numbers, which price the published times; the page
+shows both.
+"""
+
+from __future__ import annotations
+
+import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
+from benchmarks.fbgemm import profiles
+from benchmarks.fbgemm.cases import cases
 from benchmarks.pages import stored, update
 from benchmarks.prediction import figures as prediction_figures
 from benchmarks.prediction import gpu
+from benchmarks.prediction.gpu import measured
 from benchmarks.prediction.held_out import HELD_OUT, predicted
 from benchmarks.prediction.run import COUNT, SEED, judged
+from benchmarks.pricing import law
 from milp_planner.features.calibrate.machine import Sample
 from milp_planner.features.calibrate.result import STEPS
+from milp_planner.features.calibrate.step_fit import predicted_parts
 from milp_planner.features.calibrate.steps import FITTED, StepSpec, StepTable, draw_steps
 from milp_planner.pricing.profile import load_profile
 from tests.milp_planner.features.calibrate.fake import TRUTH, table_seconds
@@ -94,3 +108,87 @@ def test_a_gpu_s_training_steps_are_predicted_from_others_of_them(shared_data: P
     assert kept.step.lookup.byte_seconds == pytest.approx(profile.step.lookup.byte_seconds)
     old = [row["median"] for row in stored(gpu.RESULT)["cross_validated"]]
     assert old == pytest.approx([row["median"] for row in result["cross_validated"]], rel=0.01)
+
+
+def test_profiles_and_page_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command would change nothing."""
+    monkeypatch.setattr(sys, "argv", ["profiles.py", "--check"])
+    assert profiles.main() == 0
+
+
+def test_held_out_steps_of_training_size_are_predicted() -> None:
+    """Lookups to 15% and whole steps to 10% in the median, of steps that were not fitted."""
+    held = measured(profiles.held_out())
+    assert not {*held} & {*profiles.fitted_to()}
+    found = profiles.errors(held)
+    assert median(found["lookup", "training size"]) < 0.15
+    assert median(found["step", "training size"]) < 0.10
+
+
+def test_work_is_carried_over_and_dispatch_is_not() -> None:
+    """B200's terms are the H100's times one ratio; what the host dispatches stays."""
+    h100, b200 = (load_profile(f"{name}-fbgemm") for name in ("h100", "b200"))
+    assert h100.step is not None and b200.step is not None
+    ratio, _ = profiles.slower()
+    mine, theirs = b200.step.update["adam"], h100.step.update["adam"]
+    assert mine.id_seconds == pytest.approx(ratio * theirs.id_seconds, rel=1e-3)
+    assert [cost for _, cost in mine.missed] == pytest.approx(
+        [ratio * cost for _, cost in theirs.missed], rel=1e-3
+    )
+    assert (mine.seconds, mine.step_seconds) == (theirs.seconds, theirs.step_seconds)
+    assert "NOT measured" in b200.description and "NOT" not in h100.description
+
+
+@pytest.mark.parametrize("part", profiles.MEASURED)
+def test_fitted_cases_are_met(part: str) -> None:
+    """The device's seconds of the cases, which vary one thing at a time, are met to 10% in the
+    median, for lookups and for updates."""
+    errors: dict[str, list[float]] = {}
+    for spec, sample in profiles.in_hbm(part).items():
+        said = predicted_parts(profiles.model(part), spec)
+        for name in sample.parts:
+            errors.setdefault(name, []).append(abs(said[name] / sample.part(name) - 1))
+    assert {name: median(found) < 0.1 for name, found in errors.items()} == {
+        "device lookup": True, "device update": True
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("part", profiles.MEASURED)
+def test_every_stored_row_is_a_case(part: str) -> None:
+    """The measurements are those of cases.py, in its order."""
+    rows = profiles.stored("operators", part)["rows"]
+    told = [case.to_dict() for case in cases()]
+    keys = [name for name in told[0] if name != "tables"]
+    assert [[row[k] for k in keys] for row in rows] == [[case[k] for k in keys] for case in told]
+
+
+UNEXPLAINED: dict[str, str] = {}
+"""Published times that are priced more than 10% off, each with the reason."""
+
+
+@pytest.mark.parametrize(
+    "name", ["a10", "torchrec-default", "a100", "h100", "h200", "b200", "gb200", "mi350x"]
+)
+def test_profiles_hold_the_fitted_numbers(name: str) -> None:
+    """The files hold what the command fits, also in profiles that carry over another's numbers."""
+    measured_on_a10 = name in ("a10", "torchrec-default")
+    fit = law.fit_a10() if measured_on_a10 else law.fit_h100()
+    profile = load_profile(name)
+    assert profile.caching.points == ((0.0, fit.host_only), (1.0, fit.caching))
+    assert profile.hybrid.points == ((0.0, fit.host_only), (1.0, fit.hybrid))
+    assert profile.host_only == fit.host_only
+    assert profile.kernel.dynamicemb_divisor == (fit.divisor or 10.0)
+    assert profile.kernel.dynamicemb_state_multiple == (fit.state or 0.0)
+
+
+def test_every_published_time_is_priced() -> None:
+    """All thirteen are priced within 10%, or listed with the reason."""
+    points = law.points()
+    assert len(points) == 13
+    for point in points:
+        assert abs(point.error) <= 0.10 or point.name in UNEXPLAINED, point
+
+
+def test_the_page_is_current() -> None:
+    """docs/pricing.md shows the fit, the published times and the prices that this code computes."""
+    assert update(law.PAGE, law.blocks(), check=True) == 0
