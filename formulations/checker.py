@@ -443,7 +443,7 @@ ROW = (
     {"row": {"moved_tables", "moved_bytes"}, "times": OF["times"]},
     {"row": {"pattern"}, "most": range(2**20), "weights": [[AMOUNT]], **OF},
     {"row": {"peaks"}, "most": range(2**20), "weights": [[AMOUNT]], "times": OF["times"],
-     "first": [str], "second": [str], "step": COUNT, "each": OF["times"]},
+     "first": [str], "second": [str], "step": COUNT, "each": OF["times"], "loads?": [OF["times"]]},
     {"row": {"functions"}, "first": [str], "second": [str], "bins": [HEIGHT], "each": [OF["times"]],
      "functions": [FUNCTION], "times": OF["times"]},
 )  # fmt: skip
@@ -766,14 +766,28 @@ class Peaks(Boxed):
     ) -> None:
         super().__init__(instance, row, target, meter)
         self.step, self.each, self.size = row["step"], row["each"], row["most"] + 2
-        meter.take(len(row["weights"]))
+        self.rates = row.get("loads", [0, 0, 0])
+        meter.take(len(row["weights"]) + len(self.rates))
+        need(len(self.rates) == 3, "a row of peaks has three prices of loads")
         self.weights = {tuple(item[:3]): item[3] for item in row["weights"] if len(item) == 4}
         need(len(self.weights) == len(row["weights"]), "a row of peaks is not as its page says")
         self.added = self._added()
+        self._block = cache(self._priced)
 
     def price(self, table: int, choice: Choice) -> int:
         """What a choice adds to the left-hand side, beside its floors."""
-        return self.added[table, choice.position]
+        weighed = self.added[table, choice.position]
+        return weighed + sum([self._block(block) for block in choice.option.blocks])
+
+    def _priced(self, block: Block) -> int:
+        """What the loads of a block's shards add, without their weights."""
+        price = 0
+        for number, (_, shard) in zip(block.numbers, block.runs, strict=True):
+            self.meter.take(1)
+            first, second = self.loads(block, shard) if number else (0, 0)
+            loads = first, second, second // self.step
+            price += number * sum(map(mul, self.rates, loads))
+        return price
 
     def _added(self) -> Counter[tuple[int, int]]:
         """What the weights of an option's shards add to its price, by table and position."""
@@ -801,32 +815,72 @@ class Peaks(Boxed):
         least = self._least(state, high, units)
         if min([row[-1] for row in least]) <= high:
             return INF
-        ranks, best = self.each * len(self.instance.ranks), -INF
+        ranks, best = len(self.instance.ranks), -INF
+        first, second, whole = [ranks * rate for rate in self.rates]
+        gains = [first - self.times, second - self.times]
         for units, row in enumerate(least):
-            second = max(base, units * self.step)
+            start, end = max(base, units * self.step), min(top, (units + 1) * self.step - 1)
             for weight, load in enumerate(row):
-                if (both := max(low, load) + second) <= room and load <= high:
-                    best = max(best, ranks * weight - self.times * both)
+                one = max(low, load)
+                if load > high or start > end or one + start > room:
+                    continue
+                # both heights, the one that pays more first
+                most, two = [high, end], [one, start]
+                for i in sorted([i for i in (0, 1) if gains[i] > 0], key=lambda i: -gains[i]):
+                    two[i] = min(most[i], room - two[1 - i])
+                worth = sum(map(mul, gains, two)) + whole * units + ranks * self.each * weight
+                best = max(best, worth)
         return self.times * self.limit + best
 
     def _least(self, state: list[list[Choice]], high: int, units: int) -> list[list[int]]:
         """By steps in the second set of phases and by weight: the least load in the first of shards
         of one rank that take so many steps at most and weigh as much or more."""
-        least = [[0] + [MOST_COST + 1] * (self.size - 1)] * (units + 1)
+        alike = Counter[tuple[Held, ...]]()
         for table, left in enumerate(state):
             options = {choice.position: choice.option for choice in left}
             found = set[Held]().union(
                 *[self._option(table, *o, high, units) for o in options.items()]
             )
-            best = least
-            for load, steps, weight in self._undominated(found):
-                self.meter.take((1 + self.size // 10) * (units + 1 - steps) + steps // 10)
-                moved = [[load] * weight + [x + load for x in row[: self.size - weight]]
-                         for row in least[: units + 1 - steps]]  # fmt: skip
-                better = [list(map(min, *rows)) for rows in zip(best[steps:], moved, strict=True)]
-                best = best[:steps] + better
-            least = best
+            alike[tuple(self._undominated(found))] += 1
+        least = [[0] + [MOST_COST + 1] * (self.size - 1)] * (units + 1)
+        for one, tables in alike.items():
+            for held in self._lists(one, tables, high, units):
+                best = least
+                for load, steps, weight in held:
+                    self.meter.take((1 + self.size // 10) * (units + 1 - steps) + steps // 10)
+                    moved = [[load] * weight + [x + load for x in row[: self.size - weight]]
+                             for row in least[: units + 1 - steps]]  # fmt: skip
+                    better = [list(map(min, *r)) for r in zip(best[steps:], moved, strict=True)]
+                    best = best[:steps] + better
+                least = best
         return least
+
+    def _lists(
+        self, held: tuple[Held, ...], tables: int, high: int, units: int
+    ) -> list[tuple[Held, ...]]:
+        """What one rank may hold of tables that may each hold the same, as lists to take at most
+        one of. Where no more fit than there are tables, each counts by itself: 1, 2, 4, … times."""
+        self.meter.take(1 + tables // 10 + 64 * len(held))
+        smallest = tuple(map(min, zip(*held, strict=True)))
+        most = self._times(smallest, high, units) if held else 0
+        if tables < most and len(held) > 1:
+            return [held] * tables
+        found = list[tuple[Held, ...]]()
+        for load, steps, weight in held:
+            left, n = min(tables, self._times((load, steps, weight), high, units)), 1
+            while left > 0:
+                n = min(n, left)
+                found.append(((n * load, n * steps, min(n * weight, self.size - 1)),))
+                left, n = left - n, 2 * n
+        most = min(tables, most)
+        return found if len(found) < most * len(held) else [held] * most
+
+    def _times(self, held: Held, high: int, units: int) -> int:
+        """How often something fits, or until it weighs more than is told apart."""
+        load, steps, weight = held
+        times = -(-(self.size - 1) // weight)
+        times = min(times, high // load) if load else times
+        return min(times, units // steps) if steps else times
 
     def _option(
         self, table: int, position: int, option: Option, high: int, units: int

@@ -27,6 +27,8 @@ from formulations.result.certificate import Certificate
 #: Heights that lie around their mean by less than this share of the plan's cost are alike; with the
 #: finest weights this one.
 _ALIKE, _SAME = 2e-5, 1e-8
+#: Options of a table are split where at most so many tables are alike: else no bound is raised.
+_FEW = 3
 #: Shares of options nearer to whole than this count as whole; programs kept.
 _WHOLE, _PROGRAMS = 1e-6, 12
 #: The level before all weights: programs over functions. Boxes of up to this share of the plan's
@@ -156,9 +158,10 @@ class Boxes:
             return False
         if box.solved is None or not box.solved.finished:
             return True
-        if self._by_peak(box) or self._refined(box):
+        if self._by_peak(box) or self._refined(box) or self._by_room(box):
             return not box.children
-        if self._by_options(box, box.solved.shares) or box.level == LEVELS[-1]:
+        alike = self._program(box.keep).alike
+        if self._by_options(box, box.solved.shares * (alike <= _FEW)) or box.level == LEVELS[-1]:
             return False
         box.level = LEVELS[-1]
         return True
@@ -224,6 +227,21 @@ class Boxes:
                 continue
             self._cut(box, of_second, cut)
             return True
+        return False
+
+    def _by_room(self, box: Box) -> bool:
+        """Split a box above the height that all patterns pay for, where its lower limit is that
+        height, at half of what is left to the plan's cost; False where there is none."""
+        assert box.solved is not None and box.priced is not None
+        step, half = self.peaks.step, (self.upper - box.priced.bound) // 2
+        (first, _), (second, _) = box.solved.first, box.solved.second
+        cuts = [(second - box.base, True, ((box.base + half) // step + 1) * step - 1),
+                (first - box.low, False, box.low + half)]  # fmt: skip
+        for above, of_second, cut in cuts:
+            least, most = (box.base, box.top) if of_second else (box.low, box.high)
+            if half > _SAME * self.upper and above < half / 2 and least <= cut < most:
+                self._cut(box, of_second, cut)
+                return True
         return False
 
     def _cut(self, box: Box, of_second: bool, cut: int) -> None:
@@ -303,6 +321,7 @@ class Boxes:
             start = int(instance.block_shards[instance.option_blocks[option]])
             weights.append([table, at, entry - start, int(priced.weight[entry])])
         first, second = ([self._loads.costs[f] for f in ks] for ks in (peaks.first, peaks.second))
+        times, loads, each, _ = priced.prices
         return {"row": "peaks", "first": first, "second": second, "step": peaks.step,
-                "most": priced.most, "each": priced.each, "weights": weights,
-                "times": self._shared.times}  # fmt: skip
+                "loads": [*loads], "most": priced.most, "each": each, "weights": weights,
+                "times": times}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,27 @@ from formulations.instance import IntArray
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Pattern = tuple[tuple[int, int], ...]
-#: Bits of the largest number in the arithmetic, and most bits of the multiplier of floors and
-#: heights, with which prices of weights and memory are integers.
-_BITS, _MOST_BITS = 58, 20
+
+
+class Prices(NamedTuple):
+    """What a row pays, in integers.
+
+    Attributes
+    ----------
+    times : int
+        Multiplier of floors and heights.
+    loads : tuple of int
+        Prices of a load of 1 in each set, and of a step in the second.
+    each : int
+        Price of a weight of 1.
+    memory : list of int
+        Multiplier of each resource's capacities.
+    """
+
+    times: int
+    loads: tuple[int, int, int]
+    each: int
+    memory: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +42,10 @@ class Priced:
 
     Attributes
     ----------
+    prices : Prices
     weight : int64 array [entries]
-    each : int
-        Price of a weight of 1, where floors and heights have :attr:`Program.times`.
     most : int
         The largest weight of a rank that is told apart.
-    memory : list of int
-        Multiplier of each resource's capacities.
     limit : int
         The right-hand side in the box, but for the target's part.
     bound : int
@@ -38,13 +54,17 @@ class Priced:
         About the checker's steps.
     """
 
+    prices: Prices
     weight: IntArray
-    each: int
     most: int
-    memory: list[int]
     limit: int
     bound: int
     steps: int
+
+    @property
+    def memory(self) -> list[int]:
+        """Multiplier of each resource's capacities."""
+        return self.prices.memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +98,6 @@ class Shared:
     ----------
     upper : int
         The cost of a plan; bounds of it or more need not be improved.
-    times : int
-        Multiplier of floors and heights.
     unit : float
         By which the linear programs divide costs.
     patterns : dict of tuple to None
@@ -89,11 +107,9 @@ class Shared:
     """
 
     upper: int
-    times: int = field(init=False)
     unit: float = field(init=False)
     patterns: dict[Pattern, None] = field(default_factory=dict)
     space: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        self.times = 2 ** min(_MOST_BITS, max(0, _BITS - self.upper.bit_length()))
         self.unit = max(1.0, self.upper / 1000)

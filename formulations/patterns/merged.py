@@ -37,6 +37,8 @@ class Merged:
         Kind of each shard entry; -1 where its option is not kept, or puts only a floor there.
     first : int64 array [kinds]
         An entry of each kind.
+    tables : int64 array [tables]
+        How many tables a table stands for: those of its class, or none.
     """
 
     times: list[int]
@@ -44,6 +46,7 @@ class Merged:
     options: list[IntArray]
     kind: IntArray
     first: IntArray
+    tables: IntArray
 
 
 def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
@@ -51,19 +54,23 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     instance = peaks.instance
     use = total_use(instance).tolist()
     entries = instance.block_shards[instance.option_blocks].tolist()
-    columns = (peaks.load, peaks.steps, peaks.most, peaks.number)
+    columns = (peaks.load, peaks.second_load, peaks.most, peaks.number)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     classes: dict[object, int] = {}
     kinds: dict[object, int] = {}
     kind = np.full(len(rows), -1, dtype=np.int64)
     times: list[int] = []
+    tables = np.zeros(instance.num_tables, dtype=np.int64)
+    leads: list[int] = []
     choices: dict[tuple[int, Choice], list[int]] = {}
     for table in range(instance.num_tables):
         own = [option for option in instance.options_of(table) if keep[option]]
         alike = {o: tuple(rows[entries[o] : entries[o + 1]]) for o in own}
         key = frozenset((int(peaks.floor[o]), alike[o], tuple(use[o])) for o in own)
         group = classes.setdefault(key, len(classes))
-        times += [0] * (group == len(times))
+        if group == len(times):
+            times.append(0)
+            leads.append(table)
         times[group] += 1
         for option in own:
             shards = []
@@ -76,7 +83,8 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
             choices.setdefault((group, choice), []).append(option)
     first = np.zeros(len(kinds), dtype=np.int64)
     first[kind[kind >= 0]] = np.flatnonzero(kind >= 0)
+    tables[leads] = times
     return Merged(
         times, list(choices), [np.asarray(o, dtype=np.int64) for o in choices.values()], kind,
-        first,
+        first, tables,
     )  # fmt: skip

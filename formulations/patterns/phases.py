@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
+from formulations.instance.facts import per_option
 from formulations.proof.peaks import Peaks, Phases, peaks_of
 from formulations.proof.rows import measures
 
@@ -18,8 +19,8 @@ Floats: TypeAlias = NDArray[np.float64]
 #: Phases whose loads are multiples up to this share of each load are one, and so much of a load may
 #: be lost where it is rounded down to units.
 _ALIKE, _LOST = 1e-3, 1e-3
-#: Most steps into which the second set's peak is divided.
-STEPS = 64
+#: Steps into which the second set's highest peak is divided, and the most units in it.
+STEPS, MOST_UNITS = 128, 256
 
 
 def sets_to_limit(instance: Instance, keep: Mask) -> tuple[Phases, Phases] | None:
@@ -51,7 +52,7 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     instance : Instance
     keep : bool array [options]
     most : int
-        About the highest peak of the second set, for the size of steps.
+        The cost of a plan, for the size of steps.
 
     Returns
     -------
@@ -69,10 +70,21 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     if not sets[1]:
         return peaks
     kept = keep[peaks.option]
-    sums = [np.unique(values[kept]) for values in (peaks.load, peaks.steps)]
-    units = [_unit(values[values > 0], most) for values in sums]
-    at = min((0, 1), key=lambda i: (units[i] is None, len(sums[i])))
-    return peaks_of(instance, sets[1 - at], sets[at], units[at] or _least(most))
+    loads = [np.unique(values[kept & (values > 0)]) for values in (peaks.load, peaks.second_load)]
+    highest = [_highest(peaks, keep, most, i) for i in (0, 1)]
+    units = [_unit(values, top) for values, top in zip(loads, highest, strict=True)]
+    at = min((0, 1), key=lambda i: (units[i] is None, len(loads[i])))
+    return peaks_of(instance, sets[1 - at], sets[at], units[at] or max(1, highest[at] // STEPS))
+
+
+def _highest(peaks: Peaks, keep: Mask, most: int, at: int) -> int:
+    """About the highest peak that a set has in a plan of a cost: what is left when each table takes
+    the option with the least floor and load in the other set."""
+    instance = peaks.instance
+    other = peaks.second_load if at == 0 else peaks.load
+    paid = peaks.floor + per_option(instance, other * peaks.number) / instance.num_ranks
+    least = np.minimum.reduceat(np.where(keep, paid, np.inf), instance.table_options[:-1])
+    return max(1, int(most - least.sum()))
 
 
 def _alike(loads: IntArray) -> list[Phases]:
@@ -100,14 +112,11 @@ def _share_alike(a: Floats, b: Floats) -> float:
     return float(alike[(a > 0) | (b > 0)].mean())
 
 
-def _least(most: int) -> int:
-    return max(1, most // STEPS)
-
-
 def _unit(values: IntArray, most: int) -> int | None:
-    """The largest of the loads, or of its simple fractions, in which they can all be counted."""
+    """The largest of the loads, or of its simple fractions, in which they can all be counted, if
+    there are few enough up to the highest peak."""
     for unit in sorted({int(v) // n for v in values[:4] for n in (1, 2, 3, 4)}, reverse=True):
         lost = values - values // max(unit, 1) * unit
-        if unit >= _least(most) and (lost <= _LOST * values).all():
+        if unit * MOST_UNITS >= most and (lost <= _LOST * values).all():
             return unit
     return None

@@ -3,11 +3,10 @@ how high both peaks are then."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +14,21 @@ from numpy.typing import NDArray
 from formulations.errors import InstanceError
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
+from formulations.proof.portions import (
+    FAR,
+    Limits,
+    Portion,
+    cells,
+    least_load,
+    lists_of,
+    undominated,
+)  # fmt: skip
 from formulations.proof.rows import measures
 
 Phases = tuple[int, ...]
 Mask = NDArray[np.bool_]
-#: Above every load that counts; sums with one more load still fit in 64 bits.
-FAR = 2**61
-#: Largest product of steps, weights and tables that the judge works through (2^24 take 0.2 s).
-_MOST = 2**24
-
-
-class Portion(NamedTuple):
-    """Shards of one option on one rank: load in the first set of phases, steps in the second,
-    weight; and which shards they are."""
-
-    load: int
-    steps: int
-    weight: int
-    entry: int
-    copies: int
+#: Largest product of steps, weights and portions that the judge works through (2^26 take 0.2 s).
+_MOST = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +42,8 @@ class Peaks:
         Disjoint sets of phases of which nothing is hidden.
     step : int
         Loads in the second set are rounded down to multiples of it.
-    load, steps : int64 arrays [entries]
-        Load of a shard above the floor of its block; that in the second set, in steps.
+    load, second_load : int64 arrays [entries]
+        Load of a shard in each set, above the floor of its block.
     most, number : int64 arrays [entries]
         Shards that a rank may hold, and that a plan with the option has.
     floor : int64 array [options]
@@ -62,11 +57,16 @@ class Peaks:
     second: Phases
     step: int
     load: IntArray
-    steps: IntArray
+    second_load: IntArray
     most: IntArray
     number: IntArray
     floor: IntArray
     suits: Mask
+
+    @cached_property
+    def steps(self) -> IntArray:
+        """The load in the second set, in steps, int64 array [entries]."""
+        return self.second_load // self.step
 
     @cached_property
     def option(self) -> IntArray:
@@ -74,14 +74,19 @@ class Peaks:
         instance = self.instance
         return np.repeat(instance.option_of, np.diff(instance.block_shards))
 
-    def portions(self, weight: IntArray, keep: Mask, limits: Limits) -> list[list[Portion]]:
-        """What one rank may hold of each table, without what is dominated.
+    def portions(
+        self, weight: IntArray, keep: Mask, limits: Limits, times: IntArray | None = None
+    ) -> list[list[Portion]]:
+        """What one rank may hold, as lists to choose at most one portion from: a list for each
+        table, or fewer for tables that may hold the same.
 
         Parameters
         ----------
         weight : int64 array [entries]
         keep : bool array [options]
         limits : Limits
+        times : int64 array [tables], optional
+            How many tables like this there are; 1 by default.
         """
         few = (self.load <= limits.high) & (self.steps <= limits.steps)
         chosen = np.flatnonzero((weight > 0) & keep[self.option] & few)
@@ -95,25 +100,13 @@ class Peaks:
                 if n * load <= limits.high and n * steps <= limits.steps:
                     heavy = min(n * one, limits.most + 1)
                     found[t].append(Portion(n * load, n * steps, heavy, entry, n))
-        return [undominated(own) for own in found]
-
-
-class Limits(NamedTuple):
-    """The highest load in the first set of phases, most steps in the second, largest weight that
-    is told apart."""
-
-    high: int
-    steps: int
-    most: int
-
-
-def undominated(portions: Iterable[Portion]) -> list[Portion]:
-    """Portions that are heavier than any other that takes no more of both."""
-    kept = list[Portion]()
-    for one in sorted(portions, key=lambda p: (p.load, p.steps, -p.weight)):
-        if not any(k.steps <= one.steps and k.weight >= one.weight for k in kept):
-            kept.append(one)
-    return kept
+        alike: dict[object, tuple[list[Portion], int]] = {}
+        for t in np.flatnonzero([bool(own) for own in found]).tolist():
+            own = undominated(found[t])
+            key = tuple(portion[:3] for portion in own)
+            known, number = alike.get(key, (own, 0))
+            alike[key] = known, number + (1 if times is None else int(times[t]))
+        return [part for own, n in alike.values() for part in lists_of(own, n, limits)]
 
 
 def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Peaks:
@@ -145,7 +138,7 @@ def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Pe
     return Peaks(
         instance, first, second, step,
         load=above[:, list(first)].sum(axis=1),
-        steps=above[:, list(second)].sum(axis=1) // step,
+        second_load=above[:, list(second)].sum(axis=1),
         most=most,
         number=np.where(instance.off_rank, 0, shard_counts(instance)),
         floor=measured.floor[:, measured.counted].sum(axis=1)
@@ -160,79 +153,6 @@ def _on_all_ranks(instance: Instance) -> Mask:
     sizes = np.asarray([len(places) for places in (*instance.place_sets, ())])
     many = sizes[instance.block_places] == instance.num_ranks
     return instance.listed & many
-
-
-@dataclass(frozen=True, eq=False)
-class Least:
-    """The least load of one rank, by steps and by weight.
-
-    Attributes
-    ----------
-    load : int64 array [steps + 1, most + 2]
-        The least load in the first set of phases of shards that take so many steps at most in the
-        second, and weigh so much or more; FAR where there are none.
-    stages : list of (int64 array, int, list of Portion)
-        The arrays before each table, the largest weight in them, and what was added.
-    """
-
-    load: IntArray
-    stages: list[tuple[IntArray, int, list[Portion]]]
-
-    def pattern(self, steps: int, weight: int) -> dict[int, int]:
-        """Shards of one rank that attain a value: copies by entry."""
-        found: dict[int, int] = {}
-        now = int(self.load[steps, weight])
-        for before, reach, portions in reversed(self.stages):
-            if weight <= reach and before[steps, weight] == now:
-                continue
-            for p in portions:
-                rest = max(0, weight - p.weight)
-                if p.steps > steps or rest > reach:
-                    continue
-                if before[steps - p.steps, rest] + p.load == now:
-                    found[p.entry] = found.get(p.entry, 0) + p.copies
-                    steps, weight, now = steps - p.steps, rest, now - p.load
-                    break
-        return found
-
-
-def least_loads(
-    tables: Iterable[list[Portion]], limits: Limits, space: IntArray | None = None
-) -> Least:
-    """Add the portions of one table after another: at most one of each.
-
-    ``space``, an int64 array of at least :func:`cells` cells, saves new memory for every call.
-    """
-    kept = [portions for portions in tables if portions]
-    rows, size = limits.steps + 1, limits.most + 2
-    if space is None:
-        space = np.empty((len(kept) + 2) * rows * size, dtype=np.int64)
-    each = rows * size
-    stage = [space[i * each : (i + 1) * each].reshape(rows, size) for i in range(len(kept) + 1)]
-    spare = space[(len(kept) + 1) * each :]
-    reach, stages = 0, []  # the largest weight so far; later columns are not written yet
-    stage[0][:, 0] = 0
-    for old, new, portions in zip(stage, stage[1:], kept, strict=False):
-        end = min(size - 1, reach + max(p.weight for p in portions))
-        new[:, : reach + 1] = old[:, : reach + 1]
-        new[:, reach + 1 : end + 1] = FAR
-        for p in portions:
-            many, wide = rows - p.steps, min(reach, size - 1 - p.weight) + 1
-            better, moved = new[p.steps :], spare[: many * wide].reshape(many, wide)
-            np.add(old[:many, :wide], p.load, out=moved)
-            part = better[:, p.weight : p.weight + wide]
-            np.minimum(part, moved, out=part)
-            part = better[:, : p.weight]
-            np.minimum(part, p.load, out=part)
-        stages.append((old, reach, portions))
-        reach = end
-    stage[-1][:, reach + 1 :] = FAR
-    return Least(stage[-1], stages)
-
-
-def cells(tables: int, limits: Limits) -> int:
-    """Cells of memory that :func:`least_loads` needs."""
-    return (tables + 2) * (limits.steps + 1) * (limits.most + 2)
 
 
 @dataclass(frozen=True)
@@ -258,28 +178,45 @@ class Heights:
         return self.low > self.high or self.base > self.top
 
 
-def highest(
-    least: IntArray, heights: Heights, step: int, ranks: int, times: int
-) -> tuple[int, int, int]:
-    """The most that ``ranks`` times a weight exceeds ``times`` both heights; its steps and its
-    weight.
+def worths(
+    least: IntArray, heights: Heights, step: int, ranks: int, gain: tuple[int, int, int]
+) -> IntArray:
+    """The most that a weight, whole steps and both heights add up to, by whole steps of the second
+    height and by weight; -FAR where there is none, int64 array [steps, weights].
 
     Parameters
     ----------
     least : int64 array [steps, weights]
     heights : Heights
     step : int
-    ranks, times : int
-        The number of ranks times the price of a weight of 1, and the multiplier of the heights.
+    ranks : int
+        What a weight of 1 adds: the number of ranks times its price.
+    gain : tuple of int
+        What a unit of each height adds, and a whole step of the second.
     """
-    second = np.maximum(np.arange(len(least)) * step, heights.base)[:, None]
-    both = np.maximum(least, heights.low) + second
-    allowed = (both <= heights.room) & (least <= heights.high)
-    worth = ranks * np.arange(least.shape[1]) - times * np.where(allowed, both, 0)
-    value = np.where(allowed, worth, -FAR)
-    at = int(value.argmax())
-    steps, weight = divmod(at, least.shape[1])
-    return int(value[steps, weight]), steps, weight
+    steps = np.arange(len(least))
+    base = np.maximum(steps * step, heights.base)[:, None]
+    low = np.maximum(least, heights.low)
+    top = np.minimum(steps * step + step - 1, heights.top)[:, None]
+    allowed = (low + base <= heights.room) & (least <= heights.high) & (base <= top)
+    first, second = np.where(allowed, low, 0), np.where(allowed, base, 0)
+    first, second = raised(first, second, heights, top, gain)
+    worth = ranks * np.arange(least.shape[1]) + gain[0] * first + gain[1] * second
+    return np.where(allowed, worth + gain[2] * steps[:, None], -FAR)
+
+
+def raised(
+    first: IntArray, second: IntArray, heights: Heights, top: Any, gain: tuple[Any, ...]
+) -> tuple[IntArray, IntArray]:
+    """Both heights, from at least these numbers, as high as it pays by what a unit of each adds;
+    the second up to ``top``."""
+    if gain[0] < gain[1]:
+        if gain[1] > 0:
+            second = np.minimum(top, heights.room - first)
+        return (np.minimum(heights.high, heights.room - second) if gain[0] > 0 else first), second
+    if gain[0] > 0:
+        first = np.minimum(heights.high, heights.room - second)
+    return first, (np.minimum(top, heights.room - first) if gain[1] > 0 else second)
 
 
 def sets_of(instance: Instance, row: dict[str, Any]) -> tuple[Phases, Phases]:
@@ -311,8 +248,11 @@ class Row:
         sets = sets_of(instance, row)
         self._peaks = peaks_of(instance, sets[0], sets[1], row["step"])
         self._most, self._each, self._times = row["most"], row["each"], row["times"]
+        self._loads = row.get("loads", [0, 0, 0])
         self._weight = np.zeros(len(instance.shard_cost), dtype=np.int64)
         self._weigh(row["weights"])
+        if len(self._loads) != 3:
+            raise InstanceError("a row of peaks has three prices of loads")
         if self._each * instance.num_ranks * (self._most + 2) >= FAR:
             raise InstanceError("a row of peaks with large numbers")
 
@@ -341,10 +281,13 @@ class Row:
     def prices(self, options: IntArray) -> NDArray[np.object_]:
         """What options add to the left-hand side, object array of int."""
         peaks = self._peaks
-        number = peaks.number.astype(object)
-        weight = per_option(peaks.instance, self._weight.astype(object) * number)
-        price = self._times * peaks.floor.astype(object) + self._each * weight
-        return np.asarray(price[options])
+        one = self._each * self._weight.astype(object)
+        for price, load in zip(
+            self._loads, (peaks.load, peaks.second_load, peaks.steps), strict=True
+        ):
+            one = one + price * load.astype(object)
+        price = per_option(peaks.instance, one * peaks.number.astype(object))
+        return np.asarray((price + self._times * peaks.floor.astype(object))[options])
 
     def most(
         self, keep: Mask, limit: int, first: tuple[int, int], second: tuple[int, int]
@@ -358,12 +301,14 @@ class Row:
         if heights.empty:
             return -inf
         limits = Limits(heights.high, heights.top // peaks.step, self._most)
-        large = self._times * max(1, heights.room) >= FAR
-        if large or cells(instance.num_tables, limits) > _MOST:
+        tables = peaks.portions(self._weight, keep, limits)
+        loads = [price * instance.num_ranks for price in self._loads]
+        gain = loads[0] - self._times, loads[1] - self._times, loads[2]
+        large = max(*map(abs, gain[:2]), loads[2] // peaks.step) * max(1, heights.room) >= FAR
+        if large or cells(sum(map(len, tables)), limits) > _MOST:
             raise InstanceError("a row of peaks that is too large for the judge")
-        least = least_loads(peaks.portions(self._weight, keep, limits), limits).load
+        least = least_load(tables, limits)
         if int(least[:, -1].min()) <= heights.high:
             return inf
         ranks = self._each * instance.num_ranks
-        best, _, _ = highest(least, heights, peaks.step, ranks, self._times)
-        return self._times * limit + best
+        return self._times * limit + int(worths(least, heights, peaks.step, ranks, gain).max())

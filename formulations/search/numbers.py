@@ -151,10 +151,12 @@ class Patterns:
 class Peaked:
     """Of boxes of the phases' peaks."""
 
-    #: Most tables; with more, a bound takes too long, and many shards on a rank even all phases.
+    #: Most tables, or classes of equal tables where patterns count them; with more, a bound takes
+    #: too long, and many shards on a rank even all phases. And most tables to put into classes.
     #: Where the tree's bound is this share of the best one, it goes before other parts; where it is
     #: not after so many turns, it is given up.
     tables: int = 400
+    most: int = 4000
     near: float = 0.97
     turns: int = 3
     #: While a tree may grow, a certificate is made where it closes this share of the gap.

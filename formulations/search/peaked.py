@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
 from formulations.patterns.boxes import FUNCTIONS, Boxes
+from formulations.patterns.merged import merged
 from formulations.patterns.phases import peaks_to_limit, sets_to_limit
 from formulations.proof.build import build_rows
 from formulations.proof.peaks import Peaks, peaks_of
@@ -65,7 +66,8 @@ class Peaked:
         """
         context, clock = self._context, self._context.clock
         uncounted = clock.counts and self._level != FUNCTIONS
-        if uncounted or context.instance.num_tables > PEAKED.tables:
+        many = context.instance.num_tables > PEAKED.tables and self._level == FUNCTIONS
+        if uncounted or many or context.instance.num_tables > PEAKED.most:
             return False
         if self.waits():
             return True
@@ -96,7 +98,9 @@ class Peaked:
             keep = left_by(context.instance, first, upper)
             empty = empty_table(build_rows(context.instance), keep)
             peaks = None if empty else self._peaks(keep, upper)
-            if peaks is None:
+            if peaks is None or (
+                self._level != FUNCTIONS and len(merged(peaks, keep).times) > PEAKED.tables
+            ):
                 return None
             self._first, self._options, self._spent = first, int(keep.sum()), 0.0
             self._turns = 0

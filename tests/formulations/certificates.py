@@ -181,9 +181,10 @@ def _peaks(
                 load = sum(shard["cost"][phases.index(name)] for name in [*first, *second])
                 weight = load // scale if rng.random() < 0.8 else rng.randint(0, 5)
                 weights += [[t, o, e, weight]] if weight else []
+    loads = {} if rng.random() < 0.3 else {"loads": [rng.choice([0, 0, 1, 1, 2]) for _ in range(3)]}
     return {"row": "peaks", "first": first, "second": second, "step": rng.choice([1, 1, 1, 2, 5]),
             "most": rng.choice([1, 5, 20, 200]), "each": rng.choice([1, 1, scale, scale, 7]),
-            "weights": weights, "times": rng.choice([0, 1, 1, 1, 2])}  # fmt: skip
+            "weights": weights, "times": rng.choice([0, 1, 1, 1, 2, 4])} | loads  # fmt: skip
 
 
 def random_functions(rng: Random, instance: Document, target: int) -> Document:

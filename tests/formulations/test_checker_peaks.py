@@ -83,6 +83,31 @@ def test_the_example_of_the_page() -> None:
     assert proves(document, bound(6, even)) and not proves(document, bound(7, even))
 
 
+def test_large_shards_among_small_ones() -> None:
+    """Sums of loads prove 7 of 8; with a small weight for each large shard beside its load, the
+    same row proves 8, as the page says."""
+    tables = [whole(4)] * 3 + [whole(1)] * 2
+    free = instance(tables, "step_time", **TWO, phases=["compute"])
+    large = [[0, 0, 0, 1], [1, 0, 0, 1], [2, 0, 0, 1]]
+    row = peaks(large, second=[], loads=[1, 0, 0], most=1, times=2)
+    certificate = proof(8, [row])
+    exactly(free, certificate)
+    page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
+    text = page.split("## Large shards among small ones")[1].split("```")[1]
+    assert json.loads(text.removeprefix("json")) == certificate
+    exactly(free, proof(7, [peaks([], second=[], loads=[1, 0, 0], times=2)]))
+
+
+def test_loads_in_whole_steps() -> None:
+    """Five shards of 3 on two ranks, in steps of 3: a rank's height below 9 has two steps or fewer,
+    so that the steps prove 9 where the loads prove 8."""
+    free = instance([whole(0, 3)] * 5, "step_time", **TWO, **PHASES)
+    rows = [[peaks([], step=3, loads=loads, times=2)] for loads in ([0, 1, 0], [0, 0, 3])]
+    assert not proves(free, proof(9, rows[0]))
+    exactly(free, proof(8, rows[0]))
+    exactly(free, proof(9, [peaks([], step=3, loads=[0, 0, 9], times=2)]))
+
+
 def test_no_case_may_be_missing() -> None:
     """Each leaf of the example is needed, and so is each cut."""
     document, certificate = uneven()

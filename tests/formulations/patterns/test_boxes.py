@@ -1,6 +1,7 @@
 """Boxes of peaks: bounds as brute force has them, with certificates that the checker accepts."""
 
 from copy import deepcopy
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
 from formulations.patterns.boxes import FUNCTIONS, Boxes
+from formulations.patterns.dual import Weights
 from formulations.patterns.merged import merged
 from formulations.patterns.phases import peaks_to_limit, sets_to_limit
 from formulations.patterns.program import LEVELS
@@ -100,6 +102,49 @@ def test_bounds_are_true_and_accepted() -> None:
         splits |= {key for node in certificate.nodes for key in node} if bound == truth else set()
     assert exact > 15
     assert splits == {"use", "peak", "cuts", "table", "options"}
+
+
+def alike(rng: Random) -> Instance:
+    """Four to six tables of one or two kinds, which have the same options each."""
+    ranks = rng.choice([2, 3])
+    memory = [("hbm", "rank", rng.randint(8, 30))]
+    builder = InstanceBuilder([list(range(ranks))], ["compute", "exchange"], memory, "step_time")
+    kinds = [
+        [Block(Where.ANY_RANK, [Shard({"hbm": rng.randint(0, 5)},
+                                      (rng.randint(1, 9), rng.randint(0, 3)))],
+               count=rng.choice([1, 1, 2]), distinct=rng.random() < 0.5)
+         for _ in range(rng.randint(1, 2))]
+        for _ in range(rng.randint(1, 2))
+    ]  # fmt: skip
+    for table in range(rng.randint(4, 6)):
+        builder.add_table(f"t{table}")
+        for option, one in enumerate(kinds[table % len(kinds)]):
+            builder.add_option(f"o{option}", [one])
+    return builder.build()
+
+
+def test_tables_that_are_alike() -> None:
+    """On 60 random instances whose tables are alike: bounds are true, many are the optimum; checker
+    and judge group the tables themselves and accept every certificate, none above the optimum."""
+    exact = fewer = 0
+    for seed in range(60):
+        rng = Random(seed)
+        instance = alike(rng)
+        truth = brute_force(instance).objective
+        found = boxed(instance, truth + rng.randint(0, 3)) if truth else None
+        if not truth or found is None:
+            continue
+        bound, certificate = found
+        assert bound <= truth
+        assert certifies(instance, certificate)
+        assert judge.closes(instance, certificate)
+        forged = replace(certificate, target=truth + 1)
+        assert not certifies(instance, forged)
+        assert not judge.closes(instance, forged)
+        exact += bound == truth
+        fewer += len(merged(peaks_of(instance, (0,), (1,), 1), instance.allowed).times) < 3
+    assert exact > 20
+    assert fewer > 30
 
 
 @SOME
@@ -269,5 +314,7 @@ def test_a_weight_just_below_nothing_is_nothing() -> None:
     boxes.run(iter([False, True, True]).__next__)
     program = boxes._program(keep)
     kinds = program._kinds
-    priced, _ = program._price(np.full(kinds, -1.0), np.zeros(len(instance.resources)), 1)
+    priced, _ = program._price(
+        Weights(np.full(kinds, -1.0), np.zeros(3), np.zeros(len(instance.resources))), 1
+    )
     assert (priced.weight >= 0).all()
