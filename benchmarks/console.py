@@ -5,8 +5,6 @@ folder with a link to ``scenarios``. A block marked ``sh`` is a script, run for 
 In one marked ``console`` the output below each ``$ milp-planner …`` line is replaced.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -14,8 +14,6 @@ that is not given.
 there is none, as a release should be.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -4,8 +4,6 @@ A block of a page begins with ``<!-- NAME -->`` and ends with ``<!-- end -->``, 
 its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ results.
 ``--check`` the exit code tells whether they are up to date.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 from pathlib import Path

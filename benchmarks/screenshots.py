@@ -1,7 +1,5 @@
 """Pictures of HTML pages for docs/figures/report, taken with a headless Chromium."""
 
-from __future__ import annotations
-
 import base64
 import io
 from pathlib import Path

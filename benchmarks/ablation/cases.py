@@ -4,8 +4,6 @@ A random plan is drawn and placed; budgets are what it uses at its fullest rank 
 one plus the slack. So every case has a plan by construction.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -9,8 +9,6 @@ trace (work, plan, bound and source of every point), the plan, its goals and wha
 so a change that only moves code must leave all of them as they are. Two minutes of a core.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -9,8 +9,6 @@ fingerprint. The command writes it anew; ``--check`` only says which instances h
 code 1).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -5,8 +5,6 @@
 From the newest ``results/2*.json``.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

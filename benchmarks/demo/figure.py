@@ -5,8 +5,6 @@ trainer and replays its own planner with nothing set; it ends without a picture 
 the plan says that what runs is the plan.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 from pathlib import Path

@@ -4,8 +4,6 @@
 formulation, with the verdict, every rank's use and time, and the machine it ran on.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

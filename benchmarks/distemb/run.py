@@ -5,8 +5,6 @@ each strategy, plans it with ``auto``, writes ``results/DATE.json`` and the tabl
 docs/results.md; ``--table`` only writes the tables from what is stored.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import itertools

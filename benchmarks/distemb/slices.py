@@ -7,8 +7,6 @@ ranks by number or by size alone. Ids, exchange and capacities are ignored. The 
 stores (its ``move_bytes``, else its use of the first resource) replace its number of elements.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import numpy as np

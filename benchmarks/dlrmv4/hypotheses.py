@@ -12,8 +12,6 @@ The fitted outside lies in as many intervals as any value does; facts whose inte
 refute the hypothesis, by the bytes that are missing.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the marked blocks of the page and draws docs/figures/dlrmv4.svg; with ``--check`
 written, and the exit code tells whether page and figure are up to date.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -10,8 +10,6 @@ is four shards of 128 columns, the hot rank used 58%.
 the one that it chooses. ``page.py`` writes docs/dlrmv4.md and its figure from this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

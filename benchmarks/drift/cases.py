@@ -1,7 +1,5 @@
 """What changes overnight: tables grow, come and go, a rank is lost, a machine is added."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ the folder, and docs/replan.md shows the tables. Run it on an otherwise idle mac
 ``--shared``.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -3,8 +3,6 @@
 Where the lists come from: ``table-lists/README.md`` and ``embark/README.md`` of the data folder.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

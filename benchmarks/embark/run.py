@@ -5,8 +5,6 @@ that is not stored yet, stores it in ``results/DATE.json`` as soon as it is know
 table of docs/results.md. DATA holds ``embark``.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

@@ -1,7 +1,5 @@
 """The lookups and updates that run.py times: what FBGEMM's time depends on, one thing at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -8,8 +8,6 @@ of run.py on rows in HBM; the steps of run.py are held out. Blackwell gets the H
 of the device's work times a ratio (:func:`slower`).
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -9,8 +9,6 @@ it. ``--steps`` times training steps instead, which no calibration draws, with t
 calibrate measures; ``--weights`` the kernels of one published shape by name.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -3,8 +3,6 @@
 python benchmarks/frequencies/run.py
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ docs/figures/frontier.svg and stash.svg; with ``--draw`` it only draws. The stas
 example of docs/hardware.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -4,8 +4,6 @@
 keeps what was done. ``--only 4711`` plays one instance and shows what is false.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

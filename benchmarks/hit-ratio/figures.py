@@ -3,8 +3,6 @@
 python benchmarks/hit-ratio/figures.py
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ Rewrites milp_planner/pricing/hybrid.json (a minute).
 python benchmarks/hit-ratio/grid.py
 """
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from itertools import product

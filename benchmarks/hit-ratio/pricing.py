@@ -8,8 +8,6 @@ distinct rows of a batch within 10% of what HBM holds. Each point is simulated t
 and lookups, as long as prices assume; the second run shows how far the simulator repeats itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from datetime import date

@@ -7,8 +7,6 @@ rows (``--quick``: fewer points). Hit ratios of the 10th lookup per row on avera
 get the same numbers.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from datetime import date

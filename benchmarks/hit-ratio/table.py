@@ -5,8 +5,6 @@ Rewrites milp_planner/pricing/simulated.json (2 minutes).
 python benchmarks/hit-ratio/table.py
 """
 
-from __future__ import annotations
-
 import json
 from functools import reduce
 from importlib import resources

@@ -24,8 +24,6 @@ Multiple-choice Knapsack Problem by constructing convex hulls. Computers & Opera
 33(5), 2006, doi:10.1016/j.cor.2004.09.016.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ JSON line per instance and formulation is appended to ``results/results.jsonl``;
 skipped. Then ``results/table.md`` is written.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

@@ -1,7 +1,5 @@
 """The configurations, and what the ledger predicts for each: no TorchRec needed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from unittest.mock import patch
 

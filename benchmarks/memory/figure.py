@@ -1,7 +1,5 @@
 """The picture of docs/trust/memory.md: each case's fullest moment, measured beside predicted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

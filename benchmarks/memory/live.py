@@ -1,7 +1,5 @@
 """Bytes of live tensors, operator by operator."""
 
-from __future__ import annotations
-
 import gc
 import time
 import weakref

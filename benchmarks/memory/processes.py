@@ -1,7 +1,5 @@
 """What each gloo process does: shard with TorchRec, run two steps, count in the second."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``python benchmarks/memory/run.py --out benchmarks/memory/results/YYYY-MM-DD.json`` runs all cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -3,8 +3,6 @@
 python benchmarks/memory/table.py [RESULT] [--check]
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from statistics import median

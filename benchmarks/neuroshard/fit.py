@@ -6,8 +6,6 @@ holds ``compute_4.txt`` (fused lookups with their backward passes) and ``comm_4.
 forward and backward).
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from statistics import median

@@ -5,8 +5,6 @@ measure (then the fewest bytes) of those that still have room. So the two algori
 authors' logs record (dim and lookup, 100 tasks on 4 × 8 GiB) come out shard by shard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log10
 

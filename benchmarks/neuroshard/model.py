@@ -11,8 +11,6 @@ the table has (G. and P. Valiant, "Estimating the unseen", NIPS 2013). A row of 
 looked up λ times in such a batch; rows that no batch of this size would show have λ = 0.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import pairwise

@@ -3,8 +3,6 @@
 ``python benchmarks/neuroshard/page.py [--check]``
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from statistics import mean, median

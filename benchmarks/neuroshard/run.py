@@ -8,8 +8,6 @@ fullest device's lookups, as fitted to the authors' measurements, and its exchan
 so every machine finds the same plans.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -5,8 +5,6 @@ keeps machines apart (a relaxation) each way, without the guards of ``formulatio
 compares their claims with enumeration. Ctrl-C keeps what was done; the same command resumes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

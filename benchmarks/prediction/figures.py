@@ -4,8 +4,6 @@ Writes the marked blocks of docs/trust/time.md and draws docs/figures/prediction
 ``--check`` the exit code tells whether the page is up to date.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ steps-training-size.json (fitted with them) and steps-small.json (held out). Wri
 gpu/h100-torch.yaml and gpu/h100.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

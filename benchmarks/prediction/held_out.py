@@ -1,7 +1,5 @@
 """Steps that no calibration measures, and what a plan with its profile predicts for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from milp_planner.features.calibrate.steps import Ranges, StepSpec, StepTable

@@ -3,8 +3,6 @@
 python benchmarks/prediction/run.py -o FILE [--profile FILE] [--threads N]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

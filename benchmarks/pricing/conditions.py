@@ -1,7 +1,5 @@
 """Published times and the conditions they were taken under, as models that pricing can price."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -7,8 +7,6 @@ of docs/pricing.md: the fit, and every published time against its price. With
 ``--check`` the exit code tells whether the page is up to date, and nothing is written.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import dataclass

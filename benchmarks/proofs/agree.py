@@ -8,8 +8,6 @@ valid, half of the outcomes name its fingerprint. The script counts how often th
 exit codes, which must be equal.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import json

@@ -1,7 +1,5 @@
 """Picture of docs/trust/time.md: two plans on one machine, as timed and as priced."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

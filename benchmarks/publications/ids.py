@@ -1,7 +1,5 @@
 """Ids as published: Criteo's one-hot ids by Zipf's law, each expanded to the ids of a bag."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

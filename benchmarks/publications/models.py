@@ -1,7 +1,5 @@
 """The two plans of the A/B as model files: every part a table, pinned where the plan has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

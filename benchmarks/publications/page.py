@@ -4,8 +4,6 @@
 page's tables and picture; with ``--check``, the exit code tells whether the tables are current.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys

@@ -12,8 +12,6 @@ mlcommons/training_results_v5.1 441d65f4,
 there depend on numpy's argsort; here the lowest index comes first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -7,8 +7,6 @@ whole on its rank, with its share of the rows and of the ids. A table that a nod
 (``hier_auto``) is table-row-wise on that node: summed inside, then sent across.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -7,8 +7,6 @@ PYTHON is 3.12 or newer with ``rebalancer==1.0.4``. Only the options of PLAN (wh
 shard, which ``place.py`` judges. README.md says what Rebalancer is given.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

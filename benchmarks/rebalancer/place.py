@@ -1,7 +1,5 @@
 """Let Meta's Rebalancer place the shards of a plan's options, and judge its placement."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -3,8 +3,6 @@
 ``python benchmarks/replay/drawn.py [--settings 300] [--seed 0]``; exit code 1 if any differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import random

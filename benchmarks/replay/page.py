@@ -3,8 +3,6 @@
 Every row plans twice, for any trainer and with ``--for``, each within the time limit.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

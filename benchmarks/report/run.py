@@ -5,8 +5,6 @@ only renders and takes pictures of what an earlier run left in ``--folder``.
 Needs Chromium with chromedriver.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

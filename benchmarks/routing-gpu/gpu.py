@@ -7,8 +7,6 @@ cell, prints keys/s, the bytes that must move, and the share of this machine's m
 bandwidth; beside it a row-serial kernel (one thread per row) and torch's stable sort by owner.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import datetime

@@ -4,8 +4,6 @@ python benchmarks/sensitivity/run.py [--plan-limit 15] [--time-limit 50] [--draw
     [--cases kuairand-27k@1xa10,...] [-o FILE]
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -3,8 +3,6 @@
 ``python benchmarks/sensitivity/table.py [FILE]`` replaces what stands between the two markers.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

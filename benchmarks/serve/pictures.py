@@ -4,8 +4,6 @@ Plans kuairand-27k on an A10 in a headless Chromium, drags HBM to 70%, and write
 schemes to docs/figures.
 """
 
-from __future__ import annotations
-
 import time
 from base64 import b64decode
 from pathlib import Path

@@ -8,8 +8,6 @@ get the published skew of ``simulate --skew``, here before they are planned, so 
 simulation know the same. Nothing is timed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

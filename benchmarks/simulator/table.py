@@ -3,8 +3,6 @@
 python benchmarks/simulator/table.py [RESULT] [--check]
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@ rank are limited, once with every table split as in that plan, so that only rank
 with all splits free.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -24,9 +22,9 @@ from formulations import Settings
 from formulations.capacity.budget import Budget
 from formulations.result.check import compute_loads
 from milp_planner import Cluster, Model, Plan, plan, read_plan
-from milp_planner.features.explain.axes import STASH
 from milp_planner.features.explain.frontier import frontier
 from milp_planner.files import write_json
+from milp_planner.request.questions import STASH
 from scenarios.catalog import find_cluster, find_model
 
 ROOT, HERE = Path(__file__).resolve().parents[2], Path(__file__).resolve().parent

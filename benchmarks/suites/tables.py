@@ -4,8 +4,6 @@
 with ``--check`` the exit code tells whether they are up to date.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import statistics

@@ -13,8 +13,6 @@ or more.
 ``table.py`` turns a result into a table.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import itertools

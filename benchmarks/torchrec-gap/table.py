@@ -5,8 +5,6 @@
 From the newest ``results/2*.json``, of instances of seeds that nobody looked at before the run.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 from pathlib import Path

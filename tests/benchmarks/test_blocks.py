@@ -4,8 +4,6 @@ are replaced whole, and the text around them is not touched. The table of gaps o
 The gallery's curves are those of their inputs, and possible.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 docs/dlrmv4.md and its figure show what the study computes today.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ The law of the tiers: profiles hold the fitted numbers, which price the publishe
 shows both.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from statistics import median

@@ -3,8 +3,6 @@
 Rebalancer as a peer: what our scripts do around its solver.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The CUDA source under AddressSanitizer and UndefinedBehaviorSanitizer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

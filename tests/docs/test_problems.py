@@ -1,7 +1,5 @@
 """README's first lines: each problem has a command that runs as it stands and answers it."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -3,8 +3,6 @@
 The one clock: seconds, or work that is only counted.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

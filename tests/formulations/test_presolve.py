@@ -3,8 +3,6 @@
 Plans that mix levels in a fusion group, and what the runtime makes of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

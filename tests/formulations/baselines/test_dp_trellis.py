@@ -1,7 +1,5 @@
 """The vectorised dynamic programme equals the plain loop, state by state and path by path."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -5,8 +5,6 @@ against sums beyond 62 bits counts every shard once. Where a shard may lie is wr
 package, and twice more to check it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plans brought closer to the one in production: ranks renamed, tables returned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 Compiled loops are cached under the text of all loops; Numba's own settings stay untouched.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

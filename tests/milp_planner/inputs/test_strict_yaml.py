@@ -4,8 +4,6 @@ Reading files: every failure is a sentence. Dictionaries both ways, fingerprints
 strictness every class shares. From pydantic's findings to sentences.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 Models and clusters from objects and paths.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path

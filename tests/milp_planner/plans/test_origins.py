@@ -1,7 +1,5 @@
 """Shares of a plan's seconds and bytes by their source, by hand."""
 
-from __future__ import annotations
-
 import milp_planner
 from milp_planner.inputs import Model
 from milp_planner.plans.ledger import ledger_of

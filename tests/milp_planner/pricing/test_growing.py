@@ -1,7 +1,5 @@
 """dynamicemb's tables that grow: slots before a doubling, the moment of a rehash, refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows over several machines (TorchRec's num_nodes): options, vectors by hand, brute force."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

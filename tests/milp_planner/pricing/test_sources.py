@@ -1,7 +1,5 @@
 """Sources of prices: declared by operator, weakened by type, weakest where several numbers meet."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

@@ -3,8 +3,6 @@
 The page of a batch as text: self-contained, complete, small enough.
 """
 
-from __future__ import annotations
-
 import json
 
 from scenarios.batch.info import AssertionInfo, BatchInfo, batch_of, draw_batch

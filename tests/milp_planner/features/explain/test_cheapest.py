@@ -1,7 +1,5 @@
 """What to buy, against trying every cluster on its own, and refusals of bad prices and targets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Loads of every rank: ids and hot ranks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

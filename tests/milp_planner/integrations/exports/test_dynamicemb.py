@@ -1,7 +1,5 @@
 """dynamicemb's table options, and how the runtime would read them."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

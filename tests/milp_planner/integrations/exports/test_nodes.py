@@ -1,7 +1,5 @@
 """Rows over several machines: written as num_nodes, refused by name by whatever lacks it."""
 
-from __future__ import annotations
-
 import pytest
 
 from milp_planner.errors import BadInput, FallsShort

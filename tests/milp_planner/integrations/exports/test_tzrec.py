@@ -1,7 +1,5 @@
 """TorchEasyRec fragments, by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows over several machines in TorchRec's own objects, and on two gloo processes where it runs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

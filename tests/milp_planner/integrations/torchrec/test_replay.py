@@ -3,8 +3,6 @@
 Exports of shipped DLRMv4 models, through TorchRec's planner as the DLRMv4 trainer calls it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

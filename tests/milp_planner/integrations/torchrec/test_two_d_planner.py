@@ -3,8 +3,6 @@
 TorchRec's topology of a cluster with NVLink domains.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
