@@ -99,6 +99,9 @@ class Workload(Spec):
     stash_window_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = None
     """Milliseconds available for copying weights to host memory during the dense part's forward,
     and as many for copying them back during its backward; if absent, no table is stashed."""
+    stash_caches: bool = False
+    """With a stash_window_ms: whether caches of tables in host memory may leave HBM, too, as the
+    trainer calls TorchRec's stash_emo_cache (1.9.2 has it, and no module of it calls it)."""
     buffers: Literal["additive", "largest_collective"] = "additive"
     """Whether output buffers of all tables add up (conservative), or only those of one collective.
     """
@@ -128,6 +131,12 @@ class Workload(Spec):
                 "a key-value store holds"
             )
         return ratios
+
+    @model_validator(mode="after")
+    def _caches_are_filled(self) -> Workload:
+        if self.stash_caches and (self.stash_window_ms is None or not self.prefetch_pipeline):
+            raise problem_at("needs stash_window_ms and prefetch_pipeline: true", "stash_caches")
+        return self
 
     @property
     def pipelined(self) -> Pipeline:

@@ -182,7 +182,9 @@ def _stash(options: Options) -> list[tuple[Resource, IntArray]]:
         return []
     most = int(Fraction(window) * Fraction(options.profile.host_link) / 1000)
     capacity = np.full(options.cluster.num_ranks, most, dtype=np.int64)
-    stashed = options.entries.ledger[:, SHARD_NAMES.index("stashed")]
+    whole = np.array([c.mode == "HBM_ONLY" for c in options.choices], dtype=np.int64)
+    copied = np.repeat(whole, np.diff(options.entries.first))  # caches are fetched, not copied
+    stashed = options.entries.ledger[:, SHARD_NAMES.index("stashed")] * copied
     return [(Resource("stash", Scope.RANK, capacity), stashed)]
 
 

@@ -75,7 +75,10 @@ def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     grids = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
     window = workload.stash_window_ms is not None and workload.storage_model == "runtime"
     offered = window and workload.trains
-    traits = [replace(traits_of(t, *grids), stash=_stash(t, offered)) for t in model.tables]
+    traits = [
+        replace(traits_of(t, *grids), stash=_stash(t, offered), stash_caches=workload.stash_caches)
+        for t in model.tables
+    ]
     return [enumeration_of(each, site) for each in traits]
 
 
@@ -112,7 +115,8 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
     for runtime, mode, ratio in _modes(traits, site):
         ways = product(runtime.routes(traits), runtime.groups(traits, mode), traits.stash)
         for dist_type, group, stash in ways:
-            if not stash or (mode == "HBM_ONLY" and not site.replicated):
+            leaves = mode == "HBM_ONLY" or (mode == "CACHING" and traits.stash_caches)
+            if not stash or (leaves and not site.replicated):
                 yield {
                     "runtime": runtime.name, "mode": mode, "ratio": ratio,
                     "dist_type": dist_type, "caching_group": group, "stash": stash,
@@ -121,7 +125,7 @@ def _mode_fields(traits: TableTraits, site: Site) -> Iterator[dict[str, Any]]:
 
 NO_STASH = (
     "it needs stash_window_ms in the workload, training, HBM, a single sharding group, and a "
-    "TorchRec table in HBM_ONLY that is not data_parallel"
+    "TorchRec table in HBM_ONLY (or CACHING, with stash_caches) that is not data_parallel"
 )
 """Why a table that must be stashed cannot be."""
 UNSYNCED = {

@@ -128,7 +128,8 @@ def shard_bytes(
         entries |= _dense_gradients(options, entries["weights"])
     ledger = np.stack([entries.get(name, np.zeros_like(rows.ddr)) for name in SHARD_NAMES], axis=1)
     ledger[~present] = 0
-    on_host = rows.ddr + 2 * entries["stashed"] + staged_bytes(job.model, rows.move, rows.ssd)
+    copied = np.where(options.is_mode("CACHING"), 0, entries["stashed"])  # caches have their rows
+    on_host = rows.ddr + 2 * copied + staged_bytes(job.model, rows.move, rows.ssd)
     ddr, ssd = np.where(present, on_host, 0), np.where(present, rows.ssd, 0)
     element = job.tables.output[options.table]
     sent = storage.output_bytes(exchanged.rows_out, shards.columns, element)

@@ -64,3 +64,5 @@ class TableTraits:
     stash: tuple[bool, ...] = (False,)
     """Whether weights leave HBM between forward and backward (True), stay (False), or both are
     offered."""
+    stash_caches: bool = False
+    """Whether caches may leave HBM there, too."""

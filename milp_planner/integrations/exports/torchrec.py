@@ -23,7 +23,7 @@ from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports import known, pin, proper_ratio
+from milp_planner.integrations.exports import known, pin, proper_ratio, stash
 from milp_planner.integrations.exports.nodes import NODES, over_nodes
 from milp_planner.plans.placement import PlacedTable, Plan, nodes_of
 from milp_planner.pricing.options import (
@@ -62,7 +62,12 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         **_collection(plan),
         **sharders(plan.model.workload),
         "plan": by_module,
-        **({} if plan.model.workload.stash_window_ms is None else {"stash_weights": stashed(plan)}),
+        **(
+            {}
+            if plan.model.workload.stash_window_ms is None
+            else {"stash_weights": stash.stashed(plan)}
+        ),
+        **({"stash_caches": caches} if (caches := stash.stashed(plan, "CACHING")) else {}),
         "left_to_dynamicemb": [t.name for t in plan.tables if t.kind == "dynamicemb"],
     }
 
@@ -136,12 +141,7 @@ def notes(plan: Plan) -> list[str]:
             f"{listed([t.name for t in stored], 3)}: set use_one_tbe_per_table in the sharder's "
             "fused_params, so that each table has the cache that was planned for it"
         )
-    if stashed(plan):
-        found.append(
-            f"stash_weights names {listed(stashed(plan), 3)}: give the names to TorchRec's "
-            "MemoryStashingManager.set_stashed_tables before sharding, or set stash_weights in the "
-            "tables' configs"
-        )
+    found += stash.notes(plan)
     virtual = [table.name for table in stored if table.kernel != "key_value"]
     if virtual:
         found.append(f"{listed(virtual, 3)}: set use_virtual_table in the table's own config")
@@ -191,11 +191,6 @@ def _on_collection(plan: Plan) -> list[str]:
     return found
 
 
-def stashed(plan: Plan) -> list[str]:
-    """Tables whose weights leave HBM between forward and backward."""
-    return [table.name for table in plan.tables if table.stash]
-
-
 def _over_machines(plan: Plan) -> list[PlacedTable]:
     """Tables whose rows are split over several machines of a domain."""
     wide = plan.cluster.span > 1
@@ -209,7 +204,7 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
     TorchRec tables, and shards that do not cover their table.
     """
     pins: dict[str, PinSpec] = {}
-    away = _stashed(text)
+    away = stash.names(_parse(text))
     for module, name, entry in entries(text):
         table = known(model, name, "plan")
         if name in pins:
@@ -218,14 +213,6 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
         if away is not None:
             pins[name] = pins[name].model_copy(update={"stash": name in away})
     return pins
-
-
-def _stashed(text: str) -> list[str] | None:
-    """Names that a document lists as stashed; None if it has no such list."""
-    found = _parse(text).get("stash_weights")
-    if found is not None and not (isinstance(found, list) and all(type(n) is str for n in found)):
-        raise BadInput("stash_weights: must be a list of names of tables")
-    return found
 
 
 def entries(text: str) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -54,6 +54,18 @@ class Fetched(NamedTuple):
     """Bytes that SSD reads and writes, int64 array [entries]."""
 
 
+STASHED_PASSES = 3
+"""A step's distinct rows that cross the host link if a cache is stashed, in multiples: those of the
+batch are flushed, fetched again before its backward pass, and those of the next batch fetched.
+
+References
+----------
+TorchRec 1.9.2, ``distributed/memory_stashing.py``, ``stash_emo_cache`` (flush, free, fetch again),
+``train_pipeline/experimental_pipelines.py``, ``_restore_and_prefetch`` (then the next batch). Rows
+that two batches share are counted twice.
+"""
+
+
 class Runtime:
     """One way to run tables."""
 
@@ -159,6 +171,8 @@ class Runtime:
         """What a step fetches before the lookup; ``row`` is bytes of one row."""
         wanted = job.traffic.distinct[options.table] * options.is_mode("CACHING")
         missing = (1.0 - hits.unique) * wanted / options.group_ranks
+        emptied = STASHED_PASSES * wanted / options.group_ranks
+        missing = np.where(options.stash > 0, emptied, missing)
         seconds = missing * row / job.profile.host_link * job.workload.prefetch_pipeline
         return Fetched(seconds, np.zeros(len(row), np.int64))
 
