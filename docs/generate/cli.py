@@ -37,7 +37,10 @@ code: if no plan exists, the status says so.
 
 
 _PAGES = {
-    "plan": "guide.md", "batch": "suites.md", "explain": "explain.md", "report": "report.md",
+    "plan": "guide.md", "compare": "method.md", "check": "inputs.md", "batch": "suites.md",
+    "audit": "guide.md#5-audit-the-plan-you-run-today",
+    "import-stats": "from-plan-to-run.md#at-production-size",
+    "explain": "explain.md", "report": "report.md",
     "serve": "serve.md", "calibrate": "trust/time.md#calibrate-your-machine",
     "export": "exports.md", "import-plan": "exports.md", "simulate": "trust/hit-ratio.md",
     "route": "routing/which-rule.md", "verify": "outcome.md#what-is-checked",
