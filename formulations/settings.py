@@ -67,7 +67,7 @@ EVEN_MEMORY, MOVES = "even_memory", "moves"
 #: The goals after the objective, in their default order. A table is moved to host memory for the
 #: sake of the objective or for lack of room, but not for more headroom.
 GOALS = (HOST_MEMORY, EVEN_MEMORY, SHARDS, TOTAL, MOVES)
-#: A goal that a caller may pursue with a price on moves; its value counts bytes.
+#: A goal of re-planning: bytes of tables that move.
 MOVED_BYTES = "moved_bytes"
 #: A goal of a caller's own: the largest stashed bytes of a rank.
 STASHED = "stashed"
@@ -86,10 +86,11 @@ class Goals:
     Attributes
     ----------
     order : tuple of str
-        All five goals, the first counts most: ``host_memory`` (use of memory beyond ranks),
+        The five goals, the first counts most: ``host_memory`` (use of memory beyond ranks),
         ``even_memory`` (fill of the fullest rank, then of the fullest machine), ``shards`` (their
         number), ``total`` (sum of all costs) and ``moves`` (tables that are not where they are in
-        production).
+        production). Or those of a caller's own: ``moved_bytes``, and the name of a resource, for
+        its use at the fullest place.
     tolerance : float or None
         Share of the objective that may be given up for them. None: nothing, except a tiny share
         (:data:`formulations.goals.seek.GIVEN`) if this gives a nearly full rank much more room.
@@ -97,12 +98,15 @@ class Goals:
         Share of its capacity up to which memory counts as even.
     step : float
         Beyond that, fill counts in steps of this share of the capacity, rounded up.
+    slack : float
+        Share of the value reached in a goal that may be given up for those after it.
     """
 
     order: tuple[str, ...] = GOALS
     tolerance: float | None = None
     enough: float = EVEN_ENOUGH
     step: float = EVEN_STEP
+    slack: float = 0.0
 
     def __str__(self) -> str:
         even = f"{EVEN_MEMORY}:{100 * self.enough:g}%"
@@ -118,6 +122,11 @@ class Goals:
     def named(self) -> bool:
         """Whether the goals differ from the default."""
         return (self.order, self.enough, self.step) != (GOALS, EVEN_ENOUGH, EVEN_STEP)
+
+    @property
+    def own(self) -> bool:
+        """Whether one of them is a caller's own, for which time is kept."""
+        return not set(self.order) <= set(GOALS)
 
 
 DEFAULT_GOALS = Goals()

@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.goals.model import Task
 from formulations.goals.problem import Problem
 from formulations.instance import Instance, IntArray
-from formulations.instance.facts import total_use
+from formulations.instance.facts import bytes_to_move, total_use
 from formulations.result.check import check, compute_loads, exposed, objectives
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.numbers import AIMS
-from formulations.settings import MOVES
+from formulations.settings import MOVED_BYTES, MOVES
 
 
 class Local:
@@ -29,6 +30,7 @@ class Local:
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         self._problem, self._sampler = problem, Sampler(problem.instance, seed)
+        self._seed = seed
 
     def tidied(self, task: Task) -> Placement:
         """Give every table the best state it can have, judged by the aim and those after it."""
@@ -63,22 +65,36 @@ class Local:
         the plan and the moves made."""
         problem, plan = self._problem, task.plan
         assert task.aim is not None
-        value, made, misses = task.value, 0, 0
-        step = max(1, (value - least) // 4)
-        moves = min(most_moves, AIMS.moves * problem.original.num_tables)
-        while value > least and misses < 2 * len(AIMS.heats) and made < most_moves and not over():
+        value, made, misses, passes = task.value, 0, 0, AIMS.passes
+        if problem.aims[task.aim].goal == MOVED_BYTES:
+            passes = AIMS.homeward
+            self._sampler.choose_from(self._old_or_own(plan))
+        step = max(1, int(passes.step * (value - least)))
+        moves = min(most_moves, passes.moves * problem.original.num_tables)
+        while value > least and misses < passes.patience and made < most_moves and not over():
             limits = list(task.limits)
             limits[task.aim] = max(least, value - problem.aims[task.aim].rounded(step))
             held = problem.within(limits)
             target = _target(problem.original, plan, task.most)
-            ladder = [AIMS.heats[misses % len(AIMS.heats)]]
+            ladder = [passes.heats[misses % len(passes.heats)]]
+            if passes is AIMS.homeward:
+                self._sampler.reseed(self._seed + made)
             made += self._sampler.run(plan, Within(target, over, task.most, held), ladder, moves)
             found = self._sampler.plan()
             if found is not None and _fits(problem.original, held, found, task.most):
                 plan, value, misses = found, problem.values(found)[task.aim], 0
             else:
-                misses, step = misses + 1, max(1, step // 4)
+                misses, step = misses + 1, max(1, int(passes.less * step))
+        self._sampler.choose_from(problem.instance.allowed)
         return plan, made
+
+    def _old_or_own(self, plan: Placement) -> NDArray[np.bool_]:
+        """The options of a plan, and those in production."""
+        instance = self._problem.instance
+        kept = np.zeros(instance.num_options, dtype=bool)
+        kept[plan.options] = True
+        kept[[now.option for now in instance.current if now.option >= 0]] = True
+        return kept & instance.allowed
 
     def _worth(self, task: Task, plan: Placement) -> list[int]:
         return self._problem.values(plan)[task.aim or 0 :]
@@ -115,9 +131,11 @@ def preferences(problem: Problem, first: int = 0) -> IntArray:
     away = known[instance.table_of].astype(np.int64)
     keys = [np.zeros(2 * instance.num_options, dtype=np.int64)]
     for aim in problem.aims[first:]:
-        if aim.resource >= 0:
+        if aim.summed:
             keys.append(np.tile(use[:, aim.resource], 2))
         elif aim.goal == MOVES:
             keys.append(np.append(away, np.zeros_like(away)))
+        elif aim.goal == MOVED_BYTES:
+            keys.append(np.append(away * (bytes_to_move(instance) + 1), np.zeros_like(away)))
     ranks = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1]
     return ranks.reshape(-1).astype(np.int64)

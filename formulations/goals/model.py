@@ -15,6 +15,7 @@ from formulations.goals.problem import Aim, Problem
 from formulations.instance import Instance
 from formulations.model.build import Model, build
 from formulations.model.fullest import fullest
+from formulations.model.limits import bytes_moving
 from formulations.model.loads import Row
 from formulations.model.partition import Partition, by_class, by_rank
 from formulations.model.parts import Parts
@@ -22,8 +23,8 @@ from formulations.model.placements import decode, fitted
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement
 from formulations.search.context import Context
-from formulations.search.numbers import AIMS, PARTS
-from formulations.settings import Settings
+from formulations.search.numbers import AIMS
+from formulations.settings import MOVED_BYTES, Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +130,16 @@ def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -
 def _row(model: Model, aim: Aim, task: Task) -> Row:
     """An aim as a row over the columns of a model."""
     instance = model.columns.candidates.instance
-    if aim.resource >= 0:
+    if aim.summed:
         return model.loads.everything(instance.shard_use[:, aim.resource])
+    if aim.goal == MOVED_BYTES:
+        return Row(-1, 1, *bytes_moving(model.columns))
     if aim.scope is None:
         moving = model.columns.x[model.columns.candidates.moves]
         return Row(-1, 1, moving, np.ones(len(moving), dtype=np.int64))
-    original = task.problem.original
-    here = [i for i, r in enumerate(original.resources) if r.scope == aim.scope]
+    full, rooms = task.problem.rooms(aim)
     low, high = aim.enough // aim.step, max(aim.enough, task.value) // aim.step
-    return fullest(model, original, here, PARTS // aim.step, low, high)
+    return fullest(model, task.problem.original, rooms, full // aim.step, low, high)
 
 
 def by_neighbourhoods(

@@ -18,12 +18,13 @@ from formulations.instance.facts import own_cost, per_option, total_use
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
-from formulations.result.check import compute_loads, moved_tables
+from formulations.result.check import compute_loads, moved_bytes, moved_tables
 from formulations.result.placement import Placement
 from formulations.search.numbers import LOOSE, PARTS
 from formulations.settings import (
     EVEN_MEMORY,
     HOST_MEMORY,
+    MOVED_BYTES,
     MOVES,
     SHARDS,
     TOTAL,
@@ -40,9 +41,10 @@ class Aim:
     goal : str
         The goal it belongs to; ``even_memory`` has one aim for ranks and one for machines.
     resource : int
-        For a sum, its resource in the problem's Instance; else -1.
+        For a sum, and for the use of one resource, its number in the problem's Instance; else -1.
     scope : Scope or None
-        For the fill of the fullest place, the scope of the places; else None.
+        For the fill of the fullest place, the scope of the places; else None. Without a resource,
+        the fill is a share of the capacity, of whichever resource is fullest.
     enough : int
         A value low enough: nothing below it counts as better.
     step : int
@@ -54,6 +56,11 @@ class Aim:
     scope: Scope | None = None
     enough: int = 0
     step: int = 1
+
+    @property
+    def summed(self) -> bool:
+        """Whether it is the use of a resource of the whole cluster."""
+        return self.resource >= 0 and self.scope is None
 
     def rounded(self, value: int) -> int:
         """The value rounded up to a multiple of the step."""
@@ -85,8 +92,11 @@ class Problem:
                 scopes = {r.scope for r in instance.resources if r.capacity.any()}
                 aims += [Aim(goal, -1, s, enough, step) for s in (Scope.RANK, Scope.MACHINE)
                          if s in scopes]  # fmt: skip
-            elif goal == MOVES and instance.current:
+            elif goal in (MOVES, MOVED_BYTES) and instance.current:
                 aims.append(Aim(goal))
+            elif goal in (known := [r.name for r in instance.resources]):
+                index = known.index(goal)
+                aims.append(Aim(goal, index, instance.resources[index].scope))
             elif values is not None and values.any():
                 aims.append(Aim(goal, len(resources)))
                 resources.append(Resource(f"goal {goal}", Scope.CLUSTER, np.asarray([LOOSE])))
@@ -110,37 +120,52 @@ class Problem:
         return [self._value(aim, plan, use) for aim in self.aims]
 
     def _value(self, aim: Aim, plan: Placement, use: list[IntArray]) -> int:
-        if aim.resource >= 0:
+        if aim.summed:
             return int(use[aim.resource].sum())
         if aim.scope is None:
-            return len(moved_tables(self.instance, plan))
+            moved = moved_tables(self.instance, plan)
+            return len(moved) if aim.goal == MOVES else moved_bytes(self.instance, plan, moved)
+        whole, rooms = self.rooms(aim)
         shares = [
-            -(-PARTS * used // room)
-            for resource, here in zip(self.original.resources, use, strict=False)
-            if resource.scope == aim.scope
-            for used, room in zip(here.tolist(), resource.capacity.tolist(), strict=True)
+            -(-whole * used // room)
+            for index, capacity in rooms.items()
+            for used, room in zip(use[index].tolist(), capacity.tolist(), strict=True)
             if room
         ]
         return max(shares, default=0)
 
+    def rooms(self, aim: Aim) -> tuple[int, dict[int, IntArray]]:
+        """What a full place counts as, and the room of every place of each resource that the fill
+        of the fullest place is about: capacities, or one unit of the one resource."""
+        resources = self.original.resources
+        if aim.resource >= 0:
+            return 1, {aim.resource: np.ones_like(resources[aim.resource].capacity)}
+        return PARTS, {i: r.capacity for i, r in enumerate(resources) if r.scope == aim.scope}
+
     def within(self, limits: Sequence[int | None]) -> Instance:
         """The instance restricted to plans that exceed none of the aims' limits (None: no
         limit)."""
-        resources, moved = list(self.instance.resources), self.instance.max_moved_tables
+        resources, instance = list(self.instance.resources), self.instance
+        most = {MOVES: instance.max_moved_tables, MOVED_BYTES: instance.max_moved_bytes}
         for aim, limit in zip(self.aims, limits, strict=True):
             if limit is None:
                 continue
             if aim.resource >= 0:
-                held = replace(resources[aim.resource], capacity=np.asarray([limit]))
-                resources[aim.resource] = held
+                own = resources[aim.resource]
+                least = np.minimum(own.capacity, limit)
+                resources[aim.resource] = replace(own, capacity=least)
             elif aim.scope is None:
-                moved = limit if moved is None else min(moved, limit)
+                known = most[aim.goal]
+                most[aim.goal] = limit if known is None else min(known, limit)
             else:
                 resources = [
                     _shrunk(r, limit) if r.scope == aim.scope and i < self.count else r
                     for i, r in enumerate(resources)
                 ]
-        return replace(self.instance, resources=tuple(resources), max_moved_tables=moved)
+        return replace(
+            instance, resources=tuple(resources),
+            max_moved_tables=most[MOVES], max_moved_bytes=most[MOVED_BYTES],
+        )  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -165,14 +190,14 @@ class Problem:
         first = instance.table_options[:-1]
         if not len(first):
             return 0
-        if aim.resource >= 0:
+        if aim.summed:
             cheapest = np.minimum.reduceat(_saturated(use[:, aim.resource], allowed), first)
             return sum(cheapest.tolist())
-        found = aim.enough
-        for index, resource in enumerate(self.original.resources):
-            if resource.scope != aim.scope or not resource.capacity.any():
+        found, (full, rooms) = aim.enough, self.rooms(aim)
+        for index, capacity in rooms.items():
+            if not capacity.any():
                 continue
-            room = sum(resource.capacity.tolist())
+            room = sum(capacity.tolist())
             off = per_option(instance, np.where(instance.off_rank, 1, 0), np.maximum)
             own = np.where(off > 0, 0, use[:, index])
             whole = np.minimum.reduceat(_saturated(own, allowed), first)
@@ -180,8 +205,8 @@ class Problem:
             largest = _saturated(per_option(instance, shard, np.maximum), allowed)
             one = int(np.minimum.reduceat(largest, first).max())
             found = max(
-                found, -(-PARTS * sum(whole.tolist()) // room),
-                -(-PARTS * one // int(resource.capacity.max())),
+                found, -(-full * sum(whole.tolist()) // room),
+                -(-full * one // int(capacity.max())),
             )  # fmt: skip
         return aim.rounded(found)
 

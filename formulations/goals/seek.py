@@ -19,10 +19,12 @@ from formulations.presolve import Presolved, placement_variables
 from formulations.result.check import check
 from formulations.result.outcome import GoalReached, Outcome, with_plan
 from formulations.result.placement import Placement
+from formulations.search.home import renamed
 from formulations.search.loops import loaded, waited_for
+from formulations.search.near import nearest, repaired
 from formulations.search.numbers import AIMS
 from formulations.search.parameters import DEFAULT
-from formulations.settings import Settings
+from formulations.settings import EVEN_MEMORY, MOVED_BYTES, Settings
 
 
 def kept_for_goals(instance: Instance, settings: Settings) -> float:
@@ -55,9 +57,9 @@ def improve(instance: Instance, outcome: Outcome, settings: Settings, clock: Clo
         return outcome
     seek = _Seek(Problem(instance, settings.goals), outcome, settings, clock)
     seek.run()
-    improved = with_plan(instance, outcome, seek.plan, seek.most)
-    best = outcome.objective if (improved.objective or 0) > outcome.objective else None
-    return improved.with_(goals=seek.reached(), before_goals=best)
+    improved, best = with_plan(instance, outcome, seek.plan, seek.most), seek.best
+    dearer = (improved.objective or 0) > best
+    return improved.with_(goals=seek.reached(), before_goals=best if dearer else None)
 
 
 @dataclass
@@ -78,13 +80,17 @@ class _Seek:
         self._problem, self._settings, self._clock = problem, settings, clock
         self._outcome = outcome
         self.plan: Placement = outcome.placement
-        self._objective = outcome.objective
-        self.most = settings.goals.most(outcome.objective)
+        before = outcome.before_goals
+        self.best = outcome.objective if before is None else before
+        self.most = max(outcome.objective, settings.goals.most(self.best))
         self._known = [_Known() for _ in problem.aims]
         self._presolved: dict[int, Presolved] = {}
         self._local: Local | None = None
         self._tidy = False
         named = settings.goals.named
+        if settings.goals.own:
+            self._end = float("inf")
+            return
         self._end = clock.now() + (
             AIMS.most if named else min(AIMS.most, max(AIMS.least, AIMS.share * clock.now()))
         )
@@ -95,7 +101,13 @@ class _Seek:
             if self._clock.interrupted():
                 return
             self._aim(index)
-            if aim.scope == Scope.RANK and self._settings.goals.tolerance is None:
+            limit, slack = self._known[index].limit or 0, self._settings.goals.slack
+            self._known[index].limit = limit + int(limit * slack)
+            if (
+                aim.goal == EVEN_MEMORY
+                and aim.scope == Scope.RANK
+                and self._settings.goals.tolerance is None
+            ):
                 self._give_up(index)
 
     def reached(self) -> tuple[GoalReached, ...]:
@@ -117,9 +129,13 @@ class _Seek:
     def _ways(self, aim: Aim) -> Iterator[Callable[[int], Placement]]:
         """Searches for an aim, the quickest first; that one runs even when the time is over."""
         local = self._compiled()
-        if local is not None and aim.scope is not None:
+        if aim.goal == MOVED_BYTES:
+            yield lambda _: renamed(self._problem.original, self.plan)
+            if local is not None and self._settings.hint is not None:
+                yield self._nearest
+        if local is not None and aim.goal == EVEN_MEMORY:
             yield self._evened
-        elif local is not None and not (self._over() and self._tidy):
+        elif local is not None and aim.scope is None and not (self._over() and self._tidy):
             yield self._tidied
         if local is not None and not self._over():
             yield self._annealed
@@ -159,6 +175,23 @@ class _Seek:
         """Half of the time left, because the first aims count most; all of it for the last aim."""
         left = min(self._end - self._clock.now(), self._clock.remaining())
         return max(0.0, left) / (1 if index == len(self._known) - 1 else 2)
+
+    def _nearest(self, index: int) -> Placement:
+        """Search from the earlier plan, which is repaired first, for one within the tolerance."""
+        end, settings = self._clock.now() + AIMS.near * self._amount(index), self._settings
+        instance, hint = self._problem.original, settings.hint
+        assert hint is not None
+
+        def over() -> bool:
+            return self._over() or self._clock.now() >= end
+
+        wish = repaired(
+            instance, hint, settings.prices, over, self._clock.interrupted, settings.seed
+        )
+        if wish is None:
+            return self.plan
+        found = nearest(instance, wish, self.most, settings.prices, over, settings.seed)
+        return self.plan if found is None else found
 
     def _tidied(self, index: int) -> Placement:
         """Tidy tables by this aim and all after it; once the time is over, one pass is enough."""
@@ -225,12 +258,12 @@ class _Seek:
         if full <= AIMS.roomy or self._over():
             return
         self._end = max(self._end, self._clock.now() + 2 * AIMS.least)  # a full rank deserves time
-        self.most = self._objective + int(AIMS.given * abs(self._objective))
+        self.most = self.best + int(AIMS.given * abs(self.best))
         self._known[index] = _Known()
         self._aim(index)
         if (self._known[index].limit or 0) > full - AIMS.worth:
             self.plan, self._known[index] = before
-            self.most = self._objective
+            self.most = self.best
             return
         for aim, held in zip(self._problem.aims[:index], self._known, strict=False):
             held.bound = self._problem.least(aim)  # earlier proofs assumed the lower objective

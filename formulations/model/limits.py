@@ -63,16 +63,21 @@ def limit_moves(columns: Columns, rest: Rest) -> None:
         room = instance.max_moved_tables - rest.moved
         columns.model.row(("moved", "tables"), moving, np.ones(len(moving), int), high=room)
     if instance.max_moved_bytes is not None:
-        size, ranks = instance.shard_move, len(columns.partition.cell_of)
-        terms, even, off = columns.terms, columns.even, columns.off
-        column = np.concatenate([terms.column, even.column, off.column])
-        amount = np.concatenate(
-            [size[terms.entry] * terms.times, size[even.entry] * ranks, size[off.entry] * off.times]
-        )
-        moving = moves[columns.owners[column]]
-        column, amount = collect(column[moving], amount[moving])
+        column, amount = bytes_moving(columns)
         room = instance.max_moved_bytes - rest.moved_bytes
         columns.model.row(("moved", "bytes"), column, amount, high=room)
+
+
+def bytes_moving(columns: Columns) -> tuple[IntArray, IntArray]:
+    """The bytes that candidates which move place, by column."""
+    size, ranks = columns.candidates.instance.shard_move, len(columns.partition.cell_of)
+    terms, even, off = columns.terms, columns.even, columns.off
+    column = np.concatenate([terms.column, even.column, off.column])
+    amount = np.concatenate(
+        [size[terms.entry] * terms.times, size[even.entry] * ranks, size[off.entry] * off.times]
+    )
+    moving = columns.candidates.moves[columns.owners[column]]
+    return collect(column[moving], amount[moving])
 
 
 def _limit(

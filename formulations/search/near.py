@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective
-from formulations.instance.facts import own_cost, shown_cost
+from formulations.instance.facts import bytes_to_move, own_cost, shown_cost
 from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
@@ -32,7 +32,6 @@ from formulations.result.check import (
 )
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
-from formulations.search.home import preferences
 from formulations.search.loops import waited_for
 from formulations.search.numbers import NEAR
 from formulations.search.parameters import DEFAULT
@@ -389,6 +388,14 @@ class _Search:
             return None
         plan = self._homed(plan, target)
         return plan if check(asked, plan).feasible else None
+
+
+def preferences(instance: Instance) -> IntArray:
+    """Bytes that move if a table takes an option anywhere, then if it keeps its option and ranks
+    (none); int64 array [2 × options]."""
+    size = bytes_to_move(instance)
+    known = np.isin(instance.table_of, [now.table for now in instance.current])
+    return np.concatenate([(size + 1) * known, np.zeros_like(size)]).astype(np.int64)
 
 
 def _or_most(limit: int | None) -> int:

@@ -56,15 +56,6 @@ NOISE_BITS, NOISE_WAYS = 8, 8
 #: One in so many changes of an option returns a table to production, where moves count.
 HOMING = 5
 
-# Of tables that return home several at once.
-#: Moves per table of one pass, and the temperatures that it begins and ends at.
-PULLED_MOVES, PULLED_HEATS = 300, (2e-4, 2e-6)
-#: Share of the moved bytes that the first pass is to save; a failure multiplies it by the second
-#: number, a success divides it.
-PULLED_STEP, PULLED_LESS = 0.2, 0.6
-#: Failures in a row that end it, and its most passes.
-PULLED_PATIENCE, PULLED_PASSES = 6, 40
-
 # Of the makers of plans.
 #: No turn takes longer than this multiple of its length; and its fewest moves.
 OVERDUE, FEWEST = 3.0, 1000
@@ -166,17 +157,32 @@ class Peaked:
 
 
 @dataclass(frozen=True)
+class Passes:
+    """Of passes that each aim a step below the last value of a goal."""
+
+    #: Temperatures of the first and the last move of a pass, in turn; and its moves per table.
+    heats: tuple[tuple[float, float], ...]
+    moves: int
+    #: The first step, as a share of what is above the bound; a failure multiplies it by the second
+    #: number. Failures in a row that end it.
+    step: float
+    less: float
+    patience: int
+
+
+@dataclass(frozen=True)
 class Aims:
     """Of the goals after the objective."""
 
     #: Shares of the objective by which a plan may be more expensive on the way. Many small steps
     #: can make it cheaper in the end, as when two thousand tables leave all ranks one at a time.
     slacks: tuple[float, ...] = (0.0, 1e-3, 1e-2)
-    #: Temperatures of the first and the last move of a try.
-    heats: tuple[tuple[float, float], ...] = ((2e-3, 1e-5), (2e-2, 1e-5))
-    #: Moves per table in one try; and a number of moves that only time limits.
-    moves: int = 2_000
+    #: Of all goals but moved bytes, and of these; and a number of moves that only time limits.
+    passes: Passes = Passes(((2e-3, 1e-5), (2e-2, 1e-5)), 2_000, 0.25, 0.25, 4)
+    homeward: Passes = Passes(((2e-4, 2e-6),), 300, 0.2, 0.6, 6)
     endless: int = 2**60
+    #: Share of the time for moved bytes in which a plan near the earlier one is sought.
+    near: float = 0.6
     #: Columns up to which one solve without presolve gives both plan and bound.
     columns: int = 3_000
     #: Share of the time for plans where plan and bound take a solve each.

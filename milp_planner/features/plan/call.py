@@ -261,7 +261,7 @@ def _with_few_moves(
     own = from_nearby(compiled.instance, formulation, left_for_objective(settings))
     first = _planned(compiled, formulation, own)
     with settings.timed.stage("fewer moves"):
-        outcome = with_few_moves(compiled, first, formulation, settings, within)
+        outcome = with_few_moves(compiled.instance, first, settings, within)
     return _timed(outcome, settings)
 
 

@@ -17,18 +17,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from torchrec.distributed.planner.types import Shard, ShardingOption, Storage
 
 from formulations import Instance, Outcome, Settings, solve
-from formulations.capacity.budget import Budget
-from formulations.diagnose.evened import least_fullest, no_fuller
-from formulations.result.outcome import GoalReached, with_plan
-from formulations.settings import STASHED
+from formulations.settings import STASHED, Goals
 from milp_planner.errors import BadInput
-from milp_planner.features.moves.few import left_for_objective
+from milp_planner.features.moves.few import left_for_objective, limited, then_minimise
 from milp_planner.inputs.problems import one_of
 
 WeightsIn = Literal["hbm", "ddr"]
@@ -126,29 +123,14 @@ def solve_balanced(
     """The best plan, then, if asked, the one that balances the stash, within the same limit.
 
     Of the second, the outcome has the largest stashed bytes of a rank and a lower bound for all
-    plans within the tolerances. First the HBM of the fullest rank is minimised at no more than the
-    objective allowed, then the stash with no more HBM than the tolerance adds to that.
+    plans within the tolerances. Before it, the HBM of the fullest rank is a goal.
     """
     if not stash.balance or STASH not in [resource.name for resource in instance.resources]:
         return solve(instance, formulation, settings)
-    budget = Budget(settings, formulation)
     outcome = solve(instance, formulation, left_for_objective(settings, BALANCING))
+    order = ("hbm", STASH)
+    goals = Goals(order, stash.perf_percent / 100, slack=stash.hbm_percent / 100)
     with settings.timed.stage("stash"):
-        return _balanced(instance, outcome, budget, stash)
-
-
-def _balanced(instance: Instance, outcome: Outcome, budget: Budget, stash: Stash) -> Outcome:
-    start = outcome.placement
-    if start is None or outcome.objective is None:
-        return outcome
-    best = outcome.objective if outcome.before_goals is None else outcome.before_goals
-    most = max(outcome.objective, best + int(best * stash.perf_percent / 100))
-    level = least_fullest(instance, "hbm", most, start, budget.part(0.4))
-    room = level.fullest + int(level.fullest * stash.hbm_percent / 100)
-    found = least_fullest(
-        no_fuller(instance, "hbm", room), STASH, most, level.placement, budget.part(0.9)
-    )
-    reached = GoalReached(STASHED, "rank", found.fullest, found.bound, found.fullest == found.bound)
-    better = with_plan(instance, outcome, found.placement, most)
-    dearer = (better.objective or 0) > best
-    return better.with_(goals=(reached,), before_goals=best if dearer else None)
+        found = then_minimise(instance, outcome, limited(settings, BALANCING), goals)
+    reached = [replace(goal, goal=STASHED) for goal in found.goals if goal.goal == STASH]
+    return found.with_(goals=tuple(reached))

@@ -139,7 +139,7 @@ def test_the_least_fill(low: int, least: int) -> None:
     """5 on one rank, 3 + 2 on the other: 5 tenths of the capacity, or ``low`` if that is more."""
     instance = three_shards()
     model = build(instance, by_rank(instance))
-    row = fullest(model, instance, [0], parts=10, low=low, high=10)
+    row = fullest(model, instance, {0: instance.resources[0].capacity}, parts=10, low=low, high=10)
     assert (row.place, row.size, row.coefficient.tolist()) == (-1, 1, [1])
     model.linear.minimise(row.column, row.coefficient)
     answer = solve_cpsat(model.linear, Limits(seconds=20))

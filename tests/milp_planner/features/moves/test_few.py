@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from formulations import Instance, Outcome, Settings, StoppedBy
+from formulations.goals import seek
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import nothing
 from formulations.search import near
@@ -15,7 +16,6 @@ from milp_planner import Model, Plan, plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves import few
 from milp_planner.features.moves.again import Moves
-from milp_planner.features.moves.few import _least
 from milp_planner.plans.compile import Compiled
 from tests.formulations.search.test_near import tables_on
 from tests.milp_planner.features.small import cluster
@@ -111,18 +111,6 @@ def test_a_new_table_moves_others_where_it_must(many: Plan) -> None:
     assert 0 < found.outcome.goals[0].value == moved(found) < held
 
 
-def test_a_plan_that_does_not_count_is_not_reported(
-    many: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where tables that return cost more than may be given up, the plan stays as it was, and the
-    bytes reported are its own."""
-    after = crowd(("new", "20k", 9.0)), cluster(2)
-    stuck = plan(*after, start=many, max_moved=0, time_limit=20).outcome.placement
-    monkeypatch.setattr(few, "pulled", lambda *_: stuck)
-    found = plan(*after, start=many, time_limit=10)
-    assert found.outcome.goals[0].value == moved(found) > 0
-
-
 def test_the_search_from_the_earlier_plan_alone_moves_nothing(
     many: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,9 +118,8 @@ def test_the_search_from_the_earlier_plan_alone_moves_nothing(
     begins at the best plan."""
     after = crowd(("new", "20k", 9.0)), cluster(2)
     best = plan(*after, start=many, max_moved=Moves(within=0.0), time_limit=10)
-    monkeypatch.setattr(few, "closer", lambda _, best, *rest: best)
-    monkeypatch.setattr(few, "pulled", lambda _, plan, *rest: plan)
-    monkeypatch.setattr(few, "solve_moving", lambda *_: None)
+    for way in ("_tidied", "_annealed", "_modelled", "_opened"):
+        monkeypatch.setattr(seek._Seek, way, lambda seeking, _: seeking.plan)
     found = plan(*after, start=many, max_moved=Moves(within=0.9), time_limit=10)
     assert moved(found) == 0 < moved(best)
 
@@ -144,8 +131,6 @@ def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.Mo
     asked = replace(instance, max_moved_tables=1)
     monkeypatch.setattr(near._Search, "improved", lambda *_: pytest.fail("it searches"))
     settings = Settings(time_limit=5, hint=there)
-    assert few._nearest(asked, 1, settings, lambda: True) is None
-    assert few._nearest(asked, 12, settings, lambda: True) is not None
     monkeypatch.setattr(few, "solve", lambda *_: nothing("auto", StoppedBy.EXHAUSTED))
     compiled = cast(Compiled, SimpleNamespace(instance=asked))
     assert few.solve_moving(compiled, Fraction(1), "auto", settings) is None
@@ -168,15 +153,6 @@ def test_a_lost_rank_moves_little_more_than_was_on_it(before: Plan) -> None:
     assert placement is not None
     names = [found.instance.table_names[t] for t in moved_tables(found.instance, placement)]
     assert set(on_it) <= set(names)
-
-
-def test_bytes_that_must_move_by_hand() -> None:
-    """A sum of at least 1100, of which a plan may cost 1000 and rounding 5, leaves 95 for bytes at
-    a tenth each; a bound below the limit says nothing."""
-    assert _least(1100, 1000, Fraction(1, 10), 5) == 950
-    assert _least(1100, 1000, Fraction(2, 7), 5) == 333  # 332.5, and bytes are whole
-    assert _least(900, 1000, Fraction(1, 10), 5) == 0
-    assert _least(None, 1000, Fraction(1, 10), 5) is None
 
 
 @pytest.mark.parametrize("within", [-0.1, 1.0])
