@@ -52,9 +52,14 @@ class Local:
         assert task.aim is not None
         aim, held = problem.aims[task.aim], problem.within(task.limits)
         sampler.begin(task.plan, Within([task.most], held=held))
-        use = total_use(problem.original)[task.plan.options].sum(axis=1)
+        use, only = total_use(problem.original)[task.plan.options], None
+        if aim.resource >= 0:
+            known = problem.original.resources[: aim.resource]
+            only = sum(resource.scope == aim.scope for resource in known)
+            use = use[:, [aim.resource]]
         assert aim.scope is not None
-        sampler.even(np.argsort(-use, kind="stable"), task.most, aim.scope)
+        order = np.argsort(-use.sum(axis=1), kind="stable")
+        sampler.even(order, task.most, aim.scope, only)
         plan = sampler.placement()
         return plan if _fits(problem.original, held, plan, task.most) else task.plan
 

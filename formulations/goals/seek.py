@@ -133,9 +133,9 @@ class _Seek:
             yield lambda _: renamed(self._problem.original, self.plan)
             if local is not None and self._settings.hint is not None:
                 yield self._nearest
-        if local is not None and aim.goal == EVEN_MEMORY:
+        if local is not None and aim.scope is not None:
             yield self._evened
-        elif local is not None and aim.scope is None and not (self._over() and self._tidy):
+        elif local is not None and not (self._over() and self._tidy):
             yield self._tidied
         if local is not None and not self._over():
             yield self._annealed

@@ -266,9 +266,10 @@ class Sampler:
         strict = self._strict(most)
         self._kernels.tidy(self.array, strict, order, start, choice, preferences, most)
 
-    def even(self, order: IntArray, most: int, scope: Scope) -> None:
+    def even(self, order: IntArray, most: int, scope: Scope, only: int | None = None) -> None:
         """Move shards away from the rank or machine whose memory is fullest, as long as that lowers
-        the largest fill, within an objective of ``most``; tables are tried in the given order."""
+        the largest fill, within an objective of ``most``; tables are tried in the given order.
+        ``only``: number of the one resource that counts, among those of the scope."""
         weight, a = self._strict(most), data
         machines, end = (int(self.array[i]) for i in (a.MACHINE_LOAD, a.CLUSTER_LOAD))
         wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
@@ -277,7 +278,7 @@ class Sampler:
             Scope.RANK: [(f, machines, wide) for f in range(self._peaks, wide)],
             Scope.MACHINE: [(machines + f, end, wide_machine) for f in range(wide_machine)],
         }
-        for low, high, step in features[scope]:
+        for low, high, step in features[scope][slice(only, None if only is None else only + 1)]:
             self._kernels.even(self.array, weight, room, order, low, high, step, most)
 
     def _strict(self, most: int) -> NDArray[np.float64]:
