@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from pydantic import Field
 
 from formulations.result.outcome import gap_between
 from milp_planner.drawing.units import show_axis
 from scenarios.batch.neighbours import leaves_as_much, without_memory
+from scenarios.batch.record import Result
 
 Record = Mapping[str, Any]
 #: By objective, the others that never exceed it: step_time, the sum over phases of the busiest
@@ -19,46 +22,25 @@ SOLVED = ("optimal", "infeasible")
 """Statuses that are proofs."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One scenario and its result."""
+class Row(Result):
+    """One scenario and its result, beside those of the same inputs; its note may be an error's."""
 
-    model: str
-    cluster: str
-    axes: dict[str, Any]
-    """Value of each swept axis."""
-    objective_kind: str
-    formulation: str
-    options: dict[str, Any]
-    """The formulation's settings given by the suite."""
-    seed: int
-    status: str
-    """The Outcome's status, or ``failed`` or ``not_covered``."""
-    standing: str
-    """The status in words, including what is certified; equal to ``status`` in old records."""
-    objective: int | None
-    bound: int | None
-    """Picoseconds."""
-    certified_bound: int | None
-    """Bound proved by the scenario's own certificate."""
-    gap: float | None
-    """Gap to the scenario's own bound."""
-    best: int | None
+    best: int | None = None
     """The least objective of any plan found for the same inputs or less memory, whatever that plan
     minimised."""
-    best_bound: int | None
+    best_bound: int | None = None
     """The largest bound, not refuted by any plan, that a scenario proved for the same inputs or
     more memory, and for this objective or one that never exceeds it."""
-    best_certified: int | None
+    best_certified: int | None = None
     """The largest such bound proved by a certificate."""
-    seconds: float | None
-    pricing_seconds: float | None
-    headroom: dict[str, float]
-    """By resource, the least share that the plan leaves free at any place."""
-    note: str
-    """The solver's note or the error message."""
-    samples: int | None = None
-    """Samples per step on all ranks; None in old results."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    headroom: dict[str, float] = Field(default_factory=dict)
+    standing: str = ""
+    note: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """Its values, without those that its plan or its note has."""
+        return {n: v for n, v in self if n not in ("modes", "error", "versions")}
 
     @property
     def series(self) -> str:
@@ -149,7 +131,6 @@ def contradictions(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def _row(record: Record, best: int | None, bound: int | None, certified: int | None) -> Row:
     error = record.get("error")
-    given = {each.name: record.get(each.name) for each in fields(Row)}
     made: dict[str, Any] = {
         **{name: dict(record.get(name) or {}) for name in ("axes", "options", "headroom")},
         "standing": record.get("standing") or record["status"],
@@ -158,7 +139,7 @@ def _row(record: Record, best: int | None, bound: int | None, certified: int | N
         "best_certified": certified,
         "note": f"{error['type']}: {error['message']}" if error else record.get("note") or "",
     }
-    return Row(**{**given, **made})
+    return Row.model_construct(**{**record, **made})
 
 
 def _of(record: Record) -> str:

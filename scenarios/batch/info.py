@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -91,7 +91,8 @@ class BatchInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {**asdict(self), "counts": self.counts}
+        rows = [row.told() for row in self.rows]
+        return {**asdict(replace(self, rows=())), "rows": rows, "counts": self.counts}
 
 
 def batch_of(

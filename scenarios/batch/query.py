@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.batch.curves import rows_of
-from scenarios.batch.record import check_record
+from scenarios.batch.record import NESTED, Result, check_record
 from scenarios.batch.store import Record, latest
 from scenarios.batch.suite import AXES
 
-LABELS = ("key", "suite", "model", "cluster", "objective_kind", "formulation", "seed")
-ANSWERS = (
-    "status", "standing", "stopped_by", "objective", "bound", "bound_source", "certified_bound",
-    "seconds", "pricing_seconds", "solver", "ranks", "samples", "tables", "division", "sync",
-    "note", "finished",
-)  # fmt: skip
+SCALARS = tuple(name for name in Result.model_fields if name not in {*NESTED, "gap"})
 OBJECTIVES = ("total", "busiest_rank", "step_time", "pipelined_step")
 HEADROOM = ("hbm", "ddr")
 BEST = {
@@ -26,8 +21,8 @@ BEST = {
 }  # fmt: skip
 """Derived columns, by their names in the table and in ``Row``."""
 COLUMNS = (
-    *LABELS, "options", "axes", *AXES, *ANSWERS, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
-    "error", "version", "plan", *BEST,
+    "suite", *SCALARS, "options", "axes", *AXES, *OBJECTIVES, *(f"{m}_headroom" for m in HEADROOM),
+    "error", "version", *BEST,
 )  # fmt: skip
 """Columns of the table ``results``; sizes in bytes, times in picoseconds except ``seconds``.
 
@@ -75,13 +70,12 @@ def _only_reading(action: int, *_: object) -> int:
 def _row(record: Record) -> list[Any]:
     error, headroom = record.get("error"), record.get("headroom") or {}
     return [
-        *(record.get(name) for name in LABELS),
+        record.get("suite"),
+        *(record.get(name) for name in SCALARS),
         *(json.dumps(record.get(name) or {}) for name in ("options", "axes")),
         *(record["axes"].get(name) for name in AXES),
-        *(record.get(name) for name in ANSWERS),
         *((record.get("objectives") or {}).get(name) for name in OBJECTIVES),
         *(headroom.get(name) for name in HEADROOM),
         None if error is None else f"{error['type']}: {error['message']}",
         record["versions"]["milp-planner"],
-        record.get("plan"),
     ]
