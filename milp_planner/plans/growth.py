@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,8 +26,6 @@ from milp_planner.pricing.shards import Held
 
 MOST_TIMES = 64
 """Batches larger than this multiple of the workload's are not considered."""
-FINE = 200
-"""The batch is found with a relative accuracy of one in this number."""
 NAMED = 3
 """Most tables for which another sharding is suggested because they grow with a burst."""
 
@@ -71,18 +70,13 @@ def growth_of(plan: Plan) -> GrowthInfo | None:
 
 
 def _batch(plan: Plan) -> Overflow | None:
-    """The largest batch that fits with the same options and places, to one in :data:`FINE`."""
+    """The largest batch that fits with the same options and places."""
     ranks, now = plan.cluster.num_ranks, plan.model.workload.batch_per_rank
-    low, high = 0, now
-    while (least := _least_room(plan, high))[0] >= 0:
-        low, high = high, 2 * high
-        if high > MOST_TIMES * now:
-            return None
-    while high - low > max(1, low // FINE):
-        middle = (low + high) // 2
-        room = _least_room(plan, middle)
-        low, high, least = (middle, high, least) if room[0] >= 0 else (low, middle, room)
-    return Overflow(now * ranks, low * ranks, least[1])
+    batches = range(1, MOST_TIMES * now + 1)
+    fitting = bisect_left(batches, True, key=lambda batch: _least_room(plan, batch)[0] < 0)
+    if fitting == len(batches):
+        return None
+    return Overflow(now * ranks, fitting * ranks, _least_room(plan, fitting + 1)[1])
 
 
 def _least_room(plan: Plan, batch: int) -> tuple[int, int]:
