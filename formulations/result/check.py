@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.instance import BlockView, Instance, IntArray, Objective, Pin, Scope
+from formulations.instance import Instance, IntArray, Objective, Pin, Scope
 from formulations.instance.assigning import misplaced
+from formulations.result.piles import Piles, piles, position_entries
 from formulations.result.placement import Placement, current_part, same_ranks
 
 
@@ -123,51 +124,13 @@ def compute_loads(
 
     With ``tables``, sum only over their shards.
     """
-    entries, ranks = [], []
-    off_entries: list[int] = []
-    base_cost = np.zeros(len(instance.phases), dtype=np.int64)
-    base_use = np.zeros(len(instance.resources), dtype=np.int64)
-    for block, placed in _chosen_blocks(instance, placement, tables):
-        if block.everywhere and block.shared:
-            base_cost += instance.shard_cost[block.entries[0]]
-            base_use += instance.shard_use[block.entries[0]]
-        elif block.unplaced:
-            off_entries.extend(block.entry(i) for i in range(block.count))
-        else:
-            entries.append(position_entries(instance, block, placed))
-            ranks.append(placed)
-    entry = np.concatenate(entries) if entries else np.empty(0, dtype=np.int64)
-    rank = np.concatenate(ranks) if ranks else np.empty(0, dtype=np.int64)
-    cost = np.tile(base_cost, (instance.num_ranks, 1))
-    np.add.at(cost, rank, instance.shard_cost[entry])
-    use = np.tile(base_use, (instance.num_ranks, 1))
-    np.add.at(use, rank, instance.shard_use[entry])
-    off = np.asarray(off_entries, dtype=np.int64)
-    return Loads(
-        cost=cost,
-        unplaced_cost=instance.shard_cost[off].sum(axis=0),
-        use=[
-            gather(instance, i, use, int(instance.shard_use[off, i].sum()))
-            for i in range(len(instance.resources))
-        ],
-    )
+    return loads_of(instance, piles(instance, placement, tables))
 
 
-def position_entries(instance: Instance, block: BlockView, ranks: IntArray) -> IntArray:
-    """Shard entry of every position of a placed block, int64 array [positions]."""
-    if block.shared:
-        return np.full(len(ranks), block.entries[0])
-    if block.whole:
-        return np.tile(block.entries, block.count)
-    return block.entries
-
-
-def _chosen_blocks(
-    instance: Instance, placement: Placement, tables: Iterable[int] | None
-) -> Iterator[tuple[BlockView, IntArray]]:
-    for table in range(instance.num_tables) if tables is None else tables:
-        for index, block in enumerate(instance.blocks_of(int(placement.options[table]))):
-            yield instance.block(block), placement.ranks[table][index]
+def loads_of(instance: Instance, held: Piles) -> Loads:
+    """The loads of all places from those of the ranks."""
+    use = [gather(instance, i, held.use, int(off)) for i, off in enumerate(held.off_use)]
+    return Loads(held.cost, held.off_cost, use)
 
 
 def gather(instance: Instance, index: int, per_rank: IntArray, off: int) -> IntArray:

@@ -327,7 +327,7 @@ def _group(table: Table, model: Model, choice: Choice) -> str | None:
 
 def _positions(instance: Instance, placement: Placement, table: int) -> Iterator[tuple[int, int]]:
     """Shard entry and rank of every position of a table, block by block."""
-    from formulations.result.check import position_entries
+    from formulations.result.piles import position_entries
 
     for index, ranks in zip(
         instance.blocks_of(int(placement.options[table])), placement.ranks[table], strict=True

@@ -12,7 +12,8 @@ import numpy as np
 
 from formulations.instance import BlockView, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.facts import per_option, shard_counts
-from formulations.result.check import Loads, check, compute_loads, position_entries
+from formulations.result.check import Loads, check, compute_loads
+from formulations.result.piles import position_entries
 from formulations.result.placement import Placement
 
 

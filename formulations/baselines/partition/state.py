@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.instance import Instance, IntArray, Scope
-from formulations.result.check import position_entries
+from formulations.result.piles import position_entries
 
 #: (cost of all phases, ((resource, use), …) of the uses that are not 0)
 Shard = tuple[int, tuple[tuple[int, int], ...]]

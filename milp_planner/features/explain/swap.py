@@ -9,8 +9,8 @@ import numpy as np
 from formulations import Instance, Placement, Where
 from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
-from formulations.result.check import Loads, Verdict, gather, judge, position_entries
-from formulations.result.piles import Piles, piles
+from formulations.result.check import Verdict, gather, judge, loads_of
+from formulations.result.piles import Piles, piles, position_entries
 from formulations.result.placement import machine_ranks
 
 
@@ -40,12 +40,6 @@ class Swap:
     """Those of ``fusion`` and ``moves`` that are violated."""
 
 
-def _loads(instance: Instance, held: Piles) -> Loads:
-    """The loads of all ranks, as the solver-free check computes them."""
-    use = [gather(instance, i, held.use, int(off)) for i, off in enumerate(held.off_use)]
-    return Loads(held.cost, held.off_cost, use)
-
-
 def swap(
     instance: Instance, placement: Placement, option: int, whole: Piles | None = None
 ) -> Swap | None:
@@ -57,7 +51,7 @@ def swap(
     tables, for callers that try many options.
     """
     table = int(instance.table_of[option])
-    whole = whole or piles(instance, placement, range(instance.num_tables))
+    whole = whole or piles(instance, placement)
     now = Piles(*(part.copy() for part in whole))
     now.add_table(instance, placement, table, -1)
     ranks = []
@@ -73,7 +67,7 @@ def swap(
     all_ranks = list(placement.ranks)
     all_ranks[table] = ranks
     changed = Placement(options, all_ranks)
-    verdict = judge(instance, changed, _loads(instance, now))
+    verdict = judge(instance, changed, loads_of(instance, now))
     return Swap(
         changed,
         verdict.objectives[instance.objective.value] if verdict.feasible else None,

@@ -104,7 +104,7 @@ def why(
             raise BadInput(f"table {name!r}: {choice(name, list(instance.table_names))}")
     asked = [instance.table_index(n) for n in tables] or _costliest(instance, outcome.placement)
     bounds = _bounds(instance, outcome)
-    whole = piles(instance, outcome.placement, range(instance.num_tables))
+    whole = piles(instance, outcome.placement)
     left = len(asked) * count
     budget = budget.no_longer_than(max(ONE_SECONDS, TIME_SHARE * outcome.seconds))
     found: list[TableWhy] = []
