@@ -1,16 +1,16 @@
 """What a trainer makes of our plan: a plan is worth what runs.
 
 A trainer that has a planner of its own reads types and kernels and decides the ranks itself. Each
-is a module with ``runs(asked, planned, model, cluster)``: what it reads, which planner it calls
-with which constants, hence what will run.
+is a module with a :class:`Trainer`: what it reads, which planner it calls with which constants,
+hence what will run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
@@ -46,38 +46,32 @@ class Ran:
     """A sentence: within which limits of what is not known exactly it stays so; empty: any."""
 
 
-class Trainer(Protocol):
-    """What each trainer's module has."""
+@dataclass(frozen=True)
+class Trainer:
+    """What a trainer makes of a plan; by default, one that takes it as it is."""
 
-    DECIDES: bool
+    runs: Callable[[Pins, Pins, Model, Cluster], Iterator[Ran]]
+    """The ways to run what a file asks for, that of the default settings first: from what the file
+    fixes, what the plan has, model and cluster. FallsShort, in the trainer's words, if it stops."""
+    decides: bool = False
     """Whether a planner of its own decides ranks."""
-    WHY: str
+    why: str = ""
     """Why what it runs may cost more than the best plan, and what runs any; empty if it runs any.
     """
-
-    def runs(self, asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
-        """The ways to run what a file asks for, that of the default settings first.
-
-        ``asked`` is what the file fixes, ``planned`` what the plan has. FallsShort, in the
-        trainer's words, if it stops.
-        """
-
-    def steady(self, ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
-        """The same, with the settings that keep it best while what is not known exactly varies."""
-
-    def can_run(self, table: Table, choice: Choice) -> bool:
-        """Whether the trainer can be made to hold a table by an option, on some ranks."""
-
-    def priced_otherwise(self, model: Model) -> list[str]:
-        """Sentences about defaults of the trainer without which the plan was priced."""
-
-    def grid(self, table: Table) -> dict[str, Any]:
-        """The values of the trainer's own that a table's constraints must allow, by field."""
+    steady: Callable[[Ran, Pins, Model, Cluster], Ran] = lambda ran, *_: ran
+    """The same way, from what the file fixes, model and cluster, with the settings that keep it
+    best while what is not known exactly varies."""
+    can_run: Callable[[Table, Choice], bool] = lambda *_: True
+    """Whether the trainer can be made to hold a table by an option, on some ranks."""
+    priced_otherwise: Callable[[Model], list[str]] = lambda _: []
+    """Sentences about defaults of the trainer without which the plan was priced."""
+    grid: Callable[[Table], dict[str, Any]] = lambda _: {}
+    """The values of the trainer's own that a table's constraints must allow, by field."""
 
 
 def get(name: str) -> Trainer:
     """The trainer that reads a format; BadInput names the nearest one."""
     if name not in TRAINERS:
         raise BadInput(f"unknown trainer {name!r}; {choice(name, TRAINERS)}")
-    module: Trainer = import_module(f"{__name__}.{TRAINERS[name]}")
-    return module
+    found: Trainer = import_module(f"{__name__}.{TRAINERS[name]}").TRAINER
+    return found

@@ -34,7 +34,7 @@ from milp_planner.integrations.exports.dlrmv4 import (
     stated,
     turned_off,
 )
-from milp_planner.integrations.replay import Pins, Ran, proposals
+from milp_planner.integrations.replay import Pins, Ran, Trainer, proposals
 from milp_planner.integrations.replay.estimate import (
     GIB,
     Asked,
@@ -49,7 +49,6 @@ from milp_planner.integrations.replay.estimate import (
 from milp_planner.integrations.replay.greedy import partition, room_of
 from milp_planner.pricing.options import Choice
 
-DECIDES = True
 WHY = (
     "its planner takes every feature for one id a sample, in a batch of 512; "
     "export --to torchrec-callback runs a plan for any trainer there"
@@ -224,3 +223,6 @@ def priced_otherwise(model: Model) -> list[str]:
 def grid(table: Table) -> dict[str, Any]:
     """Its width of column shards."""
     return {"column_widths": least_width(table.dim)}
+
+
+TRAINER = Trainer(runs, True, WHY, steady, can_run, priced_otherwise, grid)

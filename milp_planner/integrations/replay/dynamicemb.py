@@ -12,16 +12,14 @@ NVIDIA/recsys-examples 43465aea, ``corelib/dynamicemb/dynamicemb/planner/planner
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay import Pins, Ran, Trainer
 from milp_planner.integrations.replay.caches import shared
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.pricing.options import Choice
 
-DECIDES = False
 WHY = (
     "the examples' get_planner makes only row_wise and data_parallel of TorchRec tables; "
     "DistributedModelParallel(plan=…) takes any (export --to torchrec)"
@@ -42,21 +40,9 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
     yield Ran(pins, left=(*left, *several))
 
 
-def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
-    """The same: it has no such settings."""
-    return ran
-
-
 def can_run(table: Table, choice: Choice) -> bool:
     """Options on all ranks."""
     return table.kind == "dynamicemb" or choice.sharding in EVERYWHERE
 
 
-def priced_otherwise(model: Model) -> list[str]:
-    """Nothing is known."""
-    return []
-
-
-def grid(table: Table) -> dict[str, Any]:
-    """None."""
-    return {}
+TRAINER = Trainer(runs, why=WHY, can_run=can_run)

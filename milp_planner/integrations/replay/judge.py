@@ -212,7 +212,7 @@ def judge(plan: Plan, to: str, settings: Mapping[str, str] | None = None) -> tup
     try:
         return _judged(plan, to, trainer, settings or {})
     except FallsShort as error:
-        if not trainer.DECIDES:
+        if not trainer.decides:
             raise
         raise FallsShort(f"{error}; {remedy(plan, to, trainer)}") from None
 
@@ -222,7 +222,7 @@ def _judged(
 ) -> tuple[Judgement, Plan]:
     planned = pins_of(plan)
     asked = exports.read(exports.write(plan, to, settings), to, plan.model)
-    if plan.version != __version__ and trainer.DECIDES:
+    if plan.version != __version__ and trainer.decides:
         plan = placed(plan, planned)  # at this version's prices, like what runs
     ways = trainer.runs(asked, planned, plan.model, plan.cluster)
     found = [(ran, plan if ran.pins == planned else placed(plan, ran.pins)) for ran in ways]

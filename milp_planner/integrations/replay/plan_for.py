@@ -97,7 +97,7 @@ def _run_by(best: Plan, name: str, trainer: Trainer, settings: Settings) -> Plan
     """The plan of what runs, with the bound of the best plan."""
     start = time.monotonic()
     options = price(best.model, best.cluster, best.profile)
-    search = _replayed if trainer.DECIDES else _allowed
+    search = _replayed if trainer.decides else _allowed
     placement, tried = search(best, options, trainer, settings)
     if placement is None:
         raise FallsShort(_why_not(best, options, name, trainer, settings))
@@ -184,6 +184,6 @@ def told(plan: Plan) -> str | None:
         f"the best found for trainers that take any: {show_cost(known.unrestricted, unit)}"
     )
     trainer = replay.get(known.trainer)
-    if trainer.WHY and cost_of(plan) > FAR_TIMES * known.unrestricted:
-        parts.append(trainer.WHY)
+    if trainer.why and cost_of(plan) > FAR_TIMES * known.unrestricted:
+        parts.append(trainer.why)
     return "; ".join([*parts, *trainer.priced_otherwise(plan.model)])

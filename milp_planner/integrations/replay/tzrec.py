@@ -22,7 +22,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import tzrec
-from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay import Pins, Ran, Trainer
 from milp_planner.integrations.replay.estimate import (
     LOAD_FACTOR,
     Bytes,
@@ -37,7 +37,6 @@ from milp_planner.integrations.replay.greedy import partition, room_of
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.runtimes.torcheasyrec import planner_value_bytes, torcheasyrec_tiers
 
-DECIDES = True
 WHY = (
     "its planner takes every table for one id a sample; "
     "export --to torchrec-callback runs a plan for any trainer there"
@@ -87,11 +86,6 @@ def _left(dynamic: Pins) -> tuple[str, ...]:
     )
 
 
-def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
-    """The same: it has no such settings."""
-    return ran
-
-
 def can_run(table: Table, choice: Choice) -> bool:
     """TorchRec's default load factor, and the least legal width from 128."""
     if table.kind != "torchrec":
@@ -103,13 +97,16 @@ def can_run(table: Table, choice: Choice) -> bool:
     return choice.mode != "SSD" and not choice.stash
 
 
-def priced_otherwise(model: Model) -> list[str]:
-    """A coded exchange, or deduplication: its sharders are TorchRec's defaults."""
-    return tzrec.priced_otherwise(model.workload)
-
-
 def grid(table: Table) -> dict[str, Any]:
     """Its width of column shards and its load factor."""
     if table.kind != "torchrec":
         return {}
     return {"column_widths": least_width(table.dim), "cache_ratios": _DEFAULT}
+
+
+def _otherwise(model: Model) -> list[str]:
+    """A coded exchange, or deduplication: its sharders are TorchRec's defaults."""
+    return tzrec.priced_otherwise(model.workload)
+
+
+TRAINER = Trainer(runs, True, WHY, can_run=can_run, priced_otherwise=_otherwise, grid=grid)

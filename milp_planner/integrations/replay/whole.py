@@ -11,15 +11,10 @@ TorchRec 1.9.2, ``distributed/model_parallel.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.table import Table
-from milp_planner.integrations.replay import Pins, Ran
+from milp_planner.integrations.replay import Pins, Ran, Trainer
 from milp_planner.integrations.replay.caches import shared
-from milp_planner.pricing.options import Choice
-
-DECIDES, WHY = False, ""
 
 
 def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator[Ran]:
@@ -28,21 +23,4 @@ def runs(asked: Pins, planned: Pins, model: Model, cluster: Cluster) -> Iterator
     yield Ran(pins, left=left)
 
 
-def steady(ran: Ran, asked: Pins, model: Model, cluster: Cluster) -> Ran:
-    """The same: it has no such settings."""
-    return ran
-
-
-def can_run(table: Table, choice: Choice) -> bool:
-    """Everything."""
-    return True
-
-
-def priced_otherwise(model: Model) -> list[str]:
-    """Nothing is known."""
-    return []
-
-
-def grid(table: Table) -> dict[str, Any]:
-    """None."""
-    return {}
+TRAINER = Trainer(runs)
