@@ -8,7 +8,6 @@ tables with nothing else. The bytes here are those of
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from torch import nn
 from torchrec.distributed.planner.types import Shard, ShardingOption, Storage
 from torchrec.distributed.types import KeyValueParams, ModuleSharder
 
+from milp_planner.integrations.torchrec.options import fused_of, with_storage
 from milp_planner.pricing.options import STORES
 from milp_planner.pricing.runtimes.key_value import (
     EVICTED_BYTES,
@@ -46,69 +46,41 @@ def as_the_runtime(
     Adagrad.
     """
     return [
-        _charged(option, _fused(option, sharders))
+        _charged(option, fused_of(option, sharders))
         if option.compute_kernel in (*STORES, COMPOSITE)
         else option
         for option in options
     ]
 
 
-def _fused(
-    option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
-) -> Mapping[str, Any]:
-    """``fused_params`` of the sharder of an option's module."""
-    found = (s for s in sharders if isinstance(option.module[1], s.module_type))
-    return getattr(next(found, None), "fused_params", None) or {}
-
-
 def _charged(option: ShardingOption, fused: Mapping[str, Any]) -> ShardingOption:
     params = option.key_value_params or KeyValueParams()
     rows, columns = option.tensor.shape
-    element = option.tensor.element_size()
+    element, kernel = option.tensor.element_size(), option.compute_kernel
     factor = fused.get("cache_load_factor") or _DEFAULT_FACTOR
     fifth = math.ceil(rows * factor * element * columns)
-    theirs = min((params.max_l1_cache_size or 0) * MEBIBYTE, fifth)
-    charged = copy.copy(option)
-    charged.shards = [
-        _shard(shard, option.compute_kernel, params, element, theirs, fused)
-        for shard in option.shards
-    ]
-    return charged
+    theirs = min((params.max_l1_cache_size or 0) * MEBIBYTE, fifth)  # TorchRec's, for its cache
 
+    def storage(shard: Shard, now: Storage) -> Storage:
+        rows, columns = (int(n) for n in shard.size)
+        row = columns * element
+        cap = params.max_l1_cache_size
+        slots = 0
+        if rows:
+            one, two, three = (np.array([n]) for n in (rows, columns, element))
+            slots = int(cache_slots(one, two, three, None if cap is None else np.array([cap]))[0])
+        hbm = slots * (row + SLOT_BYTES) + rows * _state(columns, fused)
+        ddr = 2 * slots * (row + EVICTED_BYTES)
+        ssd = 0
+        if kernel == "dram_virtual_table":
+            ddr += rows * (row + HEADER_BYTES + MAP_BYTES)
+        else:
+            ddr += (params.l2_cache_size or 0) * 2**30
+            ddr += params.ssd_rocksdb_write_buffer_size or WRITE_BUFFER
+            ssd = rows * (row + KEY_BYTES)
+        return Storage(hbm=now.hbm - theirs + hbm, ddr=now.ddr + ddr, ssd=ssd)
 
-def _shard(
-    shard: Shard,
-    kernel: str,
-    params: KeyValueParams,
-    element: int,
-    theirs: int,
-    fused: Mapping[str, Any],
-) -> Shard:
-    """The same shard; ``theirs`` is TorchRec's count for its cache."""
-    made = copy.copy(shard)
-    if shard.storage is None:
-        return made
-    rows, columns = (int(n) for n in shard.size)
-    row = columns * element
-    cap = params.max_l1_cache_size
-    slots = 0
-    if rows:
-        sizes = (np.array([n]) for n in (rows, columns, element))
-        one, two, three = sizes
-        slots = int(cache_slots(one, two, three, None if cap is None else np.array([cap]))[0])
-    hbm = slots * (row + SLOT_BYTES) + rows * _state(columns, fused)
-    ddr = 2 * slots * (row + EVICTED_BYTES)
-    ssd = 0
-    if kernel != "dram_virtual_table":
-        ddr += (params.l2_cache_size or 0) * 2**30
-        ddr += params.ssd_rocksdb_write_buffer_size or WRITE_BUFFER
-        ssd = rows * (row + KEY_BYTES)
-    if kernel == "dram_virtual_table":
-        ddr += rows * (row + HEADER_BYTES + MAP_BYTES)
-    made.storage = Storage(
-        hbm=shard.storage.hbm - theirs + hbm, ddr=shard.storage.ddr + ddr, ssd=ssd
-    )
-    return made
+    return with_storage(option, storage)
 
 
 def _state(columns: int, fused: Mapping[str, Any]) -> int:

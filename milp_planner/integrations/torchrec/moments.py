@@ -21,6 +21,7 @@ from torchrec.distributed.types import ModuleSharder
 from milp_planner.drawing.units import show_bytes, show_ranks
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.table import ELEMENT_BYTES
+from milp_planner.integrations.torchrec.options import fused_of, sharder_of
 from milp_planner.pricing.buffers import exchanged_by
 from milp_planner.pricing.entries import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
 from milp_planner.pricing.job import Job, ShardColumns
@@ -187,8 +188,7 @@ def _model(
 
 def _returned(option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]) -> str | None:
     """Element type of lookups, if the constraints or the sharder's fused parameters state it."""
-    fused = getattr(_sharder(option, sharders), "fused_params", None) or {}
-    stated = getattr(option, "output_dtype", None) or fused.get("output_dtype")
+    stated = getattr(option, "output_dtype", None) or fused_of(option, sharders).get("output_dtype")
     name = str(getattr(stated, "name", "")).lower()
     return _named(name)
 
@@ -197,7 +197,7 @@ def _wire(
     option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> tuple[str | None, str | None]:
     """Types on the wire in the module's sharder, forward and backward."""
-    sharder = _sharder(option, sharders)
+    sharder = sharder_of(option, sharders)
     registry = {} if sharder is None else sharder.qcomm_codecs_registry or {}
     for codecs in registry.values():  # the same for every collective
         types = [
@@ -206,14 +206,6 @@ def _wire(
         found = [each.value if each is not None else None for each in types]
         return _named(found[0]), _named(found[1])
     return None, None
-
-
-def _sharder(
-    option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]
-) -> ModuleSharder[nn.Module] | None:
-    """The sharder of an option's module."""
-    kind = type(option.module[1])
-    return next((each for each in sharders if each.module_type is kind), None)
 
 
 def _named(precision: str | None) -> str | None:
@@ -275,9 +267,7 @@ def _choice(
     if ratio is None:
         factor = option.cache_load_factor
         if factor is None:  # the sharder's, as in TorchRec's estimate
-            sharder = _sharder(option, sharders)
-            fused = getattr(sharder, "fused_params", None) or {}
-            factor = fused.get("cache_load_factor")
+            factor = fused_of(option, sharders).get("cache_load_factor")
         ratio = _UVM_RATIO if factor is None else Fraction(factor).limit_denominator(10_000)
     return Choice(
         sharding=option.sharding_type,

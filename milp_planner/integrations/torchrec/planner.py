@@ -50,7 +50,7 @@ from milp_planner.integrations.torchrec.rating import (
     summary,
     torchrec_rating,
 )
-from milp_planner.integrations.torchrec.received import received
+from milp_planner.integrations.torchrec.received import planned_by_rank_0
 from milp_planner.integrations.torchrec.replicas import Replicas
 from milp_planner.integrations.torchrec.stash import AS_IS, Stash, solve_balanced
 from milp_planner.request import Limits
@@ -293,17 +293,9 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             raise BadInput(
                 "collective_plan needs a process group; call init_process_group first or plan()"
             )
-        if dist.get_rank(group) != 0:
-            return received(group, None)
-        try:
-            plan = self.plan(module, sharders or get_default_sharders())
-        except PlannerError as error:
-            received(group, error)
-            raise
-        except Exception as error:
-            received(group, PlannerError(f"planning failed on rank 0: {error}"))
-            raise
-        return received(group, plan)
+        chosen = sharders or get_default_sharders()
+        plan: ShardingPlan = planned_by_rank_0(group, lambda: self.plan(module, chosen))
+        return plan
 
     def _solved(self, problem: Problem, call: CallTime) -> list[ShardingOption]:
         question, settings = self._question(problem), replace(self._settings, call=call)

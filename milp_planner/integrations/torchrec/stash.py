@@ -14,7 +14,6 @@ request 4520.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from formulations.settings import STASHED, Goals
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.few import left_for_objective, limited, then_minimise
 from milp_planner.inputs.problems import one_of
+from milp_planner.integrations.torchrec.options import with_storage
 
 WeightsIn = Literal["hbm", "ddr"]
 STASH = "stash"
@@ -100,21 +100,11 @@ def stashed_bytes(option: ShardingOption, shard: Shard) -> int:
 
 
 def _in_ddr(option: ShardingOption) -> ShardingOption:
-    moved = copy.copy(option)
-    moved.shards = [_shard(option, shard) for shard in option.shards]
-    return moved
+    def moved(shard: Shard, now: Storage) -> Storage:
+        weights = min(stashed_bytes(option, shard), now.hbm)
+        return Storage(hbm=now.hbm - weights, ddr=now.ddr + weights, ssd=now.ssd)
 
-
-def _shard(option: ShardingOption, shard: Shard) -> Shard:
-    made = copy.copy(shard)
-    if shard.storage is not None:
-        weights = min(stashed_bytes(option, shard), shard.storage.hbm)
-        made.storage = Storage(
-            hbm=shard.storage.hbm - weights,
-            ddr=shard.storage.ddr + weights,
-            ssd=shard.storage.ssd,
-        )
-    return made
+    return with_storage(option, moved)
 
 
 def solve_balanced(

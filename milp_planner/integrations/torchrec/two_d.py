@@ -21,7 +21,7 @@ from milp_planner.features.plan.divide import Try, best_of
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
-from milp_planner.integrations.torchrec.received import received
+from milp_planner.integrations.torchrec.received import planned_by_rank_0
 from milp_planner.integrations.torchrec.replicas import Replicas
 from milp_planner.plans.divisions import groups_of, words_of
 from milp_planner.pricing.exchange import links_of
@@ -137,16 +137,8 @@ class TwoDShardingPlanner:
         NoPlan, PlannerError
             On every rank, as :meth:`MilpShardingPlanner.collective_plan`.
         """
-        if dist.get_rank(pg) != 0:
-            plan, self.arguments = received(pg, None)
-            return plan
-        try:
-            plan = self.plan(module, sharders)
-        except Exception as error:
-            sent = error if isinstance(error, PlannerError) else PlannerError(f"on rank 0: {error}")
-            received(pg, sent)
-            raise
-        plan, self.arguments = received(pg, (plan, self.arguments))
+        found = planned_by_rank_0(pg, lambda: (self.plan(module, sharders), self.arguments))
+        plan, self.arguments = found
         return plan
 
     def _planner(self, group: Cluster, settings: Settings) -> MilpShardingPlanner:
