@@ -21,8 +21,9 @@ from formulations.patterns.rounding import Known
 from formulations.proof.peaks import Heights, Peaks, raised, worths
 from formulations.proof.portions import FAR, Limits, cells, least_loads
 
-#: Weights that a full rank may have, from coarse to fine; memory may limit them.
-SCALES, _CELLS = (250, 1000, 3000, 10_000), 2**24
+#: Weights that a full rank may have, from coarse to fine; memory may limit them. With so many
+#: cells of the dynamic program, it takes longer than to round weights well.
+SCALES, _CELLS, _MANY_CELLS = (250, 1000, 3000, 10_000), 2**24, 2**20
 #: How many of these scales are tried at each level.
 LEVELS, _TRIED = (0, 1, 2), (1, 2, 4)
 #: A box is solved to this share of the plan's cost, and to that of its distance to it while there
@@ -62,9 +63,8 @@ class Program:
         self._kind_loads, self._choices = np.stack(own, axis=1), Choices(merged_)
         self._capacity = [int(r.capacity.sum()) for r in instance.resources]
         self._patterns: set[Pattern] = set()
-        self._numbers = np.zeros(
-            (0, self._kinds), dtype=np.int64
-        )  # shards of each kind in every pattern
+        # shards of each kind in every pattern
+        self._numbers = np.zeros((0, self._kinds), dtype=np.int64)
         self._seen = 0
         self._load, self._steps = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._add([(), *(((entry, 1),) for entry in self._merged.first.tolist())])
@@ -116,21 +116,26 @@ class Program:
         both = np.maximum(self._load, box.low) + np.maximum(second, box.base)
         return (self._load <= box.high) & (second <= box.top) & (both <= box.room)
 
-    def _heights(self, gain: tuple[float, float]) -> tuple[IntArray, IntArray]:
+    def _heights(
+        self, first_gain: float, second_gain: float, stepped: float
+    ) -> tuple[IntArray, IntArray]:
         """Patterns that fit in the box, and the heights at which they are worth the most by what a
         unit of each adds: both, and the second in whole steps, int64 array [patterns, 3]."""
         box, step = self._box, self._peaks.step
+        # the second height ends at a whole step, unless what is above that pays as well
+        top = box.top if second_gain > 0 else max(box.base, box.top // step * step)
+        gain = first_gain, second_gain + stepped
         at = np.flatnonzero(self._fits())
         first = np.maximum(self._load[at], box.low)
         second = np.maximum(self._steps[at] * step, box.base)
-        first, second = raised(first, second, box, max(box.base, box.top // step * step), gain)
+        first, second = raised(first, second, box, top, gain)
         return at, np.stack([first, second, second // step * step], axis=1)
 
     def _violated(self, found: Weights, most: float) -> bool:
         """Add the patterns, each with the heights at which it is worth the most, that are worth
         more than a number; whether there are any."""
         first, second, stepped = found.loads.tolist()
-        at, heights = self._heights((first - 1, second + stepped - 1))
+        at, heights = self._heights(first - 1, second - 1, stepped)
         worth = (self._numbers[at] @ found.weight) + heights @ (
             (found.loads - [1, 1, 0]) / self._shared.unit
         )
@@ -168,7 +173,7 @@ class Program:
         """
         self._enter(box)
         scale, finished, limit = 0, False, _FIRST
-        scales, part = self._scales(box, level), 0 if level == LEVELS[-1] else _PART
+        scales, part = self._scales(level), 0 if level == LEVELS[-1] else _PART
         best, center = self._without_weights()
         if known is not None and (again := self._again(known)).bound > best.bound:
             best, center = again, self._weights(known)
@@ -191,8 +196,9 @@ class Program:
             ):
                 limit *= _FURTHER
                 self._dual.limit(limit)
-                continue
-            scale += not added
+                done = False
+            else:
+                scale += not added
             finished = done or best.bound >= upper or scale == len(scales)
             if finished or over():
                 break
@@ -213,18 +219,22 @@ class Program:
         limit = self._dual.enough * prices.times
         return Weights(*(np.minimum(x, limit) / prices.times for x in (weight, loads, memory)))
 
-    def _scales(self, box: Heights, level: int) -> list[int]:
+    def _scales(self, level: int) -> list[int]:
         """The scales for which the dynamic program has the memory; at least the first."""
-        rows = (box.top // self._peaks.step + 1) * (self._most_lists() + 2)
         tried = SCALES[: _TRIED[level]]
-        return [s for s in tried if _SPARE * s * rows <= _CELLS] or [*SCALES[:1]]
+        return [s for s in tried if self._cells(s) <= _CELLS] or [*SCALES[:1]]
 
-    def _most_lists(self) -> int:
-        """About the lists of portions that tables and classes need."""
+    def _passes(self, scale: int) -> int:
+        """How often weights are rounded again: more often where their bound takes longer."""
+        return 4 if self._cells(scale) > _MANY_CELLS else 1
+
+    def _cells(self, scale: int) -> float:
+        """About the cells of the dynamic program."""
         times = self._merged.tables[
             self._peaks.instance.table_of[self._peaks.option[self._merged.first]]
         ]
-        return min(self._peaks.instance.num_tables, int(np.minimum(times, 6).sum()))
+        lists = min(self._peaks.instance.num_tables, int(np.minimum(times, 6).sum()))
+        return _SPARE * scale * (self._box.top // self._peaks.step + 1) * (lists + 2)
 
     def _enter(self, box: Heights) -> None:
         """A program for this box, with the patterns that fit in it."""
@@ -299,26 +309,26 @@ class Program:
             first, second, stepped = (int(p * times / ranks) for p in found.loads)
             each = max(1, int(np.ceil(heavy * one / ranks / scale)))
             prices = Prices(times, (first, second, stepped * self._peaks.step), each, memory)
-            weight = self._whole(found.weight * one / ranks / each, prices)
+            weight = self._whole(found.weight * one / ranks / each, prices, self._passes(scale))
             priced, patterns = self._judged(weight, prices, int(_SPARE * scale))
             heavy *= 2 * _SPARE
         self._shared.patterns |= dict.fromkeys(patterns)
         return priced, self._add(patterns)
 
-    def _whole(self, weight: Floats, prices: Prices) -> list[int]:
+    def _whole(self, weight: Floats, prices: Prices, passes: int) -> list[int]:
         """Weights as integers that are good for the patterns known."""
         ranks, step, choices = self._peaks.instance.num_ranks, self._peaks.step, self._choices
         price = np.asarray(self._choice_prices([0] * self._kinds, prices)[0], dtype=float)
         first, second, stepped = (ranks * load for load in prices.loads)
         gain = first - prices.times, second - prices.times, stepped
-        at, heights = self._heights((gain[0], gain[1] + stepped / step))
+        at, heights = self._heights(gain[0], gain[1], stepped / step)
         held = heights @ [gain[0], gain[1], stepped / step]
         known = Known(
             np.where(choices.shut(self._outside()), np.inf, price / prices.each),
             choices.amounts, choices.group, choices.times, held / prices.each,
             ranks * self._numbers[at].astype(float),
         )  # fmt: skip
-        return known.rounded(np.where(self._outside(), 0.0, weight)).tolist()
+        return known.rounded(np.where(self._outside(), 0.0, weight), passes).tolist()
 
     def _heaviest(self, weight: Floats) -> float:
         """The largest weight of the known patterns that fit in the box."""

@@ -9,9 +9,6 @@ import numpy as np
 from formulations.instance import IntArray
 from formulations.patterns.found import Floats
 
-#: Most passes over the weights.
-_PASSES = 4
-
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -38,14 +35,14 @@ class Known:
     held: Floats
     numbers: Floats
 
-    def rounded(self, weight: Floats) -> IntArray:
+    def rounded(self, weight: Floats, passes: int) -> IntArray:
         """Integers next to the weights of each kind at which the tables' lightest choices weigh the
-        most above the heaviest pattern."""
+        most above the heaviest pattern, after some passes over all weights."""
         state = _State(self, np.maximum(0.0, np.rint(weight)))
         if not np.isfinite(state.value):
             return state.whole.astype(np.int64)
         order = np.argsort(-weight)[: np.count_nonzero(weight > 0)].tolist()
-        for _ in range(_PASSES):
+        for _ in range(passes):
             if not sum([state.moved(kind, 1) or state.moved(kind, -1) for kind in order]):
                 break
         return state.whole.astype(np.int64)
