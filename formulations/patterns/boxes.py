@@ -19,6 +19,7 @@ import numpy as np
 from formulations.instance.facts import per_option
 from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
 from formulations.patterns.functions import Cut, Fraction, FunctionProgram
+from formulations.patterns.phases import shares_ranks
 from formulations.patterns.program import LEVELS, Program
 from formulations.proof.functions import loads_of
 from formulations.proof.peaks import Heights, Peaks
@@ -98,7 +99,7 @@ class Boxes:
     """
 
     def __init__(self, peaks: Peaks, keep: Mask, upper: int, level: int = LEVELS[0]) -> None:
-        self.peaks, self._shared = peaks, Shared(upper)
+        self.peaks, self._shared = peaks, Shared(upper, shares_ranks(peaks.instance))
         self._programs: dict[bytes, Program] = {}
         self._loads = loads_of(peaks.instance, peaks.first, peaks.second)
         self._functions = FunctionProgram(peaks.instance, self._loads, upper)
@@ -161,7 +162,8 @@ class Boxes:
         if self._by_peak(box) or self._refined(box) or self._by_room(box):
             return not box.children
         alike = self._program(box.keep).alike
-        if self._by_options(box, box.solved.shares * (alike <= _FEW)) or box.level == LEVELS[-1]:
+        few = (alike <= _FEW) | (not self._shared.fluid)
+        if self._by_options(box, box.solved.shares * few) or box.level == LEVELS[-1]:
             return False
         box.level = LEVELS[-1]
         return True
@@ -233,6 +235,8 @@ class Boxes:
         """Split a box above the height that all patterns pay for, where its lower limit is that
         height, at half of what is left to the plan's cost; False where there is none."""
         assert box.solved is not None and box.priced is not None
+        if not self._shared.fluid:
+            return False
         step, half = self.peaks.step, (self.upper - box.priced.bound) // 2
         (first, _), (second, _) = box.solved.first, box.solved.second
         cuts = [(second - box.base, True, ((box.base + half) // step + 1) * step - 1),

@@ -16,8 +16,8 @@ from formulations.instance import IntArray
 from formulations.patterns.found import Floats, Mask
 from formulations.patterns.merged import Merged
 
-#: Prices of loads are preferred to weights by so little; they are at most this.
-_PREFER, DEAR = 1e-5, 4.0
+#: Prices of loads are preferred to weights by so little.
+_PREFER = 1e-5
 #: Share of one in what is between two.
 _CENTER = 0.5
 
@@ -78,11 +78,13 @@ class Dual:
     ranks : int
     unit : float
         A thousandth of the plan's cost.
+    dear : float
+        The most that a load may cost.
     """
 
     def __init__(
         self, choices: Choices, loads: IntArray, capacity: list[int], outside: Mask, ranks: int,
-        unit: float,
+        unit: float, dear: float,
     ) -> None:  # fmt: skip
         import highspy
 
@@ -98,10 +100,11 @@ class Dual:
         lp.addVars(
             self._most_at + 1 + len(capacity),
             np.concatenate([zero, -free, memory]),
-            np.concatenate([np.full(kinds, self.enough), np.full(3, DEAR), free,
+            np.concatenate([np.full(kinds, self.enough), np.full(3, dear), free,
                             np.full(len(capacity), self.enough)]),
         )  # fmt: skip
-        cost = np.concatenate([np.full(kinds, _PREFER), np.zeros(3), -choices.times, [1.0],
+        prefer = _PREFER if dear else 0.0
+        cost = np.concatenate([np.full(kinds, prefer), np.zeros(3), -choices.times, [1.0],
                                np.ones(len(capacity))])  # fmt: skip
         lp.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
         own = np.eye(classes)[choices.group]

@@ -98,6 +98,9 @@ class Shared:
     ----------
     upper : int
         The cost of a plan; bounds of it or more need not be improved.
+    fluid : bool
+        Whether loads have prices of their own, so that weights say what large shards cost beside
+        that: better where many tables share a rank, and slower where few do.
     unit : float
         By which the linear programs divide costs.
     patterns : dict of tuple to None
@@ -107,6 +110,7 @@ class Shared:
     """
 
     upper: int
+    fluid: bool
     unit: float = field(init=False)
     patterns: dict[Pattern, None] = field(default_factory=dict)
     space: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))

@@ -19,8 +19,11 @@ Floats: TypeAlias = NDArray[np.float64]
 #: Phases whose loads are multiples up to this share of each load are one, and so much of a load may
 #: be lost where it is rounded down to units.
 _ALIKE, _LOST = 1e-3, 1e-3
-#: Steps into which the second set's highest peak is divided, and the most units in it.
-STEPS, MOST_UNITS = 128, 256
+#: Most tables that are rather few for their ranks.
+FEW_TABLES = 110
+#: Steps into which the second set's highest peak is divided, and the most units in it; with few
+#: tables, into which a plan's cost is.
+STEPS, MOST_UNITS, FEW_STEPS = 128, 256, 64
 
 
 def sets_to_limit(instance: Instance, keep: Mask) -> tuple[Phases, Phases] | None:
@@ -71,10 +74,18 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
         return peaks
     kept = keep[peaks.option]
     loads = [np.unique(values[kept & (values > 0)]) for values in (peaks.load, peaks.second_load)]
-    highest = [_highest(peaks, keep, most, i) for i in (0, 1)]
-    units = [_unit(values, top) for values, top in zip(loads, highest, strict=True)]
+    highest, steps, count = [most, most], FEW_STEPS, FEW_STEPS
+    if shares_ranks(instance):
+        highest, steps = [_highest(peaks, keep, most, i) for i in (0, 1)], STEPS
+        count = MOST_UNITS
+    units = [_unit(values, top, count) for values, top in zip(loads, highest, strict=True)]
     at = min((0, 1), key=lambda i: (units[i] is None, len(loads[i])))
-    return peaks_of(instance, sets[1 - at], sets[at], units[at] or max(1, highest[at] // STEPS))
+    return peaks_of(instance, sets[1 - at], sets[at], units[at] or max(1, highest[at] // steps))
+
+
+def shares_ranks(instance: Instance) -> bool:
+    """Whether there are so many tables that a rank holds many small shards."""
+    return instance.num_tables > FEW_TABLES
 
 
 def _highest(peaks: Peaks, keep: Mask, most: int, at: int) -> int:
@@ -112,11 +123,11 @@ def _share_alike(a: Floats, b: Floats) -> float:
     return float(alike[(a > 0) | (b > 0)].mean())
 
 
-def _unit(values: IntArray, most: int) -> int | None:
+def _unit(values: IntArray, most: int, units: int) -> int | None:
     """The largest of the loads, or of its simple fractions, in which they can all be counted, if
     there are few enough up to the highest peak."""
     for unit in sorted({int(v) // n for v in values[:4] for n in (1, 2, 3, 4)}, reverse=True):
         lost = values - values // max(unit, 1) * unit
-        if unit * MOST_UNITS >= most and (lost <= _LOST * values).all():
+        if unit * units >= most and (lost <= _LOST * values).all():
             return unit
     return None

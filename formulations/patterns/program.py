@@ -14,7 +14,7 @@ from operator import mul
 import numpy as np
 
 from formulations.instance import IntArray
-from formulations.patterns.dual import DEAR, Choices, Dual, Weights
+from formulations.patterns.dual import Choices, Dual, Weights
 from formulations.patterns.found import Floats, Mask, Pattern, Priced, Prices, Shared, Solved
 from formulations.patterns.merged import merged
 from formulations.patterns.rounding import Known
@@ -35,6 +35,8 @@ _ROUNDS, _ADDED, _MANY = 60, 4, 20
 _MOST_BITS = 26
 #: Above every weight in a file.
 _LARGEST = 2**53 - 1
+#: The most that a load may cost, where it costs something.
+_DEAR = 4.0
 #: First limit of weights, in thousandths of the plan's cost, and by how much it is raised.
 _FIRST, _FURTHER = 20.0, 20
 #: Room for patterns heavier than all known ones.
@@ -172,7 +174,8 @@ class Program:
             Returns whether to stop, which is heard after the first round.
         """
         self._enter(box)
-        scale, finished, limit = 0, False, _FIRST
+        scale, finished = 0, False
+        limit = _FIRST if self._shared.fluid else self._dual.enough
         scales, part = self._scales(level), 0 if level == LEVELS[-1] else _PART
         best, center = self._without_weights()
         if known is not None and (again := self._again(known)).bound > best.bound:
@@ -226,7 +229,7 @@ class Program:
 
     def _passes(self, scale: int) -> int:
         """How often weights are rounded again: more often where their bound takes longer."""
-        return 4 if self._cells(scale) > _MANY_CELLS else 1
+        return (4 if self._cells(scale) > _MANY_CELLS else 1) * self._shared.fluid
 
     def _cells(self, scale: int) -> float:
         """About the cells of the dynamic program."""
@@ -244,7 +247,7 @@ class Program:
         ranks = self._peaks.instance.num_ranks
         self._dual, self._rows = Dual(
             self._choices, self._kind_loads * np.asarray([1, 1, self._peaks.step]), self._capacity,
-            self._outside(), ranks, self._shared.unit,
+            self._outside(), ranks, self._shared.unit, _DEAR * self._shared.fluid,
         ), {}  # fmt: skip
         self._violated(Weights(np.zeros(self._kinds), np.zeros(3), np.zeros(0)), -np.inf)
 
@@ -302,7 +305,7 @@ class Program:
         patterns = None
         while patterns is None:
             # all sums stay below FAR
-            bits = int(np.log2(FAR / 2 / self._shared.unit / (1000 * (1 + DEAR) + _SPARE * heavy)))
+            bits = int(np.log2(FAR / 2 / self._shared.unit / (1000 * (1 + _DEAR) + _SPARE * heavy)))
             times = 2 ** max(0, min(_MOST_BITS, bits))
             one = times * self._shared.unit
             memory = [int(m) for m in np.floor(found.memory * one / capacity)]

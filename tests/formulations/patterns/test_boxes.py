@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
+from formulations.patterns import phases
 from formulations.patterns.boxes import FUNCTIONS, Boxes
 from formulations.patterns.dual import Weights
 from formulations.patterns.merged import merged
@@ -29,6 +31,13 @@ from tests.formulations.strategies import instances
 
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 ON_RANKS = (Where.EVERY_RANK, Where.ANY_RANK, Where.LIST, Where.ONE_MACHINE)
+
+
+@pytest.fixture(params=["few tables", "many tables"])
+def however_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to weigh: with prices of loads where tables are many, and without."""
+    if request.param == "many tables":
+        monkeypatch.setattr(phases, "FEW_TABLES", 0)
 
 
 def boxed(
@@ -78,6 +87,7 @@ def columns(rng: Random) -> Instance:
     return builder.build()
 
 
+@pytest.mark.usefixtures("however_many")
 def test_bounds_are_true_and_accepted() -> None:
     """On 60 random instances no bound exceeds the optimum, many equal it by splits of both kinds;
     checker and judge accept every certificate, and none with a target above the optimum."""
@@ -123,6 +133,7 @@ def alike(rng: Random) -> Instance:
     return builder.build()
 
 
+@pytest.mark.usefixtures("however_many")
 def test_tables_that_are_alike() -> None:
     """On 60 random instances whose tables are alike: bounds are true, many are the optimum; checker
     and judge group the tables themselves and accept every certificate, none above the optimum."""
@@ -147,6 +158,7 @@ def test_tables_that_are_alike() -> None:
     assert fewer > 30
 
 
+@pytest.mark.usefixtures("however_many")
 @SOME
 @given(
     instances(objectives=[Objective.STEP_TIME, Objective.PIPELINED_STEP], wheres=ON_RANKS),
