@@ -32,13 +32,16 @@ class Local:
         self._problem, self._sampler = problem, Sampler(problem.instance, seed)
         self._seed = seed
 
-    def tidied(self, task: Task) -> Placement:
-        """Give every table the best state it can have, judged by the aim and those after it."""
+    def tidied(self, task: Task, over: Callable[[], bool] = lambda: False) -> Placement:
+        """Give every table the best state it can have, judged by the aim and those after it: in
+        several passes, of which none begins once it is ``over``."""
         problem, instance = self._problem, self._problem.original
         order, best = preferences(problem, task.aim or 0), task.plan
         held = problem.within(task.limits)
         worth = self._worth(task, best)
         for slack in AIMS.slacks:
+            if over():
+                break
             self._sampler.begin(task.plan, Within([task.most], held=held))
             self._sampler.tidy(order, task.most + int(slack * abs(task.most)))
             plan = self._sampler.placement()

@@ -127,7 +127,10 @@ class _Seek:
             known.limit = max(aim.enough, self._task(index).value)
 
     def _ways(self, aim: Aim) -> Iterator[Callable[[int], Placement]]:
-        """Searches for an aim, the quickest first; that one runs even when the time is over."""
+        """Searches for an aim, the quickest first; that one runs even when the time is over, where
+        a pass is quick."""
+        if self._late():
+            return
         local = self._compiled()
         if aim.goal == MOVED_BYTES:
             yield lambda _: renamed(self._problem.original, self.plan)
@@ -171,6 +174,10 @@ class _Seek:
     def _over(self) -> bool:
         return self._clock.over() or self._clock.now() >= self._end
 
+    def _late(self) -> bool:
+        """Whether the time limit is over and a pass over all tables takes noticeable time."""
+        return self._problem.instance.num_options > AIMS.quick and self._clock.late() > 0
+
     def _amount(self, index: int) -> float:
         """Half of the time left, because the first aims count most; all of it for the last aim."""
         left = min(self._end - self._clock.now(), self._clock.remaining())
@@ -197,7 +204,7 @@ class _Seek:
         """Tidy tables by this aim and all after it; once the time is over, one pass is enough."""
         assert self._local is not None
         self._tidy = True
-        return self._local.tidied(self._task(index))
+        return self._local.tidied(self._task(index), self._late)
 
     def _evened(self, index: int) -> Placement:
         """Even out the fill; tables may then be tidied once more, for the goals that follow."""

@@ -177,6 +177,8 @@ class Aims:
     #: Shares of the objective by which a plan may be more expensive on the way. Many small steps
     #: can make it cheaper in the end, as when two thousand tables leave all ranks one at a time.
     slacks: tuple[float, ...] = (0.0, 1e-3, 1e-2)
+    #: Options up to which a pass over all tables is quick enough to begin after the time limit.
+    quick: int = 20_000
     #: Of all goals but moved bytes, and of these; and a number of moves that only time limits.
     passes: Passes = Passes(((2e-3, 1e-5), (2e-2, 1e-5)), 2_000, 0.25, 0.25, 4)
     homeward: Passes = Passes(((2e-4, 2e-6),), 300, 0.2, 0.6, 6)

@@ -19,6 +19,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import Loads, check, moved_tables
 from formulations.result.outcome import Outcome, Status, StoppedBy, found
 from formulations.result.placement import Placement
+from formulations.search import loops
 from formulations.search.numbers import AIMS
 from formulations.settings import GOALS, Goals
 from tests.formulations.brute_force import brute_force, table_placements
@@ -189,3 +190,22 @@ def test_moves_are_a_goal_against_todays_plan() -> None:
 def _ranks(outcome: Outcome) -> list[int]:
     assert outcome.placement is not None
     return outcome.placement.ranks[0][0].tolist()
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_no_long_pass_begins_after_the_time_limit(
+    quick: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table in two shards becomes whole where a pass over all options is quick, else it stays."""
+    monkeypatch.setattr(seek, "AIMS", replace(AIMS, quick=AIMS.quick if quick else 0))
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
+    builder.add_table("a")
+    for name, count in (("two", 2), ("one", 1)):
+        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=count)])
+    instance = builder.build()
+    plan = Placement(np.asarray([0]), [[np.asarray([0, 1])]])
+    asked = Settings(time_limit=1e-9, workers=1)
+    loops.waited_for(lambda: False)
+    start = found(instance, "scale", plan, StoppedBy.EXHAUSTED)
+    ended = improve(instance, start, asked, Clock(asked)).placement
+    assert ended is not None and bool(ended.options[0]) == quick
