@@ -107,6 +107,23 @@ def parse(source: Path | str, what: str) -> Any:
         raise Unreadable(f"{what} cannot be read: {str(error)!a:.60}") from error
 
 
+MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # of a certificate; about 3 microseconds each
+READ_STEPS = 5 * 10**7  # of reading an instance and judging a plan on it; of what must move
+
+
+class Meter:
+    """Counts the steps left to what is named, which bounds time and memory: they are taken before
+    what they pay for."""
+
+    def __init__(self, left: int, what: str) -> None:
+        self.left, self.what = left, what
+
+    def take(self, many: int) -> None:
+        """Count steps."""
+        self.left -= many
+        need(self.left >= 0, f"{self.what} takes too long", NotChecked)
+
+
 # The instance
 AMOUNT, COUNT, SIGNED = range(2**53), range(1, 2**53), range(1 - 2**53, 2**53)
 ON_MACHINES = {"any_rank_of_one_machine", "one_machine"}
@@ -149,6 +166,7 @@ class Block:
 
     def __init__(self, instance: Instance, entry: Any, named: Any, moves: bool) -> None:
         where, self.count = entry["where"], entry.get("count", 1)
+        instance.meter.take(instance.steps(entry))
         shards = merged(entry["shards"], instance.names["capacity"].keys())
         self.where, placed = "list" if type(where) is list else where, where != "cluster"
         self.runs = [(n, instance.shard(c, u, m, moves, placed)) for n, c, u, m in shards]
@@ -208,6 +226,7 @@ class Block:
                 if self.where == "cluster":
                     yield times, shard, places[0]
                     continue
+                instance.meter.take(1 + (len(places) + len(rest)) // 10)
                 piece, rest = rest[:times], rest[times:]
                 good = set(piece) <= set(places) if self.free else tuple(piece) == places
                 need(good and len(piece) == times, wrong, Refuted)
@@ -220,6 +239,7 @@ class Instance:
 
     def __init__(self, document: Any) -> None:
         need(INSTANCE(document), "the instance is not as its page says")
+        self.meter = Meter(READ_STEPS, "reading the instance, or judging a plan on it,")
         self.machines = [tuple(ranks) for ranks in document["machines"]]
         self.machine_of = {rank: q for q, ranks in enumerate(self.machines) for rank in ranks}
         self.ranks = range(sum(map(len, self.machines)))
@@ -261,7 +281,8 @@ class Instance:
         barred |= {(t, name) for t, name in known if fixed.get(t, name) != name}
         self.allowed = {key: option for key, option in known.items() if key not in barred}
         self.names["fusion"] = {o.fusion[0]: 0 for o in known.values() if o.fusion}
-        self.fingerprint = digest(identity(document))
+        self.fingerprint = digest(identity(document, self.meter))
+        self.document = document
 
     def _read_places(self, resources: list[Any]) -> None:
         """Read names, places and capacities by coordinate, and what each rank can hold."""
@@ -271,6 +292,7 @@ class Instance:
         items = [("rank", 1)] * (first - 1) + [("cluster", 1)]
         items += [(item["scope"], item["capacity"]) for item in resources]
         items += [("cluster", self.limits.get(key, 0)) for key in MOVED]
+        self.meter.take(len(items) * (1 + len(self.ranks) // 10))
         self.at, self.capacities = [at[scope] for scope, _ in items], list[Any]()
         for places, (_, amounts) in zip(self.at, items, strict=True):
             size = len(set(places))
@@ -322,6 +344,12 @@ class Instance:
         fused = (fusion["group"], fusion["level"]) if fusion else None
         return Option(name, fused, moves, found, home, homes, first, floor, excess)
 
+    def steps(self, block: Any) -> int:
+        """Of reading a block: 10 numbers of a shard, or 10 ranks, take one, and so does a kind of
+        ranks that a shard is compared with."""
+        numbers = len(self.at) + len(self.kinds) * (1 + len(self.local))
+        return 1 + len(self.ranks) // 10 + len(block["shards"]) * (1 + numbers // 10)
+
     def shard(self, costs: Any, uses: Any, moved: int, moves: bool, placed: bool) -> Shard:
         """One shard; ``moves``: its option moves its table; ``placed``: it is on a rank."""
         need(len(costs) == len(self.phases), "a shard has one cost a phase")
@@ -349,7 +377,7 @@ def merged(shards: list[Any], resources: Set[str]) -> list[list[Any]]:
     return runs
 
 
-def identity(document: Any) -> Iterator[list[Any]]:
+def identity(document: Any, meter: Meter) -> Iterator[list[Any]]:
     """Canonical form of everything that decides the answer; the fingerprint is derived from it."""
     machines, tables, resources = document["machines"], document["tables"], dict[str, Any]()
     sizes = {"rank": document["ranks"], "machine": len(machines), "cluster": 1}
@@ -365,6 +393,7 @@ def identity(document: Any) -> Iterator[list[Any]]:
         for o in table["options"]:
             blocks, fusion = list[list[Any]](), o.get("fusion")
             for b in o["blocks"]:
+                meter.take(1 + len(b["shards"]) * (1 + len(resources) // 10))
                 runs, where = merged(b["shards"], resources.keys()), b["where"]
                 runs = runs if len(runs) > 1 else [[1, *runs[0][1:]]]
                 distinct = b.get("distinct", where == "one_machine")
@@ -398,6 +427,8 @@ def digest(lines: Iterable[Any]) -> str:
 def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     """The objectives of a plan; :class:`Refuted` names a constraint that it violates."""
     need(tables.keys() == instance.tables.keys(), "a table is only in one of both", Refuted)
+    meter, wide = instance.meter, 1 + len(instance.at) // 10
+    meter.take(len(instance.ranks) * wide)
     loads = [[0] * len(instance.at) for _ in instance.ranks]
     moved, levels = dict.fromkeys(MOVED, 0), dict[str, int]()
     for table, entry in tables.items():
@@ -415,6 +446,7 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
         moved["moved_tables"] += moves
         for block, taken in zip(option.blocks, ranks, strict=True):
             for times, shard, rank in block.assignment(instance, taken):
+                meter.take(wide)
                 moved["moved_bytes"] += moves * times * shard.move_bytes
                 loads[rank] = list(map(add, loads[rank], [times * a for a in shard.amounts]))
     columns, phases = list(zip(*loads, strict=True)), len(instance.phases)
@@ -429,6 +461,114 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
     if instance.objective == "pipelined_step":
         return {"pipelined_step": sum([max(0, n) for n in map(sub, peaks, instance.hidden)])}
     return {"total": sum(columns[phases + 1]), "busiest_rank": busiest, "step_time": sum(peaks)}
+
+
+# What must move from the plan in production
+MUST = {"counted": {"tables", "bytes"}, "least": COUNT, "tables": [AMOUNT], "apart": bool,
+        "certificate": str}  # fmt: skip
+MUST_MOVE = shaped([MUST])
+
+
+def leaving(document: Any, counted: str, tables: list[int], apart: bool) -> dict[str, Any]:
+    """The instance of what must move (docs/proof.md): no plan moves less than its least cost.
+
+    ``apart``: an option with one shard is as many options as there are ranks for it.
+    """
+    meter = Meter(READ_STEPS, "what must move")
+    current = document.get("current", {})
+    pinned = {pin["table"]: pin["option"] for pin in document.get("pins", [])}
+    barred = {(entry["table"], entry["option"]) for entry in document.get("forbidden", [])}
+    found = list[dict[str, Any]]()
+    for table in [document["tables"][t] for t in tables]:
+        name, now, ways = table["name"], current.get(table["name"]), list[dict[str, Any]]()
+        for option in table["options"]:
+            own, blocks, fixed = option["name"], option["blocks"], False
+            shards = sum([len(block["shards"]) for block in blocks])
+            meter.take((1 + len(blocks) + shards) * (document["ranks"] if apart else 1))
+            if (name, own) in barred or pinned.get(name, own) != own:
+                continue
+            here = now is not None and now["option"] == own
+            meter.take(here * (1 + len(blocks)) * (1 + document["ranks"]))
+            meter.take(here * shards * (1 + len(document["resources"])))
+            if here and lies(document, blocks, now["ranks"]):
+                pairs = zip(blocks, now["ranks"], strict=True)
+                still = [part for block, ranks in pairs for part in stands(block, ranks)]
+                ways.insert(0, {**option, "blocks": still})
+                fixed = all(kind(block) not in FREE for block in blocks)
+            for each in alone(document, blocks) if apart else [blocks]:
+                if not fixed:
+                    ways.append({**option, "blocks": goes(each, counted if now else None)})
+        nowhere = [{"blocks": [{"where": "cluster", "shards": [{"cost": [0]}]}]}]
+        ways = [{**way, "name": str(k)} for k, way in enumerate(ways or nowhere)]
+        found.append({"name": name, "options": ways})
+    kept = {key: document[key] for key in ("format", "ranks", "machines", "resources")}
+    return {**kept, "phases": ["moved"], "objective": "total", "tables": found}
+
+
+def kind(block: Any) -> str:
+    """Where the shards of a block may be, in a word."""
+    return "list" if type(block["where"]) is list else block["where"]
+
+
+def alone(document: Any, blocks: Any) -> list[Any]:
+    """An option's blocks for each rank or machine that it may take, if it is one shard, or one
+    shard a rank of one machine; else as they are."""
+    block, machines = blocks[0], document["machines"]
+    if len(blocks) > 1 or kind(block) not in FREE or block.get("count", 1) > 1:
+        return [blocks]
+    sites = [[rank] for rank in range(document["ranks"])]
+    if kind(block) in ON_MACHINES:
+        sites = machines
+    sites = [sites[place] for place in block.get("among", range(len(sites)))]
+    if kind(block) == "any_rank_of_one_machine":
+        sites = [[rank] for ranks in sites for rank in ranks]
+    return [[{"where": ranks, "shards": block["shards"]}] for ranks in sites]
+
+
+def goes(old: Any, counted: str | None) -> list[dict[str, Any]]:
+    """Blocks that a table takes anew; each shard costs its bytes, or the table
+    one."""
+    blocks = list[dict[str, Any]]()
+    for block in old:
+        costs = [s.get("move_bytes", 0) if counted == "bytes" else 0 for s in block["shards"]]
+        pairs = zip(block["shards"], costs, strict=True)
+        blocks.append({**block, "shards": [{**s, "cost": [cost]} for s, cost in pairs]})
+    one = [{"where": "cluster", "shards": [{"cost": [1]}]}] if counted == "tables" else []
+    return blocks + one
+
+
+def stands(block: Any, ranks: list[int]) -> list[dict[str, Any]]:
+    """Blocks for one that stays: where its shards choose ranks, each uses what the least does."""
+    if kind(block) not in FREE:
+        return [{**block, "shards": [{**s, "cost": [0]} for s in block["shards"]]}]
+    uses = [s.get("use", {}) for s in block["shards"]]
+    least = {name: min([use.get(name, 0) for use in uses]) for name in uses[0]}
+    return [{"where": [rank], "shards": [{"cost": [0], "use": least}]} for rank in ranks]
+
+
+def lies(document: Any, blocks: Any, there: Any) -> bool:
+    """Whether an option's blocks may lie on some ranks, in any order."""
+    home = {rank: q for q, ranks in enumerate(document["machines"]) for rank in ranks}
+    fits = len(blocks) == len(there) and set().union(*there) <= home.keys()
+    for block, taken in zip(blocks, there, strict=True) if fits else ():
+        where, ranks = kind(block), sorted(taken)
+        chosen = ranks
+        if where == "one_machine":
+            times = Counter(ranks)
+            chosen = [q for q, own in enumerate(document["machines"]) for _ in range(times[own[0]])]
+            fits = fits and sum([len(document["machines"][q]) for q in chosen]) == len(ranks)
+            fits = fits and sorted([r for q in chosen for r in document["machines"][q]]) == ranks
+        if where in FREE:
+            one = where == "any_rank_of_one_machine"
+            sites = {home[rank] for rank in ranks} if one else set(chosen)
+            fits = fits and len(chosen) == block.get("count", 1) and (not one or len(sites) == 1)
+            fits = fits and sites <= set(block.get("among", sites))
+            once = len(set(chosen)) == len(chosen)
+            fits = fits and (once or not block.get("distinct", where == "one_machine"))
+        else:
+            every = {"every_rank": range(document["ranks"]), "cluster": ()}
+            fits = fits and ranks == sorted(every.get(where, block["where"]))
+    return fits
 
 
 # The certificate
@@ -457,7 +597,6 @@ CERTIFICATE = shaped((BOUND, NO_PLAN))
 MOST_COMBINED, MOST_SIZES = 2**14, 2**9  # limits of packing
 MOST_KEPT = 2**20  # things in one set: what one rank may hold, or what filling a bin may leave
 MOST_COST = 2**62  # above what any rank carries; limits beyond it need not be compared with
-MOST_STEPS, STEPS_PER_OPTION = 5 * 10**7, 100  # for a certificate; about 3 microseconds each
 INF = float("inf")
 Items = tuple[int, ...]
 Phases = tuple[int, ...]  # coordinates of a set of phases, ascending
@@ -465,19 +604,6 @@ Held = tuple[int, ...]  # of one rank: load in the first set of phases, steps in
 Heights = dict[Phases, tuple[int, int]]  # least and largest height that a case leaves to a set
 #: Position of an option in its table, and its home machine (None: none, or it does not matter).
 Choice = namedtuple("Choice", "position home option floor peak")
-
-
-class Meter:
-    """Counts the steps left to a certificate, which bounds time and memory: they are taken before
-    what they pay for."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.left = MOST_STEPS + STEPS_PER_OPTION * len(instance.allowed)
-
-    def take(self, many: int) -> None:
-        """Count steps."""
-        self.left -= many
-        need(self.left >= 0, "the certificate takes too long", NotChecked)
 
 
 class Vector:
@@ -925,7 +1051,8 @@ class Proof:
     def __init__(self, instance: Instance, document: Any) -> None:
         need(CERTIFICATE(document), "the certificate is not as its page says")
         self.instance, self.nodes, self.target = instance, document["nodes"], document.get("target")
-        self.meter = meter = Meter(instance)
+        most = MOST_STEPS + STEPS_PER_OPTION * len(instance.allowed)
+        self.meter = meter = Meter(most, "the certificate")
         self.vectors = [Vector(instance, rows, self.target, meter) for rows in document["vectors"]]
         # the most that one rank may carry, and the coordinates that are summed for it
         uses = instance.names["largest_use"]
@@ -1167,11 +1294,39 @@ class Case:
         need(same, "a table is only in one of outcome and instance")
         named = all(entry["option"] in there[table] for table, entry in (tables or {}).items())
         need(named, "a table has an option that the instance does not have")
+        self.must_move = outcome.get("detail", {}).get("must_move", [])
+        good = MUST_MOVE(self.must_move)
+        good = good and len({must["counted"] for must in self.must_move}) == len(self.must_move)
+        need(good, "what must move is not as its page says")
         self.proof, self.late, certificate = None, None, outcome["certificate"]
+        self.forced = list[Proof]()  # of what must move
         try:
             self.proof = None if certificate is None else Proof(instance, certificate)
+            self.forced = list(map(self._forced, self.must_move))
         except NotChecked as error:
             self.late = error
+
+    def _forced(self, must: Any) -> Proof:
+        """The proof of what must move at least."""
+        tables, many = must["tables"], len(self.instance.tables)
+        good = tables == sorted({*tables}) and max(tables, default=many) < many
+        need(good, "what must move names tables that are not there, or not in order")
+        apart, document = must["apart"], self.instance.document
+        question = Instance(leaving(document, must["counted"], tables, apart))
+        return Proof(question, parse(must["certificate"], "the certificate of what must move"))
+
+    def unproved(self) -> Iterator[tuple[Any, str | None]]:
+        """What must move, as claimed, and why that is not proved, or None."""
+        if self.late:
+            raise self.late
+        for must, proof in zip(self.must_move, self.forced, strict=True):
+            other = f"its certificate is for {proof.target!a:.40}"
+            yield must, proof.open_case() if proof.target == must["least"] else other
+
+    def too_little(self) -> bool:
+        """Whether less may move than must, as claimed."""
+        limits = self.instance.limits
+        return any(m["least"] > limits.get(f"moved_{m['counted']}", INF) for m in self.must_move)
 
     def follows(self) -> str:
         """The verdict, which holds if the certificate closes; :class:`Refuted` if plan, certificate
@@ -1182,7 +1337,7 @@ class Case:
         for name, value in told:
             said = f"{name!a:.60} is {found.get(name)}, not {value}"
             need(found.get(name) == value, said, Refuted)
-        says = verdict(claims, bool(found))
+        says = verdict(claims, bool(found), self.too_little())
         searched(claims)
         return says
 
@@ -1192,6 +1347,9 @@ class Case:
             raise self.late
         case = self.proof.open_case() if self.proof else None
         need(case is None, f"the certificate does not close: {case}", Refuted)
+        for must, case in self.unproved():
+            what = f"{must['least']} {must['counted']} must move"
+            need(case is None, f"that {what} is not certified: {case}", Refuted)
 
 
 def check(document: Any, outcome: Any) -> Iterator[str]:
@@ -1208,6 +1366,8 @@ def check(document: Any, outcome: Any) -> Iterator[str]:
         target = case.proof.target
         none = "there is no plan" if target is None else f"no plan costs less than {target}"
         yield f"certificate: {none}"
+    for must in case.must_move:
+        yield f"moves: at least {must['least']} {must['counted']} must move"
     yield f"verdict: {says}"
 
 
@@ -1233,12 +1393,13 @@ def searched(claims: dict[str, Any]) -> None:
     need(good, "the trace reports a higher bound", Refuted)
 
 
-def verdict(claims: dict[str, Any], planned: bool) -> str:
-    """The verdict in words, if the claims follow from plan and certificate."""
+def verdict(claims: dict[str, Any], planned: bool, too_little: bool = False) -> str:
+    """The verdict in words, if the claims follow from plan and certificate; ``too_little``: less
+    may move than must."""
     objective, bound, status = claims["objective"], claims["bound"], claims["status"]
     certificate, source = claims["certificate"], claims["bound_source"] or {}
     proved = (certificate or {}).get("target")
-    impossible = certificate is not None and proved is None
+    impossible = too_little or (certificate is not None and proved is None)
     closed = bound == objective and (bound == proved or source.get("exact"))
     right = {"optimal" if closed else "feasible"} if planned else {"infeasible", "unknown"}
     need(claims["certified_bound"] == proved, f"the certificate proves {proved}", Refuted)

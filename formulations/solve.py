@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,9 @@ from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance
-from formulations.must_move import must_move
+from formulations.must_move import begin, would_move
 from formulations.result.certificate import Certificate
-from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.result.check import check
 from formulations.result.outcome import (
     MUST_MOVE,
     Outcome,
@@ -28,7 +28,6 @@ from formulations.result.outcome import (
 from formulations.result.placement import Placement
 from formulations.runtime.interrupt import interruptible
 from formulations.settings import Settings
-from formulations.staying import Counted, MustMove
 
 #: Seconds of compiling from which on an outcome tells them.
 NOTICED = 0.5
@@ -73,14 +72,12 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     clock = Clock(settings)
     settings = _of(instance, settings)
     with clock.call.stage("repair"):
-        forced = _must_move(instance, chosen, settings, clock)
-    outcome, detail = infeasible(formulation, MUST_MOVE), dict[str, object]()
-    if not any(least.forbids(instance) for least in forced):
-        outcome, detail = _solved(instance, chosen, settings, clock, forced)
-    if forced:
-        detail["must_move"] = [least.to_dict() for least in forced]
-        if outcome.placement is None:
-            detail |= _would_move(instance, settings, clock, forced)
+        begun = begin(instance, chosen, settings, clock)
+    outcome, detail = infeasible(formulation, MUST_MOVE), dict(begun.detail)
+    if not begun.forbidden:
+        outcome = _solved(instance, chosen, begun.settings, clock)
+    if outcome.placement is None and begun.forced:
+        detail |= would_move(instance, settings, clock, begun)
     if outcome.before_goals is None:  # the trace covers only the search for the objective
         _record(outcome, clock)
     if clock.compiling() > NOTICED:
@@ -101,57 +98,14 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
 
 
 def _solved(
-    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock,
-    forced: Sequence[MustMove],
-) -> tuple[Outcome, dict[str, object]]:  # fmt: skip
-    """The outcome from the hint on, solved again where a known plan contradicts it; and details."""
-    with clock.call.stage("repair"):
-        settings, detail = _with_hint(instance, chosen, settings, clock, forced)
+    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
+) -> Outcome:
+    """The outcome from the hint on, solved again where a known plan contradicts it."""
     outcome = _certified(instance, chosen, settings, clock)
     doubt = contradiction(instance, outcome, settings, clock)
     if doubt is not None:
         outcome = _again(instance, chosen, outcome, settings, clock, doubt)
-    return outcome, detail
-
-
-def _must_move(
-    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock
-) -> list[MustMove]:
-    """What must move at least, where moves are limited or the hint no longer fits."""
-    hint = settings.hint
-    if not instance.current or chosen.proves == "nothing":
-        return []
-    from formulations.search.near import fits
-
-    if not instance.limits_moves and (hint is None or fits(instance, hint)):
-        return []
-    return must_move(instance, settings, clock)
-
-
-def _would_move(
-    instance: Instance, settings: Settings, clock: Clock, forced: Sequence[MustMove]
-) -> dict[str, object]:
-    """The least that was found to move in a plan that keeps no limit on moves."""
-    from formulations.search.near import repaired
-
-    free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
-    if settings.hint is None or not instance.limits_moves:
-        return {}
-    plan = repaired(
-        free, settings.hint, settings.prices, clock.over, clock.over, settings.seed, _bytes(forced)
-    )
-    return {} if plan is None else {"would_move": _moved(instance, plan)}
-
-
-def _bytes(forced: Sequence[MustMove]) -> int:
-    """The least number of bytes that must move."""
-    return max((least.least for least in forced if least.counted == Counted.BYTES), default=0)
-
-
-def _moved(instance: Instance, plan: Placement) -> dict[str, int]:
-    """Tables and bytes that a plan moves."""
-    moved = moved_tables(instance, plan)
-    return {"tables": len(moved), "bytes": moved_bytes(instance, plan, moved)}
+    return outcome
 
 
 def _of(instance: Instance, settings: Settings) -> Settings:
@@ -178,32 +132,6 @@ def _of(instance: Instance, settings: Settings) -> Settings:
     if prices is not None and not suits(instance, prices):
         return replace(settings, prices=None)
     return settings
-
-
-def _with_hint(
-    instance: Instance, chosen: registry.Formulation, settings: Settings, clock: Clock,
-    forced: Sequence[MustMove],
-) -> tuple[Settings, dict[str, object]]:  # fmt: skip
-    """The settings with a feasible hint, if necessary one with few bytes moved, or without a hint
-    if none was found; and details of what had to move."""
-    from formulations.evidence.certify import kept_to_prove
-    from formulations.search.near import complete, fits, settled
-
-    hint = settings.hint
-    if hint is None or chosen.proves == "nothing":
-        return settings, {}
-    if complete(instance, hint) and not instance.current:
-        return settings, {}
-    if not instance.limits_moves and fits(instance, hint):
-        return settings, {}
-    left = None if clock.counts else clock.remaining
-    with clock.holding_back(kept_to_prove(instance, settings)):
-        plan = settled(
-            instance, hint, settings.prices, clock.over, clock.interrupted, left, settings.seed,
-            _bytes(forced),
-        )  # fmt: skip
-    detail: dict[str, object] = {} if plan is None else {"settled": _moved(instance, plan)}
-    return replace(settings, hint=plan), detail
 
 
 def _certified(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -18,7 +18,6 @@ from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status, StoppedBy, near_enough
 from formulations.result.outcome_file import outcome_to_dict
 from formulations.runtime.collector import uncollected
-from formulations.staying import forced_of, limit_of, what_must_move
 
 #: Tolerance in seconds: the times of trace points and of the outcome are rounded separately.
 _ROUNDING = 0.01
@@ -102,18 +101,23 @@ def verify(instance: Instance, outcome: Outcome, case: checker.Case | None = Non
     InstanceError
         When the certificate is malformed, or a file could not hold the Outcome.
     """
-    case, unchecked = case or _case(instance, outcome), tuple[str, ...]()
     try:
-        certificate = [*_certificate(outcome, case)]
+        case = case or _case(instance, outcome)
+    except checker.NotChecked as error:
+        return Verification((Claim("instance", None, f"not checked: {error}"),), (str(error),))
+    unchecked = tuple[str, ...]()
+    try:
+        certificate, forced = [*_certificate(outcome, case)], [*_must_move(case)]
     except checker.NotChecked as error:
         certificate, unchecked = [Claim("certificate", None, f"not checked: {error}")], (_LONG,)
+        forced = []
     claims = [
         *_placement(instance, outcome),
         *certificate,
         *_bound(outcome),
         *_search(outcome),
-        *(forced := list(_must_move(instance, outcome))),
-        _status(instance, outcome, forced),
+        *forced,
+        _status(outcome, case.too_little()),
     ]
     if all(claim.ok is not False for claim in claims):
         claims += refuted_by_the_checker(case)
@@ -141,7 +145,7 @@ def holds(instance: Instance, outcome: Outcome) -> bool:
         _equal("certified bound", outcome.certified_bound, target),
         *_bound(outcome),
         *_search(outcome),
-        _status(instance, outcome),
+        _status(outcome),
     ]
     document = outcome_to_dict(instance, outcome, "any: these three do not read it")
     try:
@@ -315,24 +319,15 @@ def _bound(outcome: Outcome) -> Iterator[Claim]:
     )
 
 
-#: Names of the claims that a limit on what moves is too small.
-_TOO_LITTLE = "less may move"
+def _must_move(case: checker.Case) -> Iterator[Claim]:
+    """What must move at least."""
+    for must, why in case.unproved():
+        text = f"{must['least']} at least" if why is None else f"{must['least']}: {why}"
+        yield Claim(f"{must['counted']} that must move", why is None, text)
 
 
-def _must_move(instance: Instance, outcome: Outcome) -> Iterator[Claim]:
-    """What must move at least, and where less may."""
-    for each in forced_of(outcome.detail):
-        question, what = what_must_move(instance, each.counted), f"{each.counted} that must move"
-        proved = each.certificate.target == each.least and certifies(question, each.certificate)
-        text = (
-            f"{each.least} at least" if proved else f"its certificate does not prove {each.least}"
-        )
-        yield Claim(what, proved, text)
-        if proved and each.forbids(instance):
-            yield Claim(_TOO_LITTLE, True, f"{limit_of(instance, each.counted)} {each.counted} may")
-
-
-def _status(instance: Instance, outcome: Outcome, forced: Sequence[Claim] = ()) -> Claim:
+def _status(outcome: Outcome, too_little: bool = False) -> Claim:
+    """``too_little``: less may move than must."""
     if outcome.placement is not None:
         expected = Status.OPTIMAL if outcome.closed else Status.FEASIBLE
         return Claim(
@@ -341,7 +336,7 @@ def _status(instance: Instance, outcome: Outcome, forced: Sequence[Claim] = ()) 
         )  # fmt: skip
     if outcome.status == Status.INFEASIBLE:
         backed = outcome.certificate is not None and outcome.certificate.kind == "infeasible"
-        backed |= any(claim.name == _TOO_LITTLE for claim in forced)
+        backed |= too_little
         method = outcome.bound_source.method if outcome.bound_source else "nobody"
         text = "certified" if backed else f"claimed by {method}"
         return Claim("status", True if backed else None, f"infeasible: {text}")

@@ -10,6 +10,7 @@ from formulations.result.certificate import Certificate
 #: By what a certificate uses, in the order in which they are named.
 GROUNDS = {
     "peaks": "phases that cannot all be even at once",
+    "functions": "how many large shards a rank has room for",
     "pattern": "what single ranks can hold",
     "machine": "machines apart",
     "largest_cost": "the largest shard of a table",

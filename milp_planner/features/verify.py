@@ -93,6 +93,8 @@ def _file(name: str, instance: Instance | str | Path | None) -> Verification:
     except checker.Unreadable as error:
         _ours(name, document, instance, None)  # our readers may raise a better message
         raise BadInput(f"{name}: {error}") from error
+    except checker.NotChecked as error:
+        return Verification((Claim("file", None, f"not checked: {error}"),), (str(error),))
     try:
         return _ours(name, document, instance, case)
     except (BadInput, InstanceError) as error:

@@ -6,6 +6,7 @@ The checker counts steps before it takes them: small certificates that ask for m
 import json
 import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -147,7 +148,8 @@ def test_steps_of_the_whole_certificate(monkeypatch: pytest.MonkeyPatch) -> None
         proof.open_case()
         return proof.meter.left
 
-    full = checker.Meter(instance_read).left
+    most = checker.STEPS_PER_OPTION * len(instance_read.allowed)
+    full = checker.MOST_STEPS + most
     packs = {"nodes": [{"pack": "hbm"}]}
     both = {"nodes": [{"table": 0, "options": [[0], [1]]}, {"pack": "hbm"}, {"pack": "hbm"}]}
     many = {"nodes": [{"use": [0] * 1000}]}
@@ -269,8 +271,14 @@ def test_nothing_is_done_uncounted(name: str, monkeypatch: pytest.MonkeyPatch) -
     """What a certificate asks for beyond the limit is neither computed nor kept."""
     document, certificate = FORGED[name]
     read = checker.Instance(document)
-    monkeypatch.setattr(checker, "MOST_STEPS", STEPS)
-    monkeypatch.setattr(checker, "STEPS_PER_OPTION", 0)
+    counted(monkeypatch, certificate, lambda: checker.Proof(read, certificate).open_case())
+
+
+def counted(patch: pytest.MonkeyPatch, given: Document, act: Callable[[], object]) -> None:
+    """Assert that an act on what is given ends at the limit, with little done and kept."""
+    patch.setattr(checker, "MOST_STEPS", STEPS)
+    patch.setattr(checker, "STEPS_PER_OPTION", 0)
+    patch.setattr(checker, "READ_STEPS", STEPS)
     lines = 0
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
@@ -282,11 +290,58 @@ def test_nothing_is_done_uncounted(name: str, monkeypatch: pytest.MonkeyPatch) -
     tracemalloc.start()
     sys.settrace(trace)
     try:
-        with pytest.raises(checker.NotChecked):
-            checker.Proof(read, certificate).open_case()
+        with pytest.raises(checker.NotChecked, match="takes too long"):
+            act()
     finally:
         sys.settrace(before)
         memory = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert memory < MEMORY
-    assert lines < LINES * (STEPS + len(json.dumps(certificate)))
+    assert lines < LINES * (STEPS + len(json.dumps(given)))
+
+
+WIDE = {"ranks": 2000, "machines": [list(range(2000))]}
+
+
+def wide(*blocks: Document, resources: int = 0, **more: Any) -> Document:
+    """A table with an option for each block, on many ranks."""
+    own = [{"name": f"r{i}", "scope": "rank", "capacity": 9} for i in range(resources)]
+    options = [option(f"o{i}", each) for i, each in enumerate(blocks)]
+    return instance([options], **WIDE, resources=own, **more)
+
+
+INSTANCES = {
+    "ranks of blocks": wide(*[block("any_rank", shard([1])) for _ in range(2000)]),
+    "capacities of ranks": wide(block("any_rank", shard([1])), resources=400),
+    "uses of shards": instance(
+        [[option("o", block("any_rank", *[shard([n % 2]) for n in range(2000)], count=2000))]],
+        resources=[{"name": f"r{i}", "scope": "cluster", "capacity": 9} for i in range(400)], **TWO,
+    ),
+    "kinds of ranks": instance(
+        [[option("o", block("any_rank", *[shard([n % 2]) for n in range(99)], count=99))]],
+        resources=[{"name": "r", "scope": "rank", "capacity": list(range(2000))}], **WIDE,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_reading_an_instance_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a small file of many ranks, resources or shards would make large is refused first."""
+    document = INSTANCES[name]
+    counted(monkeypatch, document, lambda: checker.Instance(document))
+
+
+def test_judging_a_plan_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of 2,000 unequal shards on a list of ranks: each looks at all the ranks left."""
+    shards = [shard([n % 2]) for n in range(2000)]
+    document = wide(block(list(range(2000)), *shards))
+    read = checker.Instance(document)
+    plan = {"t0": {"option": "o0", "ranks": [list(range(2000))]}}
+    read.meter.left = STEPS
+    counted(monkeypatch, document, lambda: checker.check_plan(read, plan))
+
+
+def test_what_must_move_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option for each of 2,000 ranks, of each of many options."""
+    document = wide(*[block("any_rank", shard([1])) for _ in range(50)])
+    counted(monkeypatch, document, lambda: checker.leaving(document, "bytes", [0], True))

@@ -1,24 +1,25 @@
 """What must move at least: certified, and a limit below it is answered at once."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
+from formulations import Instance, InstanceBuilder, Placement, Settings, Where, checker, solve
 from formulations.errors import InstanceError
 from formulations.evidence.verify import verify
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
+from formulations.instance.file import instance_to_dict
 from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.staying import Counted, what_must_move
+from formulations.staying import Counted, flattened, pooled_question, whole_question
 from tests.formulations.brute_force import brute_force
+from tests.formulations.fuzz.cross import CELLS, Moves, draw
 from tests.formulations.search.test_near import tables_on
-from tests.formulations.strategies import instances
 from tests.formulations.test_priced import moving
 
 QUICK = Settings(time_limit=20, workers=1)
@@ -46,8 +47,10 @@ def test_a_forged_least_is_refuted() -> None:
     detail = {**outcome.detail, "must_move": [{**outcome.detail["must_move"][0], "least": 3}]}
     assert not verify(instance, outcome.with_(detail=detail)).ok
     roomy = replace(instance.resources[0], capacity=np.full(2, 11))
-    with pytest.raises(InstanceError, match="what is not there"):
-        verify(replace(instance, resources=(roomy,)), outcome)
+    assert not verify(replace(instance, resources=(roomy,)), outcome).ok
+    beyond = {**outcome.detail["must_move"][0], "tables": [0, 9]}
+    with pytest.raises(InstanceError, match="names tables that are not there"):
+        verify(instance, outcome.with_(detail={"must_move": [beyond]}))
 
 
 def test_within_a_limit_that_is_enough_there_is_a_plan() -> None:
@@ -67,7 +70,7 @@ def test_no_plan_moves_less(case: tuple[Instance, Placement]) -> None:
     tight = [replace(r, capacity=r.capacity - r.capacity // 3) for r in instance.resources]
     instance = replace(instance, resources=tuple(tight))
     for counted in Counted:
-        question = what_must_move(instance, counted)
+        question = pooled_question(instance, counted).question
         least = brute_force(question).objective if question.num_tables else 0
         if least is None or not instance.current:
             assert least is not None or brute_force(instance).objective is None
@@ -77,20 +80,82 @@ def test_no_plan_moves_less(case: tuple[Instance, Placement]) -> None:
             assert brute_force(replace(instance, **limit)).objective is None
 
 
-@given(instances(max_tables=3, max_combinations=200), st.integers(0, 3))
-@hypothesis_settings(max_examples=150, deadline=None)
-def test_whatever_lies_where_no_plan_moves_less(instance: Instance, cut: int) -> None:
-    """Nor where tables lie on ranks that their option cannot have, or at one that is gone; with
-    pins, forbidden options, fusion groups, uneven shards, and resources of machines."""
-    assume(instance.current)
-    tight = tuple(replace(r, capacity=r.capacity * cut // 3) for r in instance.resources)
-    instance = replace(instance, resources=tight, max_moved_tables=None, max_moved_bytes=None)
-    for counted in Counted:
-        question = what_must_move(instance, counted)
-        least = brute_force(question).objective if question.num_tables else 0
-        if least is None or least > 0:
-            limit = {} if least is None else {f"max_moved_{counted}": least - 1}
-            assert brute_force(replace(instance, **limit)).objective is None
+def alike(instance: Instance) -> bool:
+    """Whether shards that choose ranks are alike within their block: else two may change places,
+    and their table stays."""
+    return bool(((np.diff(instance.block_shards) == 1) | instance.settled).all())
+
+
+def drawn(count: int, cut: int) -> Iterator[Instance]:
+    """Instances of every kind with a plan in production and no limit yet, with so many thirds of
+    their capacities."""
+    cells = [cell for cell in CELLS if cell.moves != Moves.NONE]
+    for number in range(count):
+        instance = draw(cells[number * 101 % len(cells)], number)
+        tight = [replace(r, capacity=r.capacity * cut // 3) for r in instance.resources]
+        yield replace(instance, resources=tuple(tight), max_moved_tables=None, max_moved_bytes=None)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_whatever_lies_where_no_plan_moves_less(cut: int) -> None:
+    """Of every kind of place, scope, fusion and pin; the pooled question gives no more than the
+    whole one about its tables, that no more than the one about all, and that what must move."""
+    exact = 0
+    for instance, counted in product(drawn(40, cut), Counted):
+        tables, pooled = range(instance.num_tables), pooled_question(instance, counted)
+        most = brute_force(whole_question(instance, counted, tables)).objective
+        least = [brute_force(pooled.question).objective if pooled.tables else 0]
+        if pooled.tables:
+            least.append(brute_force(whole_question(instance, counted, pooled.tables)).objective)
+        apart = whole_question(instance, counted, tables, apart=True)
+        assert brute_force(apart).objective == most
+        flat = brute_force(flattened(apart).question).objective
+        if most is None:
+            assert brute_force(instance).objective is None
+            continue
+        assert sorted([*least, most]) == [*least, most] and flat is not None and flat <= most
+        short = replace(instance, **{f"max_moved_{counted}": most - 1}) if most else None
+        assert short is None or brute_force(short).objective is None
+        if alike(instance) and not any(pin.ranks for pin in instance.pins):
+            exact += most > 0
+            within = replace(instance, **{f"max_moved_{counted}": most})
+            assert brute_force(within).objective is not None
+    assert exact > 5
+
+
+def test_every_limit_that_is_too_small_is_answered_and_certified() -> None:
+    """With the least that must move, wherever a plan exists without the limit; exactly, where
+    every option is one shard, or has no choice."""
+    tried = 0
+    for instance, counted in product(drawn(60, 2), Counted):
+        if instance.pins or not alike(instance) or brute_force(instance).objective is None:
+            continue
+        tables = range(instance.num_tables)
+        if not (least := brute_force(whole_question(instance, counted, tables)).objective):
+            continue
+        short = replace(instance, **{f"max_moved_{counted}": least - 1})
+        outcome = solve(short, "cpsat", QUICK)
+        assert outcome.status == Status.INFEASIBLE and verify(short, outcome).ok
+        assert outcome.detail["would_move"][counted] == least
+        found = [m["least"] for m in outcome.detail["must_move"]]
+        one = ((instance.block_count == 1) | instance.settled).all()
+        if one and (np.diff(instance.option_blocks) == 1).all():
+            assert found == [least]
+        assert sum(found) <= least
+        tried += found == [least]
+    assert tried > 5
+
+
+def test_where_what_goes_has_no_room_more_must_move() -> None:
+    """Rank 0 holds 11 of 10, rank 1 has 1 to spare, too little for the table of 2: 5 and 4 swap."""
+    instance, there = tables_on([0, 0, 0, 1, 1], [5, 4, 2, 5, 4], 10)
+    instance = replace(instance, max_moved_bytes=8)
+    outcome = solve(instance, "auto", replace(QUICK, hint=there))
+    assert outcome.status == Status.INFEASIBLE
+    assert [each["least"] for each in outcome.detail["must_move"]] == [9]
+    assert outcome.detail["would_move"]["bytes"] == 9
+    lines = list(checker.check(instance_to_dict(instance), outcome_to_dict(instance, outcome)))
+    assert lines[-2:] == ["moves: at least 9 bytes must move", "verdict: certified infeasible"]
 
 
 def test_a_table_that_is_not_where_its_option_puts_it_may_move_there() -> None:

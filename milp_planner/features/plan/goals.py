@@ -55,6 +55,7 @@ def forced_told(instance: Instance, outcome: Outcome) -> list[str]:
         if found is not None:
             enough = _moving(each.counted, found[each.counted], unit)
             line += f"; the least found that suffices: {enough}"
+            line += "" if found[each.counted] == each.least else " (what lies between is open)"
         lines.append(line)
     return lines
 

@@ -20,6 +20,7 @@ from formulations import (
     Placement,
     Status,
     StoppedBy,
+    checker,
     solve,
 )
 from formulations.evidence.verify import verify
@@ -175,6 +176,15 @@ def test_sums_of_costs_count_nothing_else() -> None:
     """Even ranks cost as much as the bound."""
     vectors = ([{"row": "cost", "of": "p", "times": 1}],)
     assert grounds(Certificate("bound", 5, vectors, ({"use": [0]},))) == ()
+
+
+def test_every_kind_of_row_has_words() -> None:
+    """That the checker knows, but for sums of costs."""
+    kinds = {name for row in checker.ROW for name in row["row"]} - {"cost"}
+    assert len(kinds) > 8
+    for kind in kinds:
+        vectors = ([{"row": kind, "times": 1}],)
+        assert len(grounds(Certificate("bound", 5, vectors, ({"use": [0]},)))) == 1, kind
 
 
 def outcome(status: Status, **values: object) -> Outcome:
