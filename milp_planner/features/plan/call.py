@@ -25,6 +25,7 @@ from milp_planner.features.moves.few import (
 from milp_planner.features.plan.cache import answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
+from milp_planner.features.plan.one_ratio import as_it_runs
 from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
@@ -43,6 +44,7 @@ from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing.profile import load_profile
 from milp_planner.request import Callbacks, Limits, PlanRequest
 
+Solver = Callable[[Compiled, str, Settings], Outcome]
 #: Default goals of re-planning: after the objective, fewest moves come first.
 STAY = replace(DEFAULT_GOALS, order=(MOVES, *(goal for goal in GOALS if goal != MOVES)))
 #: Share of the diagnosis time reserved for trying model changes and more machines.
@@ -117,7 +119,8 @@ def planned(
     if is_open(place):
         _refuse_with_divisions(request, caller)
         report = partial(_report_division, newest, caller.on_start, request.formulation)
-        parts = model, place, request.formulation, request.objective, settings, report, solver
+        running = partial(_running, solver)
+        parts = model, place, request.formulation, request.objective, settings, report, running
         return _watched(partial(divided, *parts), settings, newest, caller.progress)
     if compiled is None:
         with call.stage("pricing"):
@@ -152,7 +155,7 @@ def _answered(
     request: PlanRequest,
     compiled: Compiled,
     settings: Settings,
-    solver: Callable[[Compiled, str, Settings], Outcome],
+    solver: Solver,
 ) -> Plan:
     """The plan of a compiled request: priced moves, few moves, or neither; cached or new."""
     formulation = request.formulation
@@ -162,14 +165,23 @@ def _answered(
     proofs = [settings.prices, None if cache is None else cache.proof(compiled.instance)]
     best = max(filter(None, proofs), key=lambda proof: proof.target or 0, default=None)
     settings = replace(settings, prices=best)
-    solve_it = partial(solver, compiled, formulation, settings)
     few = request.moves.within if request.start is not None and settings.goals == STAY else 0.0
     if few:
-        solve_it = partial(_with_few_moves, compiled, formulation, settings, few)
+        solver = partial(_with_few_moves, within=few)
+    solve_it = partial(_running, solver, compiled, formulation, settings)
     question = question_of(compiled, formulation, settings, within=few)
     outcome = answered(cache, question, solve_it)
     with uncollected():
         return decode(compiled.options, compiled.instance, outcome)
+
+
+def _running(solver: Solver, compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
+    """The answer of a solver, in which tables that share a cache have one ratio."""
+
+    def run(question: Compiled, own: Settings) -> Outcome:
+        return solver(question, formulation, own)
+
+    return _timed(as_it_runs(compiled, settings, run), settings)
 
 
 def _timed(outcome: Outcome, settings: Settings) -> Outcome:
