@@ -93,10 +93,11 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         report(result.plan, page, Answers(moves=info.way))
     if steps is not None:
         write_steps(result.steps(), steps, step)
-    found = {**info.to_dict(), "stated": stated.notes}
+    assumed = result.compiled.cluster.assumed_profile
+    found = {**info.to_dict(), "stated": stated.notes, "note": assumed or ""}
     if fit is not None:
         found["peaks"] = fit.to_dict()
-    said = [f"note: {each}" for each in stated.notes]
+    said = [f"note: {each}" for each in filter(None, [*stated.notes, assumed])]
     console.tell(
         json,
         lambda: found,

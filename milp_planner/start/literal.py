@@ -140,7 +140,13 @@ def _candidates(options: Options, index: int, row: StartTable) -> list[int]:
     table = options.model.tables[index]
     found = [o for o in options.of(index) if _means(options.choices[o], row)]
     if not found:
-        names = [options.names[o] for o in options.of(index)]
+        names, ranks = [options.names[o] for o in options.of(index)], row.ranks or ()
+        there = options.cluster.num_ranks
+        if row.sharding_type in COLUMN_WISE and len(ranks) > there:
+            raise BadInput(
+                f"{row.where}: {len(ranks)} column shards on {there} ranks have no price: options "
+                "have at most one a rank; judge it on as many ranks, or with wider shards"
+            )
         asked = "/".join([row.sharding_type, row.mode, *([str(row.ratio)] if row.ratio else [])])
         why = "; ".join(options.refused.get(table.name, ()))
         raise BadInput(f"{row.where}: {asked} on {len(row.ranks or ())} ranks is not a legal "

@@ -15,6 +15,7 @@ from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
 from milp_planner.features.moves.way import MovesInfo, PlansOnTheWay, moves_of
+from milp_planner.features.plan.one_ratio import as_it_runs
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
@@ -148,7 +149,11 @@ def audit(
     if on_start is not None:
         on_start(request.formulation)
     compiled, today = start.compiled, start.placement
-    best = solve(compiled.instance, request.formulation, replace(limits, hint=today))
+
+    def solved(question: Compiled, own: Settings) -> Outcome:
+        return solve(question.instance, request.formulation, own)
+
+    best = as_it_runs(compiled, replace(limits, hint=today), solved)
     verdict, as_run = check(compiled.instance, today), _as_run(compiled.instance, today)
     return Audit(compiled, today, verdict, as_run, best)
 

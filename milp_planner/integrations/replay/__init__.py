@@ -72,6 +72,7 @@ class Trainer:
 def get(name: str) -> Trainer:
     """The trainer that reads a format; BadInput names the nearest one."""
     if name not in TRAINERS:
-        raise BadInput(f"unknown trainer {name!r}; {choice(name, TRAINERS)}")
+        trainers = [each for each in TRAINERS if not each.startswith("torchrec-")]  # ways to export
+        raise BadInput(f"unknown trainer {name!r}; {choice(name, trainers)}")
     found: Trainer = import_module(f"{__name__}.{TRAINERS[name]}").TRAINER
     return found

@@ -5,6 +5,7 @@
 
 import json
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -139,13 +140,19 @@ MODEL = {
 PLACED = "EMB_PLACEMENT=hbm EMB_SHARDING_OVERRIDES=a=row_wise,b=row_wise,c=table_wise\n"
 
 
+class Audited(Protocol):
+    """An audit of a file with some text."""
+
+    def __call__(self, text: str, *more: str) -> Done: ...
+
+
 @pytest.fixture
-def audited(cli: Cli, tmp_path: Path):  # type: ignore[no-untyped-def]
+def audited(cli: Cli, tmp_path: Path) -> Audited:
     """The JSON of an audit of a file with some text, and its exit code."""
     (tmp_path / "m.yaml").write_text(json.dumps(MODEL))
     (tmp_path / "c.yaml").write_text(CLUSTER.replace("hbm: 2GiB", "hbm: 1GiB"))
 
-    def run(text: str, *more: str):  # type: ignore[no-untyped-def]
+    def run(text: str, *more: str) -> Done:
         (tmp_path / "env.sh").write_text(text)
         return cli("audit", "env.sh", "m.yaml", "c.yaml", "--time-limit", "2", *more)
 
@@ -161,7 +168,7 @@ def audited(cli: Cli, tmp_path: Path):  # type: ignore[no-untyped-def]
         ("QCOMM_LOWMEM_CODEC=0", "codec stock; the model has low_memory"),
     ],
 )
-def test_every_variable_counts(audited, variable: str, field: str) -> None:  # type: ignore[no-untyped-def]
+def test_every_variable_counts(audited: Audited, variable: str, field: str) -> None:
     """A variable that differs from the model is said, and changes what the plan needs."""
     as_modelled = audited(PLACED, "--json")
     assert as_modelled.json["stated"] == []
@@ -173,7 +180,7 @@ def test_every_variable_counts(audited, variable: str, field: str) -> None:  # t
     assert f"note: {variable}" in " ".join(audited(f"{PLACED}{variable}\n").out.split())
 
 
-def test_what_the_file_leaves_open(audited) -> None:  # type: ignore[no-untyped-def]
+def test_what_the_file_leaves_open(audited: Audited) -> None:
     """Overrides of a few tables: the rest is the choice of TorchRec's proposers."""
     for text in (
         "EMB_PLACEMENT=hbm\nEMB_SHARDING_OVERRIDES=a=column_wise\n",
@@ -184,7 +191,7 @@ def test_what_the_file_leaves_open(audited) -> None:  # type: ignore[no-untyped-
         assert done.code in (0, 1) and "audit of env.sh" in done.out, done.err
 
 
-def test_host_memory_by_torchrecs_version(audited) -> None:  # type: ignore[no-untyped-def]
+def test_host_memory_by_torchrecs_version(audited: Audited) -> None:
     """uvm_caching stops the trainer with TorchRec from 1.7 on, and runs before."""
     text = f"{PLACED}EMB_PLACEMENT_OVERRIDES=c=uvm_caching\n"
     done = audited(text)
@@ -195,7 +202,7 @@ def test_host_memory_by_torchrecs_version(audited) -> None:  # type: ignore[no-u
     assert done.code == 1, "the file's word counts"
 
 
-def test_what_stops_the_trainer(audited) -> None:  # type: ignore[no-untyped-def]
+def test_what_stops_the_trainer(audited: Audited) -> None:
     """hbm asks for a kernel that data-parallel tables do not have; bad values are bad input."""
     done = audited("EMB_PLACEMENT=hbm EMB_SHARDING_OVERRIDES=b=data_parallel\n")
     assert done.code == 1 and "No available sharding type" in done.err
@@ -203,7 +210,7 @@ def test_what_stops_the_trainer(audited) -> None:  # type: ignore[no-untyped-def
     assert audited("EMB_PLACEMENT=hbm HBM_CAP_GB=x\n").code == 2
 
 
-def test_accepted_forms_are_named(audited) -> None:  # type: ignore[no-untyped-def]
+def test_accepted_forms_are_named(audited: Audited) -> None:
     """A text that is no plan: all forms are listed, DLRMv4's variables among them."""
     done = audited("hello\n")
     assert done.code == 2
@@ -239,3 +246,23 @@ def test_a_plan_in_fp32_is_not_what_fp16_runs(cli: Cli, tmp_path: Path) -> None:
     assert "SPARSE_A2A_FWD=fp32" in text and "SPARSE_A2A_BWD=fp32" in text
     found = cli("audit", "env.sh", "m.yaml", "cluster.yaml", "--time-limit", "2", "--json").json
     assert found["stated"] == [] and found["objective"] == plan["outcome"]["objective"]
+
+
+def test_a_profile_that_nobody_states_is_named(audited: Audited, tmp_path: Path) -> None:
+    """As ``plan`` and ``check`` do: which constants price the plan."""
+    assert audited(PLACED, "--json").json["note"] == ""
+    unstated = (tmp_path / "c.yaml").read_text().replace("profile: h100\n", "")
+    (tmp_path / "c.yaml").write_text(unstated)
+    assert "states no profile" in audited(PLACED, "--json").json["note"]
+    assert "note: the cluster states no profile" in " ".join(audited(PLACED).out.split())
+
+
+def test_more_column_shards_than_ranks(audited: Audited, tmp_path: Path) -> None:
+    """The trainer cuts 512 columns into four shards, also for two ranks; that has no price, and one
+    sentence says so."""
+    wide = json.loads((tmp_path / "m.yaml").read_text())
+    wide["defaults"]["dim"] = 512
+    (tmp_path / "m.yaml").write_text(json.dumps(wide))
+    done = audited("EMB_PLACEMENT=hbm EMB_SHARDING_OVERRIDES=a=column_wise,b=row_wise\n")
+    assert done.code == 2
+    assert "table a: 4 column shards on 2 ranks have no price" in " ".join(done.err.split())

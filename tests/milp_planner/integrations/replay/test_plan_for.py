@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from formulations import check
-from milp_planner import verify
-from milp_planner.errors import FallsShort
+from milp_planner import plan, verify
+from milp_planner.errors import BadInput, FallsShort
 from milp_planner.inputs import Model
 from milp_planner.integrations import replay
 from milp_planner.integrations.replay.judge import judge
@@ -148,3 +148,10 @@ def test_the_change_that_would_do_is_named() -> None:
     options = {"column_wise": "column_wise:4"}
     chosen = whole | {n: f"{options.get(kind, kind)}/HBM_ONLY" for n, kind in changes.items()}
     judge(plans.plan_of(plans.model(*tables), chosen, plans.cluster(1, 4, "8GiB")), "dlrmv4")
+
+
+def test_the_trainers_that_may_be_named() -> None:
+    """Ways to export are not trainers of their own."""
+    with pytest.raises(BadInput) as told:
+        plan(plans.model(plans.static("a")), plans.cluster(1, 2), trainer="x")
+    assert "allowed: torchrec, dlrmv4, tzrec, dynamicemb" in str(told.value)
