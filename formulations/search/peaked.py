@@ -32,7 +32,7 @@ class Peaked:
     def __init__(self, context: Context, level: int) -> None:
         self._context, self._level, self._boxes = context, level, None
         self._first: Certificate | None = None
-        self._options = self._turns = 0
+        self._options = self._turns = self._idle = 0
         self._spent = 0.0
 
     _boxes: Boxes | None
@@ -43,13 +43,14 @@ class Peaked:
 
     def urgent(self, spent: float) -> bool:
         """Whether the tree, having used this much time, goes before other parts: for a first turn,
-        and for some of the time where it is about to raise the bound, or where a better plan
-        excludes more options than when it began."""
+        and for some of the time where it is about to raise the bound and has not stood still, or
+        where a better plan excludes more options than when it began."""
         if self._boxes is None:
             return spent == 0.0
         context = self._context
         few = spent <= context.parameters.urgent_share * context.clock.now()
-        return few and (self._leads(self._boxes) or self._behind(self._boxes))
+        leads = self._idle < PEAKED.idle and self._leads(self._boxes)
+        return few and (leads or self._behind(self._boxes))
 
     def _leads(self, boxes: Boxes) -> bool:
         return boxes.bound >= PEAKED.near * (self._context.bound or 0)
@@ -81,8 +82,9 @@ class Peaked:
             self._spent = boxes.work
             return context.over() or clock.now() >= end
 
-        more = boxes.run(over)
-        self._turns += 1
+        before, more = boxes.bound, boxes.run(over)
+        risen = boxes.bound - before > PEAKED.risen * boxes.upper
+        self._turns, self._idle = self._turns + 1, 0 if risen else self._idle + 1
         self._certify(boxes, more)
         return more and (self._turns < PEAKED.turns or self._leads(boxes))
 
@@ -103,7 +105,7 @@ class Peaked:
             ):
                 return None
             self._first, self._options, self._spent = first, int(keep.sum()), 0.0
-            self._turns = 0
+            self._turns = self._idle = 0
             self._boxes = Boxes(peaks, keep, upper, self._level)
         self._boxes.upper = upper
         return self._boxes
