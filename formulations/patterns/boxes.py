@@ -35,7 +35,7 @@ _WHOLE, _PROGRAMS = 1e-6, 12
 #: The level before all weights: programs over functions. Boxes of up to this share of the plan's
 #: cost are split by options there.
 FUNCTIONS, _WIDE = -1, 0.01
-#: About the most steps that the checker may need, of which one box may need an eighth.
+#: About the most steps that the checker may need.
 _STEPS = 30_000_000
 
 
@@ -197,7 +197,7 @@ class Boxes:
         else:
             box.solved = self._program(box.keep).solve(heights, box.priced, box.level, over)
             found = box.priced = box.solved.priced
-        if box.best is None or (found.bound >= bound and found.steps <= _STEPS // 8):
+        if box.best is None or found.bound >= bound:
             box.best, bound = found, max(bound, found.bound)
         self._steps += box.best.steps  # of leaves only
         if bound < self.upper:

@@ -31,6 +31,8 @@ LEVELS, _TRIED = (0, 1, 2), (1, 2, 4)
 _NEAR, _PART = 1e-5, 0.05
 #: Most rounds; patterns added in one pricing.
 _ROUNDS, _ADDED, _MANY = 60, 4, 20
+#: Most steps of the checker for one row.
+MOST_STEPS = 4_000_000
 #: Bits of the multiplier of floors and heights, with which prices of loads are integers.
 _MOST_BITS = 26
 #: Above every weight in a file.
@@ -340,18 +342,20 @@ class Program:
     def _judged(
         self, weight: list[int], prices: Prices, most: int
     ) -> tuple[Priced, list[Pattern] | None]:
-        """The bound of integer weights, and heavy patterns; a bound of 0, and no patterns, where a
-        rank may hold more than ``most``."""
+        """The bound of integer weights, and heavy patterns; a bound of 0 where that takes too long,
+        and with None for patterns where a rank may hold more than ``most``."""
         peaks, kinds, box = self._peaks, self._merged.kind, self._box
         full = self._priced_out(weight, prices, most)
         by_entry = np.asarray([*full, 0], dtype=np.int64)[kinds]  # -1 is the last
         limits = Limits(box.high, box.top // peaks.step, most)
         tables = peaks.portions(by_entry, self._leads, limits, self._merged.tables)
+        steps = (limits.steps + 1) * (most // 10 + 1) * sum(map(len, tables))
+        if steps > MOST_STEPS:
+            return Priced(prices, by_entry, most, 0, 0, steps), []
         needed = cells(len(tables), limits)
         if needed > len(self._shared.space):
             self._shared.space = np.empty(needed, dtype=np.int64)
         least = least_loads(tables, limits, self._shared.space)
-        steps = (limits.steps + 1) * (most // 10 + 1) * sum(map(len, tables))
         if int(least.load[:, -1].min()) <= box.high:
             return Priced(prices, by_entry, most, 0, 0, steps), None
         ranks, times = peaks.instance.num_ranks, prices.times
