@@ -1,9 +1,9 @@
 """The linear program over patterns inside a box of peaks, by column generation.
 
-Its dual is solved: it weighs shards and memory, and maximises the sum of every table's lightest
-option, floor included, less what the ranks can hold at most. A pattern is what one rank holds; it
-counts with its own loads in the two sets of phases, but with at least the box's lower limits. Every
-pricing is in integers, so its result is a bound and a row of a certificate.
+Its dual is solved: it prices shards, loads and memory, and maximises the sum of every table's
+lightest option, floor included, less what the ranks can hold at most. A pattern is what one rank
+holds; it counts with its own loads in the two sets of phases, but with at least the box's lower
+limits. Every pricing is in integers, so its result is a bound and a row of a certificate.
 """
 
 from __future__ import annotations
@@ -59,8 +59,6 @@ class Program:
     def __init__(self, peaks: Peaks, keep: Mask, shared: Shared) -> None:
         self._peaks, self._shared, self._merged = peaks, shared, merged(peaks, keep)
         instance, merged_ = peaks.instance, self._merged
-        floors = np.where(keep, peaks.floor, FAR)
-        self._floors = int(np.minimum.reduceat(floors, instance.table_options[:-1]).sum())
         self._keep, self._kinds = keep, len(merged_.first)
         self._leads = keep & (merged_.tables > 0)[instance.table_of]
         own = [values[merged_.first] for values in (peaks.load, peaks.second_load, peaks.steps)]
@@ -80,11 +78,6 @@ class Program:
         for (group, _), options in zip(self._merged.choices, self._merged.options, strict=True):
             times[options] = self._merged.times[group]
         return times
-
-    @property
-    def room(self) -> int:
-        """What is left for both heights of a better plan."""
-        return self._shared.upper - 1 - self._floors
 
     def _add(self, patterns: Iterable[Pattern]) -> bool:
         """Add patterns by entries and their numbers; whether one is new. One with shards of an

@@ -15,7 +15,7 @@ from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
-from formulations.patterns import phases
+from formulations.patterns import phases, program
 from formulations.patterns.boxes import FUNCTIONS, Boxes
 from formulations.patterns.dual import Weights
 from formulations.patterns.merged import merged
@@ -62,6 +62,16 @@ def boxed(
     return boxes.bound, boxes.certificate(lp.certificate.vectors[0])
 
 
+def accepted(instance: Instance, certificate: Certificate, truth: int) -> None:
+    """Assert that checker and judge accept a certificate, and neither with a target above the
+    optimum."""
+    forged = replace(certificate, target=truth + 1)
+    assert certifies(instance, certificate)
+    assert judge.closes(instance, certificate)
+    assert not certifies(instance, forged)
+    assert not judge.closes(instance, forged)
+
+
 def columns(rng: Random) -> Instance:
     """Up to five tables whose shards take 0 to 3 units of exchange, and some memory."""
     ranks = rng.choice([2, 3])
@@ -103,11 +113,7 @@ def test_bounds_are_true_and_accepted() -> None:
             continue
         bound, certificate = found
         assert bound <= truth
-        assert certifies(instance, certificate)
-        assert judge.closes(instance, certificate)
-        document = certificate_to_dict(certificate) | {"target": truth + 1}
-        proof = checker.Proof(checker.Instance(instance_to_dict(instance)), document)
-        assert proof.open_case() is not None
+        accepted(instance, certificate, truth)
         exact += bound == truth
         splits |= {key for node in certificate.nodes for key in node} if bound == truth else set()
     assert exact > 15
@@ -147,15 +153,32 @@ def test_tables_that_are_alike() -> None:
             continue
         bound, certificate = found
         assert bound <= truth
-        assert certifies(instance, certificate)
-        assert judge.closes(instance, certificate)
-        forged = replace(certificate, target=truth + 1)
-        assert not certifies(instance, forged)
-        assert not judge.closes(instance, forged)
+        accepted(instance, certificate, truth)
         exact += bound == truth
         fewer += len(merged(peaks_of(instance, (0,), (1,), 1), instance.allowed).times) < 3
     assert exact > 20
     assert fewer > 30
+
+
+def test_no_row_takes_the_checker_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of more steps are not priced: what is left are prices of loads and memory, whose bound
+    is true, accepted, and on some instances lower."""
+    monkeypatch.setattr(phases, "FEW_TABLES", 0)
+    lower = 0
+    for seed in range(20):
+        instance = columns(Random(seed))
+        truth = brute_force(instance).objective
+        full = boxed(instance, truth) if truth else None
+        if not truth or full is None:
+            continue
+        with monkeypatch.context() as short:
+            short.setattr(program, "MOST_STEPS", 0)
+            found = boxed(instance, truth)
+        assert found is not None
+        assert found[0] <= full[0]
+        accepted(instance, found[1], truth)
+        lower += found[0] < full[0]
+    assert lower > 2
 
 
 @pytest.mark.usefixtures("however_many")
@@ -189,11 +212,7 @@ def test_functions_prove_true_bounds() -> None:
             continue
         bound, certificate = found
         assert bound <= truth
-        assert certifies(instance, certificate)
-        assert judge.closes(instance, certificate)
-        document = certificate_to_dict(certificate) | {"target": truth + 1}
-        proof = checker.Proof(checker.Instance(instance_to_dict(instance)), document)
-        assert proof.open_case() is not None
+        accepted(instance, certificate, truth)
         exact, raised = exact + (bound == truth), raised + (bound > lp.bound)
         splits |= {key for node in certificate.nodes for key in node} if bound == truth else set()
     assert exact > 15
