@@ -94,4 +94,6 @@ def exchange_operators(
         found = ["all_gather" if backward else "reduce_scatter"]
     else:
         found = ["all_to_all"]
-    return [*found, *(["network"] if network else [])]  # type: ignore[list-item]
+    if network:
+        found.append("network")
+    return found
