@@ -1,6 +1,6 @@
 """What the site does to pages that link out of docs/: pictures come along, code is named.
 
-In a checkout a link such as ``../benchmarks/ladder/make.py`` opens the file; the site has no such
+In a checkout a link such as ``../benchmarks/catalogue/make.py`` opens the file; the site has no such
 page, and shows the path instead.
 """
 
