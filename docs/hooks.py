@@ -1,7 +1,7 @@
 """What the site does to pages that link out of docs/: pictures come along, code is named.
 
-In a checkout a link such as ``../benchmarks/catalogue/make.py`` opens the file; the site has no such
-page, and shows the path instead.
+In a checkout a link such as ``../benchmarks/catalogue/make.py`` opens the file; the site has no
+such page, and shows the path instead.
 """
 
 from __future__ import annotations
