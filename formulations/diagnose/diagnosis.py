@@ -190,7 +190,6 @@ class Diagnosis:
 def diagnose(
     instance: Instance,
     settings: Settings | None = None,
-    formulation: str = "auto",
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Diagnosis:
     """For an instance without a plan: how much capacity is missing, which tables to drop, and why.
@@ -200,8 +199,6 @@ def diagnose(
     instance : Instance
     settings : Settings, optional
         Its time limit covers all questions together.
-    formulation : str
-        The formulation that solves the questions; ``auto`` is exact for small ones.
     groups : mapping of str to sequences of str, optional
         Resources whose capacities grow together, by the name of their answer; default: each
         resource on its own.
@@ -210,7 +207,7 @@ def diagnose(
     -------
     Diagnosis
     """
-    budget = Budget(settings or Settings(), formulation)
+    budget = Budget(settings)
     groups = groups or {r.name: [r.name] for r in instance.resources}
     questions = len(groups) + 2
     capacities = tuple(

@@ -99,7 +99,7 @@ class Partitioner:
         within : Instance, optional
             The same instance with other capacities, which then apply.
         """
-        load, use, off, _ = self._blocks.base(options)
+        load, use, off = self._blocks.base(options)
         state = State(within or self.instance, self._places, load, use, off)
         if state.overfull or np.isin(options, self._astray).any():
             return None

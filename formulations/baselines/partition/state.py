@@ -190,7 +190,7 @@ class Blocks:
             tuple((i, amount) for i, amount in enumerate(use) if amount),
         )
 
-    def base(self, options: IntArray) -> tuple[IntArray, IntArray, IntArray, int]:
+    def base(self, options: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """What the blocks without a choice of place use and cost.
 
         Returns
@@ -199,13 +199,11 @@ class Blocks:
         use : int64 array [ranks, resources]
         off : int64 array [resources]
             On no rank (``CLUSTER`` blocks).
-        off_cost : int
-            Cost of those.
         """
         instance = self._instance
         load = np.zeros(instance.num_ranks, dtype=np.int64)
         use = np.zeros((instance.num_ranks, len(instance.resources)), dtype=np.int64)
-        off, off_cost = np.zeros(len(instance.resources), dtype=np.int64), 0
+        off = np.zeros(len(instance.resources), dtype=np.int64)
         simple = options[self._simple[options]]
         entry = instance.block_shards[instance.option_blocks[simple]]
         load += instance.shard_cost[entry].sum()
@@ -216,12 +214,11 @@ class Blocks:
                     block = instance.block(index)
                     entries = np.asarray([block.entry(i) for i in range(block.count)])
                     off += instance.shard_use[entries].sum(axis=0)
-                    off_cost += int(instance.shard_cost[entries].sum())
                 elif instance.settled[index]:
                     block_load, block_use = self._vectors(index)
                     load += block_load
                     use += block_use
-        return load, use, off, off_cost
+        return load, use, off
 
     def _vectors(self, index: int) -> tuple[IntArray, IntArray]:
         if index in self._fixed:
