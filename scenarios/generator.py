@@ -1,8 +1,13 @@
-"""Production-like models of any size; the same seed gives the same model on every machine."""
+"""Production-like models of any size; the same seed gives the same model on every machine.
+
+A table has the rows, the ids a sample and the popularity of one of the 856 tables of Meta's DLRM
+data set, drawn evenly from those that ship as ``dlrm-856``. The data set tells no widths: they are
+drawn evenly from those that NeuroShard's tasks give its tables. Which kind a table is, and its
+output, are assumed.
+"""
 
 from __future__ import annotations
 
-import math
 import random
 from typing import Any
 
@@ -10,22 +15,16 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
 from milp_planner.inputs.quantities import parse_count
+from scenarios.literature import known_tables
 
 KINDS = ("torchrec", "dynamicemb", "mixed")
 MAX_TABLES = 100_000
 
-DIMS = (16, 32, 64, 96, 128, 192, 256)
-"""Dims, drawn uniformly."""
+DIMS = (4, 8, 16, 32, 64, 128)
+"""Dims, drawn evenly, as in daochenzha/neuroshard, ``tools/gen_tasks.py``."""
 
-ROWS = (10**4, 10**8)
-"""Range of the rows, drawn log-uniformly: every power of ten equally often."""
-
-POOLING = (1.0, 50.0)
-"""Range of the pooling factor, drawn log-uniformly: a mean of 49/ln 50 = 12.5, next to the 13.6
-of the 788 production-like tables of facebookresearch/dlrm_datasets (2022)."""
-
-ALPHA = (0.6, 1.2)
-"""Range of the Zipf exponent, drawn uniformly; assumed, because no such statistic is published."""
+LEAST_ROWS, MOST_ROWS = 100, 12_543_670
+"""Rows of the smallest and the largest of the 856 tables."""
 
 SEQUENCE_SHARE = 0.2
 """Share of the dynamicemb tables that return sequences instead of sums."""
@@ -37,9 +36,9 @@ def generate(
     kind: str = "torchrec",
     *,
     batch: int = 1024,
-    max_rows: int = ROWS[1],
+    max_rows: int = MOST_ROWS,
 ) -> Model:
-    """Generate a model with log-uniform rows, mixed dims, pooling and skew.
+    """Generate a model whose tables are drawn from ``dlrm-856``, with dims of NeuroShard's tasks.
 
     The first n tables of a model are the model of n tables with the same seed.
 
@@ -54,7 +53,8 @@ def generate(
     batch
         Samples per rank and step.
     max_rows
-        Largest number of rows, at least 10,000; the smallest is 10,000.
+        Rows of the largest table that can be drawn, at least 10,000; all others are scaled with it,
+        but have at least 100. By default 12,543,670, as published.
 
     Raises
     ------
@@ -65,12 +65,13 @@ def generate(
         raise BadInput(f"generated model: kind: found {kind!r}; {choice(kind, KINDS)}")
     _check_range("tables", tables, 0, MAX_TABLES)
     _check_range("batch", batch, 1, 2**31)
-    _check_range("max_rows", max_rows, ROWS[0], 2**50)
+    _check_range("max_rows", max_rows, 10**4, 2**50)
     draw = random.Random(seed)
     return Model.from_dict(
         {
             "name": f"generated-{tables}-{seed}-{kind}",
-            "description": "Synthetic: log-uniform rows, mixed dims, pooling and Zipf skew.",
+            "description": "Synthetic: tables drawn from the 856 of Meta's DLRM data set "
+            "(dlrm-856), dims from those of NeuroShard's tasks; kind and output are assumed.",
             "source": f"scenarios.generator, tables={tables}, seed={seed}, kind={kind}, "
             f"batch={batch}, max_rows={max_rows}",
             "workload": {"batch_per_rank": batch},
@@ -115,24 +116,20 @@ _READERS: dict[str, Any] = {
 
 def _table(number: int, draw: random.Random, kind: str, max_rows: int) -> dict[str, Any]:
     """One table; always the same number of draws, so that later tables do not depend on it."""
-    rows, dim, lookups, skew, which, shape = (draw.random() for _ in range(6))
-    dynamic = kind == "dynamicemb" or (kind == "mixed" and which < 0.5)
+    which, dim, library, shape = (draw.random() for _ in range(4))
+    drawn = known_tables()[int(which * len(known_tables()))]
+    dynamic = kind == "dynamicemb" or (kind == "mixed" and library < 0.5)
     sequence = dynamic and shape < SEQUENCE_SHARE
-    length = round(_log_uniform(lookups, *POOLING), 2)
     return {
         "name": f"t{number:05d}",
-        "rows": round(_log_uniform(rows, ROWS[0], max_rows)),
+        "rows": max(LEAST_ROWS, drawn["rows"] * max_rows // MOST_ROWS),
         "dim": DIMS[int(dim * len(DIMS))],
         "kind": "dynamicemb" if dynamic else "torchrec",
         "output": "sequence" if sequence else "pooled",
-        "sequence_length" if sequence else "pooling_factor": length,
+        "sequence_length" if sequence else "pooling_factor": drawn["pooling_factor"],
         "optimizer": "adam" if dynamic else "rowwise_adagrad",
-        "access": {"kind": "zipf", "alpha": round(ALPHA[0] + skew * (ALPHA[1] - ALPHA[0]), 3)},
+        "access": drawn["access"],
     }
-
-
-def _log_uniform(share: float, low: float, high: float) -> float:
-    return low * math.exp(share * math.log(high / low))
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

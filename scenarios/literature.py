@@ -46,7 +46,7 @@ def task(name: str) -> Model:
             raise BadInput(f"{name}: no tasks with {count!r} tables; allowed: {', '.join(sizes)}")
         tables = _entry(name, sizes[count], number, f"{count}-0 to {count}-49")
         dims, dtype = [16] * len(tables), "fp16"
-    known = _tables()
+    known = known_tables()
     return Model.from_dict({
         "name": name,
         "description": f"A task of {len(tables)} of the 856 tables; a step has 65,536 samples.",
@@ -81,7 +81,8 @@ def _tasks(source: str) -> Any:
 
 
 @cache
-def _tables() -> list[dict[str, Any]]:
+def known_tables() -> list[dict[str, Any]]:
+    """The 856 tables of ``dlrm-856``, as its file has them."""
     found: list[dict[str, Any]] = json.loads(
         (files("scenarios") / "models" / "dlrm-856.json").read_text("utf-8")
     )

@@ -80,7 +80,7 @@ def hard() -> Instance:
     """Forty tables on eight ranks, memory scarce: not solved at once."""
     document = find_cluster("8xh100").to_dict()
     for rank in document["machines"][0]["ranks"]:
-        rank["hbm"] = 12 * 2**30
+        rank["hbm"] = 4 * 2**30
     return compile_for(generate(40, seed=1), Cluster.from_dict(document), "step_time").instance
 
 
