@@ -1,14 +1,18 @@
 """Shares of a plan's seconds and bytes by their source, by hand."""
 
+import pytest
+
 import milp_planner
 from milp_planner.inputs import Model
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.origins import OriginsInfo, origins_grid, origins_of, told
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.profile import load_profile
+from milp_planner.pricing.profile import load_profile, profile_names
 from milp_planner.pricing.sources import Source
+from scenarios import catalog
 from tests.milp_planner.pricing.build import cluster, model
 
+WORDS = ("measured on ", "interpolated on ", "data sheet", "assumed")
 ON = "NVIDIA H100 80GB HBM3"
 WHOLE = {"rows": 80_000, "constraints": {"sharding_types": ["table_wise"], "modes": ["HBM_ONLY"]}}
 
@@ -65,6 +69,26 @@ def test_what_a_profile_says_nothing_of_is_assumed() -> None:
     assert found.kinds == ("data sheet", "assumed")
     assert found.error is None
     assert "the profile states no error of its prices" in told(found)[0]
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_every_shipped_profile_says_where_its_prices_come_from(profile: str) -> None:
+    """All seconds of every rank have a source, in words that the matrix of profiles has, too."""
+    plan = planned(model(WHOLE, {"rows": 1000}), profile)
+    found, verdict = known(plan), plan.verdict
+    assert verdict is not None and verdict.loads is not None
+    assert [sum(row) for row in found.seconds] == verdict.loads.cost.sum(axis=1).tolist()
+    assert found.kinds and all(kind.startswith(WORDS) for kind in found.kinds)
+
+
+def test_every_shipped_cluster_says_so() -> None:
+    """Of its seconds and, where it has HBM, of its bytes."""
+    for entry in catalog.clusters():
+        site = catalog.find_cluster(entry.name)
+        plan = milp_planner.plan(model(WHOLE), site, formulation="greedy", time_limit=20)
+        found = known(plan)
+        assert found.kinds and len(found.seconds) == site.num_ranks, entry.name
+        assert len(found.bytes) == (0 if site.cpu_only else site.num_ranks), entry.name
 
 
 def test_a_declaration_alone_changes_what_is_said() -> None:
