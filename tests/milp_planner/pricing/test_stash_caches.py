@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,11 +110,39 @@ def test_export_names_them_apart() -> None:
     assert export.read(export.write(found), read)["t0"].stash is True
 
 
-def test_a_shipped_torchrec_has_it() -> None:
-    """The function that the note names exists where this says so: from 1.9.2 on."""
+def test_a_shipped_torchrec_does_what_is_priced() -> None:
+    """From 1.9.2 on its stash_emo_cache flushes the cache, frees it, and at restore fetches the
+    batch's ids again; the next batch's are the pipeline's. FBGEMM has caches on GPUs alone, so its
+    kernel is one that notes its calls."""
     stashing = pytest.importorskip(
         "torchrec.distributed.memory_stashing", reason="this TorchRec has no memory stashing"
-    )
-    if not hasattr(stashing.MemoryStashingManager, "stash_emo_cache"):
+    ).MemoryStashingManager
+    if not hasattr(stashing, "stash_emo_cache"):
         pytest.skip("this TorchRec has no stash_emo_cache (1.9.2 has)")
-    assert callable(stashing.MemoryStashingManager.restore_emo_cache)
+    import torch
+    from torchrec import KeyedJaggedTensor
+    from torchrec.distributed.embedding_types import (
+        EmbeddingComputeKernel,
+        GroupedEmbeddingConfig,
+    )
+
+    called: list[Any] = []
+    kernel = SimpleNamespace(
+        lxu_cache_weights=torch.ones(64, 4), lxu_cache_locations_list=[],
+        flush=lambda: called.append("flush"), reset_cache_states=lambda: called.append("reset"),
+        prefetch=lambda indices, offsets: called.append(indices.tolist()),
+    )  # fmt: skip
+    config = GroupedEmbeddingConfig.__new__(GroupedEmbeddingConfig)
+    table = SimpleNamespace(compute_kernel=EmbeddingComputeKernel.FUSED_UVM_CACHING)
+    config.embedding_tables = [table]  # type: ignore[list-item]
+    grouped = SimpleNamespace(_config=config, _emb_module=kernel)
+    lookup = SimpleNamespace(_emb_modules=[grouped], _feature_splits=[1])
+    batch = KeyedJaggedTensor.from_lengths_sync(
+        ["f"], torch.tensor([7, 3, 7]), torch.tensor([2, 1])
+    )
+    found = stashing.stash_emo_cache(lookup, batch)
+    assert found is not None and called == ["flush"]
+    storage = kernel.lxu_cache_weights.untyped_storage()
+    assert storage.size() == 0
+    found[1]()
+    assert storage.size() == 64 * 4 * 4 and called == ["flush", "reset", [7, 3, 7]]
