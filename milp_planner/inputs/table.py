@@ -125,7 +125,8 @@ class Table(Spec):
     """Rows for which a dynamicemb table has room at first, at most ``rows``; its capacity then
     doubles until it has room for all. By default it has from the start."""
     external_storage: Name | None = None
-    """Name of an external store behind the host tier (a grouped-key field)."""
+    """Name of an external store that replaces the host tier in CACHING and HOST_ONLY (a grouped-key
+    field)."""
     index_type: Literal["int32", "int64", "uint64"] = "int64"
     """Type of the ids (a grouped-key field)."""
     dist_types: Annotated[

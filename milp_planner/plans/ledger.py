@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from milp_planner.pricing.outside import (
     outside_ddr,
 )
 from milp_planner.pricing.shards import FOLLOW_ROWS, Held, held_by
+from milp_planner.pricing.storage import runtime_value_bytes
 
 _ALIVE = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
 MEANING = {entry.name: entry.what for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)} | OUTSIDE
@@ -93,6 +94,9 @@ class LedgerInfo(Facts):
     """Tables in HBM, in the model's order."""
     ssd: tuple[PlaceBytes, ...] = ()
     """SSD of every machine; empty on a cluster without SSD."""
+    stores: dict[str, int] = field(default_factory=dict)
+    """Bytes that each external store keeps for dynamicemb's tables: rows with their state, in all
+    slots of all ranks."""
 
     @property
     def memories(self) -> tuple[tuple[str, str, tuple[PlaceBytes, ...]], ...]:
@@ -127,7 +131,29 @@ def ledger_of(plan: Plan) -> LedgerInfo | None:
         assumed=assumed_of(plan.model, plan.cluster),
         tables=() if plan.cluster.cpu_only else tuple(_tables(plan, held)),
         ssd=ssd,
+        stores=stores_of(plan),
     )
+
+
+def stores_of(plan: Plan) -> dict[str, int]:
+    """Bytes that each external store keeps, by its name; no memory of the cluster counts them.
+
+    ``max_capacity`` slots of the values' bytes on every rank are what the store is told to hold;
+    how it keeps keys is its own affair.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``batched_dynamicemb_tables.py``, ``_create_cache_storage``: the store
+    gets the table's options.
+    """
+    found: dict[str, int] = {}
+    for placed in plan.tables:
+        table, slots = plan.model.table(placed.name), placed.capacity_per_rank or 0
+        if (store := table.external_storage) and placed.mode in ("CACHING", "HOST_ONLY"):
+            optimizer = plan.model.optimizer_of(table)
+            row = runtime_value_bytes(table.dim, table.element_bytes, optimizer)
+            found[store] = found.get(store, 0) + plan.cluster.num_ranks * slots * row
+    return found
 
 
 def assumed_of(model: Model, cluster: Cluster) -> str | None:

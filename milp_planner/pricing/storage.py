@@ -233,14 +233,18 @@ def hbm_for_values(rows: int, bucket: int, value_bytes: int, ratio: Fraction) ->
     return math.ceil(int(round_up(rows, bucket)) * value_bytes * ratio)
 
 
-def doubled_from(init: int | None, rows: int, bucket: int, ranks: int) -> tuple[int, int]:
-    """A rank's slots before the last doubling (0 if there is none), and after it."""
-    first, last = (int(round_up(-(-n // ranks), bucket)) for n in (init or rows, rows))
-    if first >= last:
-        return 0, last
-    while 2 * first < last:
-        first *= 2
-    return first, last
+def doubled_from(first: IntArray, last: IntArray) -> IntArray:
+    """Slots before the last doubling on the way from ``first`` to ``last``; 0 if there is none."""
+    before = np.asarray(first)
+    while (again := 2 * before < last).any():
+        before = np.where(again, 2 * before, before)
+    return np.where(before < last, before, 0)
+
+
+def metadata(slots: IntArray, bucket: Integers, score_words: Integers) -> IntArray:
+    """HBM of a tier's keys, scores, digests, reference counters and sizes of buckets."""
+    each = SLOT_BYTES + SCORE_BYTES * (score_words - 1) + COUNTER_BYTES
+    return np.asarray(each * slots + BUCKET_BYTES * (slots // bucket), dtype=np.int64)
 
 
 def hbm_slots(rows: Integers, bucket: Integers, ratio: tuple[Integers, Integers]) -> IntArray:
@@ -274,6 +278,7 @@ def runtime_tiers(
     ratio: tuple[IntArray, IntArray],
     keeps_all: BoolArray,
     score_words: Integers = 1,
+    outside: BoolArray | bool = False,
 ) -> TierBytes:
     """A shard as the dynamicemb runtime really uses memory.
 
@@ -284,7 +289,8 @@ def runtime_tiers(
     their tier; keys, scores, digests (17 bytes), a reference counter (4) and a bucket's size field
     (4) are kept in HBM for the slots of *every* tier. A score of two words takes 8 bytes more.
     ``value_bytes`` are those of a row with its state; x is a numerator and a denominator;
-    ``keeps_all`` says where the host keeps every row (CACHING); int64 arrays.
+    ``keeps_all`` says where the host keeps every row (CACHING), and ``outside`` where an external
+    store does in its place, which leaves the host tier and its keys out; int64 arrays.
 
     References
     ----------
@@ -297,11 +303,7 @@ def runtime_tiers(
     hot = hbm_slots(rows, bucket, ratio)
     hot = np.where(keeps_all & (over > 0), hot + OVERFLOW_SLOTS, hot)
     rest = np.where(keeps_all, slots, slots - slots * over // under)
-    cold = round_up(rest, HOST_BUCKET)
-    metadata = (
-        (SLOT_BYTES + SCORE_BYTES * (score_words - 1) + COUNTER_BYTES) * (hot + cold)
-        + BUCKET_BYTES * (hot // hbm_bucket)
-        + BUCKET_BYTES * (cold // HOST_BUCKET)
-    )
+    cold = np.where(outside, 0, round_up(rest, HOST_BUCKET))
+    keys = metadata(hot, hbm_bucket, score_words) + metadata(cold, HOST_BUCKET, score_words)
     values_hbm = hot * value_bytes
-    return TierBytes(values_hbm + metadata, cold * value_bytes, values_hbm)
+    return TierBytes(values_hbm + keys, cold * value_bytes, values_hbm)

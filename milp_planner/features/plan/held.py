@@ -90,6 +90,11 @@ KEPT = "must stay free (min_headroom)"
 def notes(info: HeldInfo) -> list[str]:
     """Assumptions, and the batch and burst beyond which a first rank loses its headroom."""
     growth, found = info.growth, [*_buffers(info.ledger)]
+    found.extend(
+        f"{store}, an external store, keeps {show_bytes(amount)} of rows, which no memory here "
+        "counts; reads from it are priced as from host memory"
+        for store, amount in info.ledger.stores.items()
+    )
     if info.ledger.assumed is not None:
         found.append(info.ledger.assumed)
     if growth is not None and growth.batch is not None:

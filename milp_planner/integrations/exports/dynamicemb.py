@@ -25,6 +25,7 @@ from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin
 from milp_planner.integrations.exports.torchrec import sharders
+from milp_planner.plans.ledger import stores_of
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
@@ -64,6 +65,8 @@ def notes(plan: Plan) -> list[str]:
     admitted = [t.name for t in plan.model.tables if t.admit_strategy and t.kind == "dynamicemb"]
     if admitted:
         found.append(f"admission strategies are named, not built: {', '.join(admitted)}")
+    if stores := stores_of(plan):
+        found.append(f"external stores are named, not built: {', '.join(stores)}")
     return found
 
 

@@ -67,10 +67,11 @@ class DynamicEmb(Runtime):
     def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
         """Slots in buckets, with keys, scores and counters."""
         value, sizes = _sizes(job, options, shards, job.tables.runtime_row)
-        found = storage.runtime_tiers(*sizes, job.tables.score_words[options.table])
+        words, outside = job.tables.score_words[options.table], _outside(job, options)
+        found = storage.runtime_tiers(*sizes, words, outside)
         rows = _rows(job, options, shards, value, found)
         if job.model.grows:
-            rows.hbm["old_keys"] = _old_keys(job, options.table, found.hbm - found.values_hbm)
+            rows.hbm["old_keys"] = _old_keys(job, options, value, found)
         return rows
 
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
@@ -150,10 +151,7 @@ def _sizes(
 def _rows(
     job: Job, options: OptionColumns, shards: ShardColumns, value: IntArray, found: TierBytes
 ) -> Rows:
-    """Values in HBM are split into weights and state as in one row; padding counts as state.
-
-    An external store takes the rows that a cache keeps on the host.
-    """
+    """Values in HBM are split into weights and state as in one row; padding counts as state."""
     tables, table = job.tables, options.table
     row = tables.dim[table] * tables.element[table]
     weights = storage.ceil_div_product(found.values_hbm, row, value)
@@ -162,26 +160,45 @@ def _rows(
         "state": found.values_hbm - weights,
         "metadata": found.hbm - found.values_hbm + tables.counter[table],
     }
-    ddr = np.where(options.is_mode("CACHING") & tables.external[table], 0, found.ddr)
+    ddr = np.where(_outside(job, options), 0, found.ddr)
     return Rows(hbm, ddr, np.zeros_like(ddr), shards.rows * value)
 
 
-def _old_keys(job: Job, table: IntArray, metadata: IntArray) -> IntArray:
+def _outside(job: Job, options: OptionColumns) -> BoolArray:
+    """Options whose rows an external store keeps, in place of the host's memory.
+
+    Of such rows the library allocates nothing, in HBM neither. In HBM_ONLY and HYBRID it leaves the
+    store unused.
+
+    References
+    ----------
+    NVIDIA/recsys-examples, ``batched_dynamicemb_tables.py``, ``_create_cache_storage`` (layouts
+    CACHING_PS and HOST_PS). Host memory between cache and store is asked for in issue 453.
+    """
+    stored = options.is_mode("CACHING") | options.is_mode("HOST_ONLY")
+    return stored & job.tables.external[options.table]
+
+
+def _old_keys(job: Job, options: OptionColumns, value: IntArray, found: TierBytes) -> IntArray:
     """Bytes of the maps from which a table's last doubling moves its keys, beside the new ones.
 
     Keys, scores, digests and counters have new maps for every capacity; values are extended in
-    place. All tables that grow are counted as if they did so in the same step.
+    place. A cache and the HBM tier of HYBRID have their capacity from the start. All tables that
+    grow are counted as if they did so in the same step.
 
     References
     ----------
     NVIDIA/recsys-examples 385b27cb, ``corelib/dynamicemb/dynamicemb/extendable_buffer.py`` (values
     in virtual memory that is extended), and pull request 490 (capacity: twice the old one, at most
-    ``max_capacity``; a new key map, and values grown by the difference).
+    ``max_capacity``; a new key map, and values grown by the difference);
+    ``batched_dynamicemb_tables.py``, ``_create_cache_storage`` (which tiers grow).
     """
-    slots = [storage.doubled_from(t.init_capacity, t.rows, t.bucket_capacity, job.ranks)
-             for t in job.model.tables]  # fmt: skip
-    old, new = np.array(slots, dtype=np.int64).T
-    return storage.ceil_div_product(metadata, old[table], new[table])
+    table, alone = options.table, options.is_mode("HBM_ONLY")
+    first = np.array([-(-(t.init_capacity or t.rows) // job.ranks) for t in job.model.tables])
+    last = np.where(alone, found.values_hbm, found.ddr) // value
+    old = storage.doubled_from(round_up(first, job.tables.bucket)[table], last)
+    bucket = np.where(alone, job.tables.bucket[table], storage.HOST_BUCKET)
+    return storage.metadata(old, bucket, job.tables.score_words[table])
 
 
 RUNTIME = DynamicEmb()

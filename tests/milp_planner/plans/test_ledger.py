@@ -18,6 +18,7 @@ from milp_planner import plan
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.held import held_info, notes
 from milp_planner.inputs import Cluster, Model
+from milp_planner.integrations.exports import dynamicemb as export
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.growth import Overflow, growth_of
 from milp_planner.plans.ledger import LedgerInfo, ledger_of
@@ -75,6 +76,25 @@ def test_the_assumed_share_and_the_headroom_are_of_the_whole_memory() -> None:
     assert place.entries["assumed"] == 8 * GB
     assert found.assumed is not None
     assert found.meaning.keys() >= place.entries.keys()
+
+
+def test_bytes_in_an_external_store_by_hand() -> None:
+    """8,192 rows on 8 ranks, 1,536 bytes each with Adam's state: 12 MiB in the store and none in
+    DDR, and the export names it."""
+    table = {"rows": 8192, "dim": 128, "kind": "dynamicemb", "optimizer": "adam"}
+    limits = {"modes": ["CACHING"], "cache_ratios": ["1/2"]}
+    found = planned(model({**table, "external_storage": "ps", "constraints": limits}))
+    ledger = known(found)
+    assert ledger.stores == {"ps": 8192 * 1536}
+    assert not any("host_tables" in place.entries for place in ledger.ddr)
+    held = held_info(found)
+    assert held is not None and notes(held)[1].startswith(
+        "ps, an external store, keeps 12 MiB of rows, which no memory here counts"
+    )
+    assert "external stores are named, not built: ps" in export.notes(found)
+    near = known(planned(model({**table, "constraints": limits})))
+    assert near.stores == {}
+    assert [place.entries["host_tables"] for place in near.ddr] == [8192 * 1536]
 
 
 def test_a_plan_that_counts_other_bytes_has_no_ledger() -> None:

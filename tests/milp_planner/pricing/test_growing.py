@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from milp_planner import plan
@@ -27,12 +28,11 @@ def growing(init: int | None, rows: int = 8192, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("init", "slots"),
-    [(2048, (512, 1024)), (300, (512, 1024)), (3000, (768, 1024)), (8192, (0, 1024)),
-     (None, (0, 1024))],
-)  # fmt: skip
-def test_slots_before_the_last_doubling(init: int | None, slots: tuple[int, int]) -> None:
-    """8,192 rows on 8 ranks, buckets of 128: 256, 512, 1,024; 128, …; 384, 768, then all."""
-    assert doubled_from(init, 8192, 128, 8) == slots
+    [(256, 512), (128, 512), (384, 768), (512, 512), (1024, 0), (2048, 0)],
+)
+def test_slots_before_the_last_doubling(init: int, slots: int) -> None:
+    """Up to 1,024: 256, 512, all; 128, …; 384, 768, all; and none where there is room for all."""
+    assert doubled_from(np.array([init, 1024]), np.array([1024, 1024])).tolist() == [slots, 0]
 
 
 def test_bytes_by_hand() -> None:
@@ -45,6 +45,20 @@ def test_bytes_by_hand() -> None:
     plain = price(model(growing(None)), cluster())
     fixed = dict(zip(SHARD_NAMES, plain.entries.ledger[at].tolist(), strict=True))
     assert fixed == {**held, "old_keys": 0}
+
+
+@pytest.mark.parametrize(
+    ("mode", "old"),
+    [("HYBRID", 256 * 21 + 2 * 4), ("CACHING", 512 * 21 + 4 * 4), ("HOST_ONLY", 512 * 21 + 4 * 4)],
+)
+def test_tiers_that_grow(mode: str, old: int) -> None:
+    """Of 1,024 slots from 256 on: the host tier alone, 512 of HYBRID's and all of a cached table's;
+    a cache and HYBRID's HBM have their size from the start. An external store is none of ours."""
+    limits = {"constraints": {"modes": [mode], "cache_ratios": ["1/2"]}}
+    for store, expected in ((None, old), ("ps", old if mode == "HYBRID" else 0)):
+        options = price(model(growing(2048, external_storage=store) | limits), cluster())
+        held = options.entries.ledger[entry(options, options.names[0])].tolist()
+        assert dict(zip(SHARD_NAMES, held, strict=True))["old_keys"] == expected
 
 
 def test_a_rehash_is_a_moment_of_its_own() -> None:

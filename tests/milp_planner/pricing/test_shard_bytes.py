@@ -35,15 +35,29 @@ def test_dynamicemb_modes_on_eight_ranks() -> None:
     assert e.move[host] == e.move[cached] == 1024 * 1536
 
 
-def test_admission_counter_and_external_store() -> None:
-    """The counter is in every rank's HBM; with an external store a cached table needs no DDR."""
+def test_admission_counter() -> None:
+    """It is in every rank's HBM."""
     plain, rich = priced(DYN), priced({**DYN, "admission_capacity": 10**6})
     name = "row_wise/CACHING/0.5/roundrobin"
     assert rich.entries.hbm[entry(rich, name)] == plain.entries.hbm[entry(plain, name)] + 17_003_907
-    outside = priced({**DYN, "external_storage": "ps"})
-    assert outside.entries.ddr[entry(outside, name)] == 0
-    host = "row_wise/HOST_ONLY/roundrobin"
-    assert outside.entries.ddr[entry(outside, host)] == 1024 * 1536
+
+
+def test_an_external_store_takes_the_host_tiers_place() -> None:
+    """A cached table has its cache and that cache's keys in HBM, a table in the store nothing but
+    its exchange; neither has DDR. HYBRID and HBM_ONLY are as without it."""
+    plain, outside = priced(DYN), priced({**DYN, "external_storage": "ps"})
+    slots = 1024 + OVERFLOW_SLOTS
+    for name, hbm in (
+        ("row_wise/CACHING/0.5/roundrobin", slots * (1536 + 21) + 4 * 4 + IN),
+        ("row_wise/HOST_ONLY/roundrobin", IN),
+    ):
+        at = entry(outside, name)
+        assert (outside.entries.hbm[at], outside.entries.ddr[at]) == (hbm, 0)
+        assert outside.entries.cost[at].tolist() == plain.entries.cost[at].tolist()
+    for name in ("row_wise/HYBRID/0.5/roundrobin", "row_wise/HBM_ONLY/roundrobin"):
+        at = entry(outside, name)
+        assert outside.entries.hbm[at] == plain.entries.hbm[at]
+        assert outside.entries.ddr[at] == plain.entries.ddr[at]
 
 
 def test_torcheasyrec_storage_is_the_published_formula() -> None:

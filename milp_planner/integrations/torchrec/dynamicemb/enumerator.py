@@ -71,7 +71,9 @@ def table_bytes(
     tiers: Callable[..., TierBytes] = torcheasyrec_tiers
     value = planner_value_bytes
     if model == "runtime":
-        tiers = partial(runtime_tiers, score_words=score_words(options))
+        stored = getattr(options, "external_storage", None) is not None
+        outside = np.array(stored and (ratio == 0 or (caching and ratio < 1)))
+        tiers = partial(runtime_tiers, score_words=score_words(options), outside=outside)
         value = runtime_value_bytes
     found = tiers(
         _array(held.rows),

@@ -207,6 +207,21 @@ def test_runtime_by_hand() -> None:
     assert table_bytes(held, options, Fraction(1), True, "runtime")[0] == whole + 8 * 1024
 
 
+def test_an_external_store_takes_the_host_tiers_place() -> None:
+    """A cache of 512 slots in a bucket of 1024 and 3 more, and its keys, are all that is left; a
+    table of one tier in the store takes nothing, and HYBRID does not use it."""
+    held = Rows(1000, 64, 4, "none")
+    options = DynamicEmbTableOptions(external_storage="ps")
+    for ratio, caching, found in (
+        (Fraction(1, 2), True, (4096 * (256 + 21) + 4 * 4, 0)),
+        (Fraction(0), False, (0, 0)),
+    ):
+        assert table_bytes(held, options, ratio, caching, "runtime") == found
+    for ratio, caching in ((Fraction(1, 2), False), (Fraction(1), True)):
+        plain = table_bytes(held, DynamicEmbTableOptions(), ratio, caching, "runtime")
+        assert table_bytes(held, options, ratio, caching, "runtime") == plain
+
+
 def test_admission_counter_reads_its_own_bucket() -> None:
     """17 bytes per slot and 4 per bucket, with the counter's bucket size and not the table's."""
     options = DynamicEmbTableOptions(bucket_capacity=128)
