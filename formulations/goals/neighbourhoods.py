@@ -152,7 +152,8 @@ class Chooser:
             elif len(share) == len(instance.machines):
                 pressure += 10 * share[instance.machine_of]
         if instance.objective != Objective.TOTAL:
-            cost = load.peaked(instance.by_phase).astype(np.float64)
+            parts = load.cost if instance.by_phase else load.cost.sum(axis=1, keepdims=True)
+            cost = parts.astype(np.float64)
             peak = (cost / np.maximum(cost.max(axis=0), 1)).max(axis=1)
             pressure = np.where(pressure > 0, 1 + pressure, peak)
         jitter = np.asarray([self._rng.random() * 1e-3 for _ in range(instance.num_ranks)])
