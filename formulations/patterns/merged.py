@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -52,39 +53,55 @@ class Merged:
 def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     """Put tables together whose options kept are alike, and their shards with the same loads."""
     instance = peaks.instance
-    use = total_use(instance).tolist()
-    entries = instance.block_shards[instance.option_blocks].tolist()
-    columns = (peaks.load, peaks.second_load, peaks.most, peaks.number)
-    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    total, starts = total_use(instance), instance.block_shards[instance.option_blocks]
+    values = np.stack([peaks.load, peaks.second_load, peaks.most, peaks.number], axis=1)
     classes: dict[object, int] = {}
     kinds: dict[object, int] = {}
-    kind = np.full(len(rows), -1, dtype=np.int64)
+    kind = np.full(len(values), -1, dtype=np.int64)
     times: list[int] = []
     tables = np.zeros(instance.num_tables, dtype=np.int64)
     leads: list[int] = []
-    choices: dict[tuple[int, Choice], list[int]] = {}
-    for table in range(instance.num_tables):
+    choices: dict[tuple[int, Choice], list[IntArray]] = {}
+    for equal in _equal(peaks, keep, total, starts, values):
+        table = int(equal[0])
         own = [option for option in instance.options_of(table) if keep[option]]
-        alike = {o: tuple(rows[entries[o] : entries[o + 1]]) for o in own}
-        key = frozenset((int(peaks.floor[o]), alike[o], tuple(use[o])) for o in own)
+        rows = {o: [tuple(v) for v in values[slice(*starts[[o, o + 1]])].tolist()] for o in own}
+        use = {o: tuple(total[o].tolist()) for o in own}
+        key = frozenset((int(peaks.floor[o]), tuple(rows[o]), use[o]) for o in own)
         group = classes.setdefault(key, len(classes))
         if group == len(times):
             times.append(0)
             leads.append(table)
-        times[group] += 1
+        times[group] += len(equal)
+        apart = instance.table_options[equal] - instance.table_options[table]
         for option in own:
             shards = []
-            for entry in range(entries[option], entries[option + 1]):
-                if not any(rows[entry][:2]):
+            for entry, row in enumerate(rows[option], int(starts[option])):
+                if not any(row[:2]):
                     continue  # only a floor
-                kind[entry] = kinds.setdefault((group, rows[entry]), len(kinds))
-                shards.append((int(kind[entry]), rows[entry][3]))
-            choice = Choice(int(peaks.floor[option]), tuple(shards), tuple(use[option]))
-            choices.setdefault((group, choice), []).append(option)
+                kind[entry] = kinds.setdefault((group, row), len(kinds))
+                shards.append((int(kind[entry]), row[3]))
+            choice = Choice(int(peaks.floor[option]), tuple(shards), use[option])
+            choices.setdefault((group, choice), []).append(option + apart)
+        first, end = starts[instance.table_options[[table, table + 1]]]
+        for other in starts[instance.table_options[equal]].tolist():
+            kind[other : other + end - first] = kind[first:end]
     first = np.zeros(len(kinds), dtype=np.int64)
     first[kind[kind >= 0]] = np.flatnonzero(kind >= 0)
     tables[leads] = times
     return Merged(
-        times, list(choices), [np.asarray(o, dtype=np.int64) for o in choices.values()], kind,
-        first, tables,
+        times, list(choices), [np.concatenate(o) for o in choices.values()], kind, first, tables,
     )  # fmt: skip
+
+
+def _equal(
+    peaks: Peaks, keep: NDArray[np.bool_], total: IntArray, starts: IntArray, values: IntArray
+) -> list[list[int]]:
+    """Tables whose options are the same in the same order, in lists."""
+    found: dict[object, list[int]] = {}
+    length = np.diff(starts)
+    for table, (low, high) in enumerate(pairwise(peaks.instance.table_options.tolist())):
+        own = (length, peaks.floor, total, keep)
+        key = [*(each[low:high] for each in own), values[starts[low] : starts[high]]]
+        found.setdefault(tuple(each.tobytes() for each in key), []).append(table)
+    return list(found.values())

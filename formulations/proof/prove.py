@@ -129,7 +129,7 @@ def symmetric_lp(
     """
     if not instance.num_tables:
         return SymmetricLP(_nothing_to_place(instance), 0, 0.0, {})
-    search = _Search(instance, upper, _effort(time_limit, stop))
+    search = _Search(instance, upper, _effort(time_limit, stop), alike=True)
     root = search.plain()
     if targets:
         search.roots()
@@ -243,13 +243,16 @@ def _part(effort: Effort, share: float, most: float) -> Effort:
 
 
 class _Search:
-    """Tries one target after another; ``best`` is the proof of the highest target so far."""
+    """Tries one target after another; ``best`` is the proof of the highest target so far. With
+    ``alike``, programs count equal tables as one: good for roots, as trees tell them apart."""
 
-    def __init__(self, instance: Instance, upper: int | None, effort: Effort) -> None:
+    def __init__(
+        self, instance: Instance, upper: int | None, effort: Effort, alike: bool = False
+    ) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
         self._typical = upper or _typical(instance)
-        self._rows = _together(instance)
-        self._relaxation = Relaxation(self._rows, self._typical)
+        self._rows, self._alike = _together(instance), alike
+        self._relaxation = Relaxation(self._rows, self._typical, alike)
         self._packing = Packing(instance, self._rows.measures, _STEPS)
         self._first: list[list[dict[str, Any]]] = []
         self.best: _Proof | None = None
@@ -271,7 +274,7 @@ class _Search:
         if rows.cells.count == 1 or self.done():
             return root
         whole, pooled = self._effort, (self._rows, self._relaxation, self._first)
-        self._rows, self._relaxation = rows, Relaxation(rows, self._typical)
+        self._rows, self._relaxation = rows, Relaxation(rows, self._typical, self._alike)
         self._effort = _part(whole, _CLASSES, float("inf"))
         finer = self._solved(0.0)
         self._effort = whole

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance import IntArray, Objective
+from formulations.proof.alike import choices_of, equal_tables, rows_of_each, table_of_row
 from formulations.proof.rows import Rows
 from formulations.proof.weights import Weights, weights
 
@@ -48,12 +50,14 @@ class Relaxation:
     rows : Rows
     typical : int
         About the size of the objective, by which costs are scaled.
+    alike : bool
+        Whether equal tables are one. Its optimum is the same where limits do not tell them apart.
     """
 
-    def __init__(self, rows: Rows, typical: int) -> None:
+    def __init__(self, rows: Rows, typical: int, alike: bool = False) -> None:
         self._rows = rows
         self._unit = float(max(1, abs(typical)))
-        self._matrix = _Matrix(rows, self._unit)
+        self._matrix = _Matrix(rows, self._unit, alike)
         self._highs = self._matrix.load()
         self._upper = self._matrix.upper.copy()
 
@@ -76,7 +80,7 @@ class Relaxation:
         Solved or None
             None when the time ended before there was any result.
         """
-        highs = self._highs
+        highs, upper = self._highs, self._matrix.summed(upper)
         changed = np.flatnonzero(upper != self._upper[: len(upper)]).astype(np.int32)
         if len(changed):
             highs.changeColsBounds(len(changed), changed, np.zeros(len(changed)), upper[changed])
@@ -95,7 +99,7 @@ class Relaxation:
         if finished or cut_short:
             value = highs.getInfo().objective_function_value * self._unit
             value = value if finished else float("-inf")
-            shares = np.asarray(solution.col_value)[: len(self._rows.start) - 1]
+            shares = self._matrix.spread(np.asarray(solution.col_value))
             return Solved(value, shares, -np.asarray(solution.row_dual), highs.getBasis())
         if status == highspy.HighsModelStatus.kInfeasible:
             ray = highs.getDualRay()
@@ -119,15 +123,14 @@ class Relaxation:
         at = np.flatnonzero(scaled)
         if not len(at):  # nothing binds, so the bound is 0
             return weights(self._rows, {self._rows.layout.cost: 1}) if optimal else None
-        natural = scaled[at] * unit / matrix.row_unit[at]
+        rows, natural = matrix.of_each(at, scaled[at] * unit / matrix.row_unit[at])
         bits = _BITS - int(np.floor(np.log2(natural.max())))
         if optimal:
             bits = max(bits, _BITS)
         bits += int(max(0.0, np.log2(natural.max() / natural.min()) - _BITS / 2))
         factor = 2**bits if bits >= 0 else 1
         whole = {
-            int(matrix.proof_row[i]): _scaled(float(n), factor)
-            for i, n in zip(at.tolist(), natural.tolist(), strict=True)
+            row: _scaled(n, factor) for row, n in zip(rows.tolist(), natural.tolist(), strict=True)
         }
         return weights(self._rows, {row: n for row, n in whole.items() if n})
 
@@ -139,9 +142,14 @@ def _scaled(value: float, factor: int) -> int:
 
 
 class _Matrix:
-    """The rows as a sparse matrix whose columns are the choices, then covers, peaks and levels."""
+    """The rows as a sparse matrix whose columns are the choices, then covers, peaks and levels.
 
-    def __init__(self, rows: Rows, unit: float) -> None:
+    Equal tables may be one, with the choices and the rows of the first of them: a column is then
+    the sum of theirs, and a row the mean. That loses nothing, because the mean of a solution over
+    equal tables is a solution.
+    """
+
+    def __init__(self, rows: Rows, unit: float, alike: bool) -> None:
         self._rows, self._unit = rows, unit
         self._column: list[IntArray] = []
         self._value: list[FloatArray] = []
@@ -149,9 +157,11 @@ class _Matrix:
         self._high: list[float] = []
         self._proof_row: list[int] = []
         self._row_unit: list[float] = []
-        choices, width = len(rows.start) - 1, rows.measures.value.shape[1]
-        self._cover_at = choices
-        self._peak_at = choices + rows.sets * width
+        every = [[table] for table in range(rows.instance.num_tables)]
+        self._classes = equal_tables(rows) if alike else every
+        width = rows.measures.value.shape[1]
+        self._number_choices()
+        self._peak_at = self._cover_at + rows.sets * width
         total = rows.instance.objective == Objective.TOTAL
         self._peaks = 1 if total else len(rows.measures.costs)
         self.columns = self._peak_at + self._peaks
@@ -164,21 +174,60 @@ class _Matrix:
         levels = self._fusion()
         self.proof_row = np.asarray(self._proof_row)
         self.row_unit = np.asarray(self._row_unit)
-        self.upper = np.concatenate([self._choice_limits(), np.full(levels, np.inf)])
+        limits = np.ones(len(rows.start) - 1)
+        limits[rows.instance.num_options :] = np.repeat(rows.slot_times, np.diff(rows.slot_start))
+        rest = np.full(self.columns + levels - self._cover_at, np.inf)
+        self.upper = np.concatenate([self.summed(limits), rest])
 
-    def _choice_limits(self) -> FloatArray:
-        rows = self._rows
-        times = np.repeat(rows.slot_times, np.diff(rows.slot_start)).astype(float)
-        rest = self.columns - len(times) - rows.instance.num_options
-        return np.concatenate([np.ones(rows.instance.num_options), times, np.full(rest, np.inf)])
+    def _number_choices(self) -> None:
+        """Number the columns of choices, those of a class's first table only."""
+        rows, own = self._rows, partial(choices_of, self._rows)
+        leads = np.concatenate([np.zeros(0, np.int64), *(own(c[0]) for c in self._classes)])
+        leads, self._cover_at = np.sort(leads), len(leads)
+        self._of = np.full(len(rows.start) - 1, -1)
+        self._of[leads] = np.arange(len(leads))
+        self._leads = self._of >= 0
+        self._times = np.zeros(rows.instance.num_tables)
+        for tables in self._classes:
+            self._times[tables[0]] = len(tables)
+            for table in tables[1:]:
+                self._of[own(table)] = self._of[own(tables[0])]
+
+    def summed(self, upper: FloatArray) -> FloatArray:
+        """Limits of choices as those of columns."""
+        return np.bincount(self._of, upper, self._cover_at)
+
+    def spread(self, value: FloatArray) -> FloatArray:
+        """Values of columns as those of choices: of equal tables the first take the first options,
+        so that most of them take whole ones."""
+        shares = value[self._of]
+        for tables in self._classes:
+            options = self._rows.instance.options_of(tables[0])
+            ends = np.append(0.0, np.cumsum(shares[options])) if len(tables) > 1 else []
+            for at, table in enumerate(tables if len(ends) else []):
+                own = np.minimum(ends[1:], at + 1) - np.maximum(ends[:-1], at)
+                shares[self._rows.instance.options_of(table)] = np.maximum(0.0, own)
+        return shares
+
+    def of_each(self, at: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Proof rows that some rows of the matrix stand for, and what each has of their values."""
+        found, parts = [], []
+        classes = {tables[0]: tables for tables in self._classes}
+        for row, value in zip(self.proof_row[at].tolist(), values.tolist(), strict=True):
+            every = rows_of_each(self._rows, row, classes)
+            found += every
+            parts += [value / len(every)] * len(every)
+        return np.asarray(found, dtype=np.int64), np.asarray(parts)
 
     def _order(self) -> None:
         """Terms sorted by row, so that a row is a slice."""
         rows = self._rows
         owner = np.repeat(np.arange(len(rows.start) - 1), np.diff(rows.start))
-        order = np.argsort(rows.row, kind="stable")
-        self._sorted_row, self._owner = rows.row[order], owner[order]
-        self._amount = rows.amount[order].astype(np.float64)
+        led = self._leads[owner]
+        order = np.argsort(rows.row[led], kind="stable")
+        self._sorted_row = rows.row[led][order]
+        self._owner = self._of[owner[led][order]]
+        self._amount = rows.amount[led][order].astype(np.float64)
 
     def _terms(self, row: int) -> tuple[IntArray, FloatArray]:
         low, high = np.searchsorted(self._sorted_row, [row, row + 1])
@@ -246,6 +295,7 @@ class _Matrix:
 
     def _chief(self, row: int, base: int, peak: int, unit: float) -> None:
         columns, values = self._terms(row)
+        values = values / self._times[table_of_row(self._rows, row)]
         columns, values = np.append(columns, base), np.append(values / unit, 1)
         high = float(self._rows.capacity[row]) / unit
         if peak >= 0:
@@ -254,26 +304,29 @@ class _Matrix:
 
     def _tables(self) -> None:
         instance = self._rows.instance
-        for table in range(instance.num_tables):
-            options = instance.options_of(table)
-            self._add(options, np.ones(len(options)), (1, 1))
+        for table in np.flatnonzero(self._times).tolist():
+            options, times = instance.options_of(table), self._times[table]
+            self._add(self._of[options], np.ones(len(options)), (times, times))
 
     def _slots(self) -> None:
         rows = self._rows
-        for slot in range(len(rows.slot_option)):
+        for slot in np.flatnonzero(self._leads[rows.slot_option]).tolist():
             choices = np.arange(rows.slot_start[slot], rows.slot_start[slot + 1])
             times = float(rows.slot_times[slot])
             self._add(
-                np.append(choices, rows.slot_option[slot]),
+                self._of[np.append(choices, rows.slot_option[slot])],
                 np.append(np.ones(len(choices)), -times), (0, 0),
             )  # fmt: skip
 
     def _fusion(self) -> int:
         """Add rows that tie options to levels, one per group; returns the number of levels."""
         levels = {key: i for i, key in enumerate(sorted({f[1:] for f in self._rows.fused}))}
-        for index, (_, group, level) in enumerate(self._rows.fused):
+        for index, (table, group, level) in enumerate(self._rows.fused):
+            if not self._times[table]:
+                continue
             row = self._rows.layout.fusion + index
             options, ones = self._terms(row)
+            ones = ones / self._times[table]
             column = self.columns + levels[group, level]
             self._add(np.append(options, column), np.append(ones, -1), (-np.inf, 0), row)
         for wanted in {group for group, _ in levels}:
