@@ -969,7 +969,7 @@ class Peaks(Boxed):
             )
             alike[tuple(self._undominated(found))] += 1
         least = [[0] + [MOST_COST + 1] * (self.size - 1)] * (units + 1)
-        for one, tables in alike.items():
+        for one, tables in self._worthwhile(alike, high, units).items():
             for held in self._lists(one, tables, high, units):
                 best = least
                 for load, steps, weight in held:
@@ -981,14 +981,37 @@ class Peaks(Boxed):
                 least = best
         return least
 
+    def _worthwhile(
+        self, alike: Counter[tuple[Held, ...]], high: int, units: int
+    ) -> Counter[tuple[Held, ...]]:
+        """What tables hold, and how many do, without what is no heavier than some number of
+        something else that takes no more of both, of which there are always more."""
+        enough = dict[Held, tuple[Held, ...]]()  # and who has it first
+        for one, tables in alike.items():
+            if one and tables >= self._times(_smallest(one), high, units):
+                enough = {held: one for held in one} | enough
+        left = Counter[tuple[Held, ...]]()
+        for one, tables in alike.items():
+            self.meter.take(1 + len(one) * (1 + len(enough) // 5))
+            own = [held for held in one if enough.get(held, one) == one]
+            own = [h for h in own if not any([self._replaces(e, h) for e in enough])]
+            left[tuple(own)] += tables
+        return left
+
+    def _replaces(self, other: Held, held: Held) -> bool:
+        """Whether some number of one thing weighs as much as another and takes no more."""
+        times = self.size - 1 if held[0] or held[1] else 1
+        for own, whole in zip(other[:2], held[:2], strict=True):
+            times = min(times, whole // own) if own else times
+        return other != held and times * other[2] >= held[2]
+
     def _lists(
         self, held: tuple[Held, ...], tables: int, high: int, units: int
     ) -> list[tuple[Held, ...]]:
         """What one rank may hold of tables that may each hold the same, as lists to take at most
         one of. Where no more fit than there are tables, each counts by itself: 1, 2, 4, … times."""
         self.meter.take(1 + tables // 10 + 64 * len(held))
-        smallest = tuple(map(min, zip(*held, strict=True)))
-        most = self._times(smallest, high, units) if held else 0
+        most = self._times(_smallest(held), high, units) if held else 0
         if tables < most and len(held) > 1:
             return [held] * tables
         found = list[tuple[Held, ...]]()
@@ -1040,6 +1063,12 @@ class Peaks(Boxed):
             if one[2] and not any([k[1] <= one[1] and k[2] >= one[2] for k in kept]):
                 kept.append(one)
         return kept
+
+
+def _smallest(held: tuple[Held, ...]) -> Held:
+    """The least of each number of some things."""
+    first, second, third = map(min, zip(*held, strict=True))
+    return first, second, third
 
 
 BOXED: dict[str, type[Boxed]] = {"functions": Functions, "peaks": Peaks}

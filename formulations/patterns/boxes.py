@@ -28,6 +28,8 @@ from formulations.result.certificate import Certificate
 #: Heights that lie around their mean by less than this share of the plan's cost are alike; with the
 #: finest weights this one.
 _ALIKE, _SAME = 2e-5, 1e-8
+#: And by less than this share of what the bound lacks, which a split would hardly raise.
+_LITTLE = 5e-3
 #: Options of a table are split where at most so many tables are alike: else no bound is raised.
 _FEW = 3
 #: Shares of options nearer to whole than this count as whole; programs kept.
@@ -220,12 +222,14 @@ class Boxes:
     def _by_peak(self, box: Box) -> bool:
         """Split a box at the mean of the heights that vary most; False where none does."""
         assert box.solved is not None
-        step, near = self.peaks.step, _SAME if box.level == LEVELS[-1] else _ALIKE
+        step, near = self.peaks.step, _SAME * self.upper
+        if box.level != LEVELS[-1] and box.priced is not None:
+            near = max(_ALIKE * self.upper, _LITTLE * (self.upper - box.priced.bound))
         (first, around), (second, about) = box.solved.first, box.solved.second
         cuts = [(about, True, (int(second) // step + 1) * step - 1), (around, False, int(first))]
         for far, of_second, cut in sorted(cuts, reverse=True):
             least, most = (box.base, box.top) if of_second else (box.low, box.high)
-            if far < near * self.upper or not least <= cut < most:
+            if far < near or not least <= cut < most:
                 continue
             self._cut(box, of_second, cut)
             return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from formulations.instance import IntArray
 from formulations.instance.facts import total_use
+from formulations.proof.alike import equal_parts
 from formulations.proof.peaks import Peaks
 
 
@@ -62,7 +62,9 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     tables = np.zeros(instance.num_tables, dtype=np.int64)
     leads: list[int] = []
     choices: dict[tuple[int, Choice], list[IntArray]] = {}
-    for equal in _equal(peaks, keep, total, starts, values):
+    ends = instance.table_options
+    own = [(ends, each) for each in (np.diff(starts), peaks.floor, total, keep)]
+    for equal in equal_parts(*own, (starts[ends], values)):
         table = int(equal[0])
         own = [option for option in instance.options_of(table) if keep[option]]
         rows = {o: [tuple(v) for v in values[slice(*starts[[o, o + 1]])].tolist()] for o in own}
@@ -92,16 +94,3 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     return Merged(
         times, list(choices), [np.concatenate(o) for o in choices.values()], kind, first, tables,
     )  # fmt: skip
-
-
-def _equal(
-    peaks: Peaks, keep: NDArray[np.bool_], total: IntArray, starts: IntArray, values: IntArray
-) -> list[list[int]]:
-    """Tables whose options are the same in the same order, in lists."""
-    found: dict[object, list[int]] = {}
-    length = np.diff(starts)
-    for table, (low, high) in enumerate(pairwise(peaks.instance.table_options.tolist())):
-        own = (length, peaks.floor, total, keep)
-        key = [*(each[low:high] for each in own), values[starts[low] : starts[high]]]
-        found.setdefault(tuple(each.tobytes() for each in key), []).append(table)
-    return list(found.values())

@@ -24,6 +24,8 @@ from formulations.proof.portions import FAR, Limits, cells, least_loads
 #: Weights that a full rank may have, from coarse to fine; memory may limit them. With so many
 #: cells of the dynamic program, it takes longer than to round weights well.
 SCALES, _CELLS, _MANY_CELLS = (250, 1000, 3000, 10_000), 2**24, 2**20
+#: Where the checker would take long for a row, its weights are coarser, down to about this.
+_COARSEST = 50
 #: How many of these scales are tried at each level.
 LEVELS, _TRIED = (0, 1, 2), (1, 2, 4)
 #: A box is solved to this share of the plan's cost, and to that of its distance to it while there
@@ -31,8 +33,8 @@ LEVELS, _TRIED = (0, 1, 2), (1, 2, 4)
 _NEAR, _PART = 1e-5, 0.05
 #: Most rounds; patterns added in one pricing.
 _ROUNDS, _ADDED, _MANY = 60, 4, 20
-#: Most steps of the checker for one row.
-MOST_STEPS = 4_000_000
+#: Most steps of the checker for one row, and those for each option.
+MOST_STEPS, _PER_OPTION = 4_000_000, 3
 #: Bits of the multiplier of floors and heights, with which prices of loads are integers.
 _MOST_BITS = 26
 #: Above every weight in a file.
@@ -297,8 +299,8 @@ class Program:
         """Round weights to integers, derive their bound, and add the heaviest patterns."""
         capacity, ranks = np.maximum(1, self._capacity), self._peaks.instance.num_ranks
         heavy = max(float(found.weight.max(initial=0.0)), self._heaviest(found.weight))
-        patterns = None
-        while patterns is None:
+        added = held = False
+        while not held and not added:
             # all sums stay below FAR
             bits = int(np.log2(FAR / 2 / self._shared.unit / (1000 * (1 + _DEAR) + _SPARE * heavy)))
             times = 2 ** max(0, min(_MOST_BITS, bits))
@@ -308,10 +310,14 @@ class Program:
             each = max(1, int(np.ceil(heavy * one / ranks / scale)))
             prices = Prices(times, (first, second, stepped * self._peaks.step), each, memory)
             weight = self._whole(found.weight * one / ranks / each, prices, self._passes(scale))
-            priced, patterns = self._judged(weight, prices, int(_SPARE * scale))
+            priced, patterns, held = self._judged(weight, prices, int(_SPARE * scale))
+            if priced.steps > MOST_STEPS and scale > _COARSEST:
+                scale, held = scale // 4, False
+                continue
             heavy *= 2 * _SPARE
-        self._shared.patterns |= dict.fromkeys(patterns)
-        return priced, self._add(patterns)
+            self._shared.patterns |= dict.fromkeys(patterns)
+            added = self._add(patterns)
+        return priced, added
 
     def _whole(self, weight: Floats, prices: Prices, passes: int) -> list[int]:
         """Weights as integers that are good for the patterns known."""
@@ -334,23 +340,27 @@ class Program:
 
     def _judged(
         self, weight: list[int], prices: Prices, most: int
-    ) -> tuple[Priced, list[Pattern] | None]:
-        """The bound of integer weights, and heavy patterns; a bound of 0 where that takes too long,
-        and with None for patterns where a rank may hold more than ``most``."""
+    ) -> tuple[Priced, list[Pattern], bool]:
+        """The bound of integer weights, heavy patterns, and whether no rank holds more than
+        ``most``; a bound of 0 where one does, or where that takes too long."""
         peaks, kinds, box = self._peaks, self._merged.kind, self._box
         full = self._priced_out(weight, prices, most)
         by_entry = np.asarray([*full, 0], dtype=np.int64)[kinds]  # -1 is the last
         limits = Limits(box.high, box.top // peaks.step, most)
         tables = peaks.portions(by_entry, self._leads, limits, self._merged.tables)
         steps = (limits.steps + 1) * (most // 10 + 1) * sum(map(len, tables))
+        steps += _PER_OPTION * len(peaks.floor)
         if steps > MOST_STEPS:
-            return Priced(prices, by_entry, most, 0, 0, steps), []
+            return Priced(prices, by_entry, most, 0, 0, steps), [], True
         needed = cells(len(tables), limits)
         if needed > len(self._shared.space):
             self._shared.space = np.empty(needed, dtype=np.int64)
         least = least_loads(tables, limits, self._shared.space)
-        if int(least.load[:, -1].min()) <= box.high:
-            return Priced(prices, by_entry, most, 0, 0, steps), None
+        over = np.flatnonzero(least.load[:, -1] <= box.high)
+        if len(over):
+            found = [least.pattern(u, most + 1) for u in over[:: -(-len(over) // _ADDED)].tolist()]
+            patterns = [tuple(sorted(shards.items())) for shards in found]
+            return Priced(prices, by_entry, most, 0, 0, steps), patterns, False
         ranks, times = peaks.instance.num_ranks, prices.times
         most = int(np.flatnonzero(least.load.min(axis=0) <= box.high)[-1])
         first, second, stepped = (ranks * price for price in prices.loads)
@@ -363,7 +373,7 @@ class Program:
         # the heaviest pattern for each of the most promising numbers of steps
         weights = worth.argmax(axis=1).tolist()
         best = np.argsort(-worth.max(axis=1))[:_ADDED].tolist()
-        return priced, [tuple(sorted(least.pattern(u, weights[u]).items())) for u in best]
+        return priced, [tuple(sorted(least.pattern(u, weights[u]).items())) for u in best], True
 
     def _priced_out(self, weight: list[int], prices: Prices, most: int) -> list[int]:
         """Weights with those of shards that do not fit in the box so large that no option with one

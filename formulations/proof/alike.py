@@ -1,8 +1,12 @@
-"""Tables that add the same to all rows: equal ones, whose own rows are alike as well."""
+"""Equal tables: those that add the same to all rows, or whose parts of some arrays are the same."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.instance import IntArray
 from formulations.instance.facts import members
@@ -43,6 +47,23 @@ def equal_tables(rows: Rows) -> list[list[int]]:
             (rows.slot_option[slots] - options.start).tobytes(), rows.slot_times[slots].tobytes(),
             places[slots].tobytes(),
         )  # fmt: skip
+        classes.setdefault(key, []).append(table)
+    return list(classes.values())
+
+
+def equal_parts(*arrays: tuple[IntArray, NDArray[Any]]) -> list[list[int]]:
+    """The classes of tables whose parts are the same in every array.
+
+    Parameters
+    ----------
+    arrays : pairs of int64 array [tables + 1] and array
+        Where each table's part of the array begins and ends, and the array.
+    """
+    classes: dict[tuple[bytes, ...], list[int]] = {}
+    ends = zip(*(pairwise(offsets.tolist()) for offsets, _ in arrays), strict=True)
+    for table, parts in enumerate(ends):
+        own = zip(parts, arrays, strict=True)
+        key = tuple(values[low:high].tobytes() for (low, high), (_, values) in own)
         classes.setdefault(key, []).append(table)
     return list(classes.values())
 

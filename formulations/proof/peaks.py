@@ -3,8 +3,9 @@ how high both peaks are then."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from formulations.errors import InstanceError
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
+from formulations.proof.alike import equal_parts
 from formulations.proof.portions import (
     FAR,
     Limits,
@@ -22,6 +24,7 @@ from formulations.proof.portions import (
     least_load,
     lists_of,
     undominated,
+    worthwhile,
 )  # fmt: skip
 from formulations.proof.rows import measures
 
@@ -92,25 +95,32 @@ class Peaks:
         chosen = np.flatnonzero((weight > 0) & keep[self.option] & few)
         table = self.instance.table_of[self.option[chosen]]
         columns = (self.load, self.steps, weight, np.minimum(self.most, self.number))
-        found: list[list[Portion]] = [[] for _ in range(self.instance.num_tables)]
-        rows = zip(table.tolist(), chosen.tolist(), *(c[chosen].tolist() for c in columns),
-                   strict=True)  # fmt: skip
-        for t, entry, load, steps, one, most in rows:
-            for n in range(1, 1 + most):
-                if n * load <= limits.high and n * steps <= limits.steps:
-                    heavy = min(n * one, limits.most + 1)
-                    found[t].append(Portion(n * load, n * steps, heavy, entry, n))
+        rows = np.stack([column[chosen] for column in columns], axis=1)
+        ends = np.searchsorted(table, np.arange(self.instance.num_tables + 1))
         alike: dict[object, tuple[list[Portion], int]] = {}
-        for t in np.flatnonzero([bool(own) for own in found]).tolist():
-            own = undominated(found[t])
-            key = tuple(portion[:3] for portion in own)
-            known, number = alike.get(key, (own, 0))
-            alike[key] = known, number + (1 if times is None else int(times[t]))
-        return [part for own, n in alike.values() for part in lists_of(own, n, limits)]
+        for equal in equal_parts((ends, rows)):
+            part = slice(*ends[[equal[0], equal[0] + 1]])
+            own = undominated(_portions(chosen[part].tolist(), rows[part].tolist(), limits))
+            if own:
+                key = tuple(portion[:3] for portion in own)
+                known, number = alike.get(key, (own, 0))
+                more = len(equal) if times is None else int(times[equal].sum())
+                alike[key] = known, number + more
+        left = worthwhile(list(alike.values()), limits)
+        return [part for own, n in left if own for part in lists_of(own, n, limits)]
 
 
+def _portions(entries: list[int], rows: list[list[int]], limits: Limits) -> Iterator[Portion]:
+    """What a rank may hold of a table's entries, by their loads, steps, weights and numbers."""
+    for entry, (load, steps, one, most) in zip(entries, rows, strict=True):
+        for n in range(1, 1 + most):
+            if n * load <= limits.high and n * steps <= limits.steps:
+                yield Portion(n * load, n * steps, min(n * one, limits.most + 1), entry, n)
+
+
+@lru_cache(maxsize=4)
 def peaks_of(instance: Instance, first: Phases, second: Phases, step: int) -> Peaks:
-    """Two sets of phases of an instance; see :class:`Peaks`.
+    """Two sets of phases of an instance, cached for the next use; see :class:`Peaks`.
 
     Raises
     ------

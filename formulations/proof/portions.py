@@ -44,6 +44,35 @@ def undominated(portions: Iterable[Portion]) -> list[Portion]:
     return kept
 
 
+def worthwhile(
+    classes: list[tuple[list[Portion], int]], limits: Limits
+) -> list[tuple[list[Portion], int]]:
+    """Portions of classes of tables, with the number of tables, without those that are no heavier
+    than some number of another one that takes no more of both, of which there are always more."""
+    pool: dict[tuple[int, ...], int] = {}  # by the first class that has it
+    for at, (own, n) in enumerate(classes):
+        if n >= _times(_least(own), limits):
+            for p in own:
+                pool.setdefault(p[:3], at)
+    others = np.asarray(list(pool), dtype=np.int64).reshape(-1, 3)
+
+    def needed(at: int, one: Portion) -> bool:
+        times = np.full(len(pool), limits.most + 1 if one.load or one.steps else 1)
+        for i in (0, 1):
+            fit = one[i] // np.maximum(1, others[:, i])
+            times = np.where(others[:, i] > 0, np.minimum(times, fit), times)
+        better = (times * others[:, 2] >= one.weight) & (others != one[:3]).any(axis=1)
+        return pool.get(one[:3], at) == at and not better.any()
+
+    return [([p for p in own if needed(at, p)], n) for at, (own, n) in enumerate(classes)]
+
+
+def _least(portions: list[Portion]) -> Portion:
+    """The least of each number of some portions."""
+    load, steps, weight = (min(p[i] for p in portions) for i in range(3))
+    return Portion(load, steps, weight, 0, 0)
+
+
 def lists_of(portions: list[Portion], tables: int, limits: Limits) -> list[list[Portion]]:
     """What a rank may hold of tables that may each hold the same, as lists to choose at most one
     portion from.
@@ -51,9 +80,7 @@ def lists_of(portions: list[Portion], tables: int, limits: Limits) -> list[list[
     Where more portions than there are tables never fit, or weigh no more than is told apart, each
     portion counts by itself: 1, 2, 4, … times.
     """
-    load, steps, weight = (min(p[i] for p in portions) for i in range(3))
-    least = Portion(load, steps, weight, 0, 0)
-    most = _times(least, limits)
+    most = _times(_least(portions), limits)
     if tables < most and len(portions) > 1:
         return [portions] * tables
     found = []

@@ -15,6 +15,7 @@ from formulations.proof.portions import (
     least_loads,
     lists_of,
     undominated,
+    worthwhile,
 )
 
 
@@ -76,5 +77,28 @@ def test_tables_that_are_alike_count_as_if_they_were_apart() -> None:
         lists = lists_of(own, tables, limits)
         fewer += len(lists) < tables
         apart, together = least_load([own] * tables, limits), least_load(lists, limits)
+        assert (np.minimum(apart, limits.high + 1) == np.minimum(together, limits.high + 1)).all()
+    assert fewer > 100
+
+
+def test_what_several_of_another_replace_makes_no_difference() -> None:
+    """Of classes of up to twenty tables that may hold the same, portions are left out, and the
+    array stays as it is with every table apart: also where there are few tables, and where portions
+    take nothing."""
+    rng, fewer = Random(11), 0
+    for _ in range(300):
+        limits = Limits(rng.randint(5, 40), rng.randint(0, 9), rng.randint(1, 25))
+        classes = []
+        for _ in range(rng.randint(1, 4)):
+            own = [Portion(rng.choice([0, rng.randint(0, 9)]), rng.randint(0, 3),
+                           min(rng.randint(1, 6), limits.most + 1), i, 1)
+                   for i in range(rng.randint(1, 3))]  # fmt: skip
+            own = undominated(p for p in own if p.load <= limits.high and p.steps <= limits.steps)
+            classes += [(own, rng.choice([1, 2, rng.randint(1, 20)]))] if own else []
+        left = worthwhile(classes, limits)
+        fewer += sum(len(own) for own, _ in left) < sum(len(own) for own, _ in classes)
+        apart = least_load([own for own, n in classes for _ in range(n)], limits)
+        lists = [part for own, n in left if own for part in lists_of(own, n, limits)]
+        together = least_load(lists, limits)
         assert (np.minimum(apart, limits.high + 1) == np.minimum(together, limits.high + 1)).all()
     assert fewer > 100
