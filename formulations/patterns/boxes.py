@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.instance import IntArray
 from formulations.instance.facts import per_option
 from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
 from formulations.patterns.functions import Cut, Fraction, FunctionProgram
@@ -124,6 +125,14 @@ class Boxes:
     def bound(self) -> int:
         """No plan costs less, or than the plan known."""
         return min(self.upper, self._open[0][0]) if self._open else self.upper
+
+    def choice(self, able: Mask) -> IntArray | None:
+        """The options, among some, that the patterns of the box with the lowest bound take, one
+        for each table; None where there are none."""
+        box = self._open[0][2] if self._open else None
+        if box is None or box.solved is None:
+            return None
+        return self._program(box.keep).whole(box.solved.shares, able)
 
     def _program(self, keep: Mask) -> Program:
         """The program of some options, kept for some time."""

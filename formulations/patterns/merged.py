@@ -63,8 +63,8 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     leads: list[int] = []
     choices: dict[tuple[int, Choice], list[IntArray]] = {}
     ends = instance.table_options
-    own = [(ends, each) for each in (np.diff(starts), peaks.floor, total, keep)]
-    for equal in equal_parts(*own, (starts[ends], values)):
+    parts = [(ends, each) for each in (np.diff(starts), peaks.floor, total, keep)]
+    for equal in equal_parts(*parts, (starts[ends], values)):
         table = int(equal[0])
         own = [option for option in instance.options_of(table) if keep[option]]
         rows = {o: [tuple(v) for v in values[slice(*starts[[o, o + 1]])].tolist()] for o in own}

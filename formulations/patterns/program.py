@@ -267,6 +267,23 @@ class Program:
             shares[options] = amount / self._merged.times[group]
         return found[0], found[1], shares
 
+    def whole(self, shares: Floats, able: Mask) -> IntArray | None:
+        """An option for each table, among some, so that those of a class take options about as
+        often as their shares say; None where a table is left without one."""
+        merged, of = self._merged, self._peaks.instance.table_of
+        found = np.full(self._peaks.instance.num_tables, -1)
+        often = [shares[options[0]] for options in merged.options]
+        filled, taken = np.zeros(len(merged.times)), [0] * len(merged.times)
+        for at in np.argsort(-np.asarray(often), kind="stable").tolist():
+            group, options = merged.choices[at][0], merged.options[at]
+            options = options[able[options]]
+            filled[group] += often[at] * merged.times[group]
+            tables, first = np.unique(of[options], return_index=True)
+            free = np.flatnonzero(found[tables] < 0)[: round(filled[group]) - taken[group]]
+            found[tables[free]] = options[first[free]]
+            taken[group] += len(free)
+        return None if (found < 0).any() else found
+
     def _again(self, known: Priced) -> Priced:
         """Known weights, in this box."""
         return self._judged(known.weight[self._merged.first].tolist(), known.prices, known.most)[0]

@@ -81,6 +81,6 @@ def rows_of_each(rows: Rows, row: int, classes: dict[int, list[int]]) -> list[in
         first = table_of_row(rows, row)
         return [row - first + table for table in classes[first]]
     if row >= layout.fusion:
-        first, *place = rows.fused[row - layout.fusion]
-        return [layout.fusion + rows.fused.index((t, *place)) for t in classes[first]]
+        first, group, level = rows.fused[row - layout.fusion]
+        return [layout.fusion + rows.fused.index((t, group, level)) for t in classes[first]]
     return [row]

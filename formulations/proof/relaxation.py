@@ -195,18 +195,18 @@ class _Matrix:
 
     def summed(self, upper: FloatArray) -> FloatArray:
         """Limits of choices as those of columns."""
-        return np.bincount(self._of, upper, self._cover_at)
+        return np.asarray(np.bincount(self._of, upper, self._cover_at), dtype=np.float64)
 
     def spread(self, value: FloatArray) -> FloatArray:
         """Values of columns as those of choices: of equal tables the first take the first options,
         so that most of them take whole ones."""
         shares = value[self._of]
+        options_of = self._rows.instance.options_of
         for tables in self._classes:
-            options = self._rows.instance.options_of(tables[0])
-            ends = np.append(0.0, np.cumsum(shares[options])) if len(tables) > 1 else []
-            for at, table in enumerate(tables if len(ends) else []):
+            ends = np.append(0.0, np.cumsum(shares[options_of(tables[0])]))
+            for at, table in enumerate(tables if len(tables) > 1 else []):
                 own = np.minimum(ends[1:], at + 1) - np.maximum(ends[:-1], at)
-                shares[self._rows.instance.options_of(table)] = np.maximum(0.0, own)
+                shares[options_of(table)] = np.maximum(0.0, own)
         return shares
 
     def of_each(self, at: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -40,7 +40,7 @@ class Bounds:
         choose: Callable[[Choice], None],
         choose_second: Callable[[Choice], None],
     ) -> None:
-        self._context, self._whole, self._choose = context, whole, choose
+        self._context, self._whole, self.choose = context, whole, choose
         self._choose_second = choose_second
         self._told: int | None = None
         self._apart_value: int | None = None
@@ -72,7 +72,7 @@ class Bounds:
                 return False
             context.spend(reply.answer.work)
             if reply.value is not None:
-                self._choose(_choice(reply))
+                self.choose(_choice(reply))
                 self._told = self._apart_value = reply.value
                 self._started = True
                 place(context, np.asarray(reply.options), clock.share(chosen.placing))
@@ -210,14 +210,14 @@ class Bounds:
         value = self._apart_value = reply.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value
-            tell = self._choose if self._whole.first else self._choose_second
+            tell = self.choose if self._whole.first else self._choose_second
             tell(_choice(reply))
             amount = self._context.clock.share(self._parameters.placing)
             place(self._context, np.asarray(reply.options), amount)
 
     def _tell(self, reply: Reply) -> None:
         if not self._started:
-            self._choose(_choice(reply))
+            self.choose(_choice(reply))
 
 
 def _choice(reply: Reply) -> Choice:

@@ -115,7 +115,7 @@ def peaks(shared: Shared, plans: Plans) -> list[Part]:
 
 
 def _boxes(shared: Shared, name: str, level: int) -> Part:
-    boxes = Peaked(shared.context, level)
+    boxes = Peaked(shared.context, level, shared.bounds.choose)
     part = _raiser(shared, name, boxes.run)
     part.waits, part.urgent = boxes.waits, lambda: boxes.urgent(part.spent)
     return part

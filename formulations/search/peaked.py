@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from formulations.proof.peaks import Peaks, peaks_of
 from formulations.proof.tree import bare, empty_table, swept
 from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
+from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.numbers import PEAKED
 
@@ -27,9 +30,12 @@ class Peaked:
     context : Context
     level : int
         ``FUNCTIONS``, or the first level of patterns.
+    choose : callable
+        Called with the options that patterns take.
     """
 
-    def __init__(self, context: Context, level: int) -> None:
+    def __init__(self, context: Context, level: int, choose: Callable[[Choice], None]) -> None:
+        self._choose = choose
         self._context, self._level, self._boxes = context, level, None
         self._first: Certificate | None = None
         self._options = self._turns = self._idle = 0
@@ -86,6 +92,9 @@ class Peaked:
         risen = boxes.bound - before > PEAKED.risen * boxes.upper
         self._turns, self._idle = self._turns + 1, 0 if risen else self._idle + 1
         self._certify(boxes, more)
+        options = boxes.choice(context.keep) if risen else None
+        if options is not None:
+            self._choose(Choice(options, value=boxes.bound))
         return more and (self._turns < PEAKED.turns or self._leads(boxes))
 
     def _tree(self) -> Boxes | None:

@@ -18,9 +18,10 @@ from formulations.instance.file import instance_to_dict
 from formulations.patterns import phases, program
 from formulations.patterns.boxes import FUNCTIONS, Boxes
 from formulations.patterns.dual import Weights
+from formulations.patterns.found import Shared
 from formulations.patterns.merged import merged
 from formulations.patterns.phases import peaks_to_limit, sets_to_limit
-from formulations.patterns.program import LEVELS
+from formulations.patterns.program import LEVELS, Program
 from formulations.proof import judge
 from formulations.proof.peaks import peaks_of
 from formulations.proof.prove import symmetric_lp
@@ -306,6 +307,28 @@ def test_equal_tables_are_merged() -> None:
     found = merged(peaks, instance.allowed)
     assert sorted(found.times) == [1, 2]
     assert len(found.first) == len(found.choices) == 2
+
+
+def test_shares_of_classes_become_whole_tables() -> None:
+    """Of five equal tables that take two options in shares of 2/5 and 3/5, two and three take them,
+    but none the option that it may not; None where one may take nothing."""
+    builder = InstanceBuilder([[0, 1]], ["compute", "exchange"], [], "step_time")
+    for table in range(5):
+        builder.add_table(f"t{table}")
+        for cost in ((3, 1), (1, 3)):
+            builder.add_option(f"o{cost[0]}", [Block(Where.ANY_RANK, [Shard({}, cost)])])
+    instance = builder.build()
+    peaks = peaks_to_limit(instance, instance.allowed, 20)
+    assert peaks is not None
+    found = Program(peaks, instance.allowed, Shared(20, True))
+    shares = np.tile([0.4, 0.6], 5)
+    able = instance.allowed.copy()
+    able[[1, 3]] = False  # the second option of the first two tables
+    chosen = found.whole(shares, able)
+    assert chosen is not None
+    assert chosen.tolist() == [0, 2, 5, 7, 9]
+    able[0] = False
+    assert found.whole(shares, able) is None
 
 
 def test_phases_that_are_multiples_are_one() -> None:
