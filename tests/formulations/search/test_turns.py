@@ -21,6 +21,7 @@ from formulations.patterns.program import LEVELS
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.result.placement import Placement
+from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.peaked import Peaked
 from formulations.search.turns import Part, step
@@ -201,10 +202,11 @@ def distinct(tables: int = 14) -> Instance:
     return builder.build()
 
 
-def begun(work: float) -> Context:
-    """A search that knows a plan by greedy, and the linear program's certificate."""
+def begun(work: float | None) -> Context:
+    """A search that knows a plan by greedy, and the linear program's certificate; without a limit
+    on work it has some time."""
     instance = distinct()
-    limits = Settings(time_limit=None, work_limit=work, workers=1)
+    limits = Settings(time_limit=30.0 if work is None else None, work_limit=work, workers=1)
     context = Context(instance, limits, Clock(limits), usable(instance))
     plan = solve(instance, "greedy").placement
     lp = symmetric_lp(instance)
@@ -214,12 +216,28 @@ def begun(work: float) -> Context:
     return context
 
 
+def refused(choice: Choice) -> None:
+    """Not to be called: functions take options in parts."""
+    raise AssertionError(choice)
+
+
+def test_plans_begin_from_what_patterns_take() -> None:
+    """Once patterns raise their bound, an option that is left for every table is told."""
+    context, told = begun(None), list[Choice]()
+    boxes = Peaked(context, LEVELS[0], told.append)
+    while not told and boxes.run(1.0):
+        pass
+    assert told[0].value is not None and told[0].value <= (context.objective or 0)
+    assert (context.instance.table_of[told[0].options] == np.arange(len(told[0].options))).all()
+    assert context.keep[told[0].options].all()
+
+
 def test_functions_raise_the_certified_bound_in_counted_work() -> None:
     """Above the linear program's, the same in two runs; no work is left out of the count."""
     found = []
     for _ in range(2):
         context = begun(3.0)
-        boxes = Peaked(context, FUNCTIONS)
+        boxes = Peaked(context, FUNCTIONS, refused)
         assert not boxes.waits()
         boxes.run(0.5)
         found.append((context.clock.certified, context.work))
@@ -233,14 +251,14 @@ def test_functions_raise_the_certified_bound_in_counted_work() -> None:
 def test_patterns_wait_for_the_wall_clock() -> None:
     """Their work is not counted, so under a limit on work they have nothing to do."""
     context = begun(3.0)
-    assert not Peaked(context, LEVELS[0]).run(0.5)
+    assert not Peaked(context, LEVELS[0], refused).run(0.5)
     assert context.work == 0.0 and context.clock.certified is None
 
 
 def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
     """It is begun with the first plan; one that is far cheaper excludes options."""
     context = begun(3.0)
-    boxes = Peaked(context, FUNCTIONS)
+    boxes = Peaked(context, FUNCTIONS, refused)
     assert boxes.urgent(0.0) and not boxes.urgent(0.1)
     boxes.run(0.1)
     context.spend(1.0)
