@@ -20,6 +20,8 @@ from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache
 from hashlib import sha256
+from itertools import combinations, combinations_with_replacement, product
+from math import comb, prod
 from operator import add, le, lt, mul, sub
 from pathlib import Path
 from typing import Any
@@ -472,34 +474,42 @@ MUST_MOVE = shaped([MUST])
 def leaving(document: Any, counted: str, tables: list[int], apart: bool) -> dict[str, Any]:
     """The instance of what must move (docs/proof.md): no plan moves less than its least cost.
 
-    ``apart``: an option with one shard is as many options as there are ranks for it.
+    ``apart``: an option is as many options as there are ways to lie, where these are few.
     """
     meter = Meter(READ_STEPS, "what must move")
     current = document.get("current", {})
-    pinned = {pin["table"]: pin["option"] for pin in document.get("pins", [])}
+    pinned = {pin["table"]: pin for pin in document.get("pins", [])}
     barred = {(entry["table"], entry["option"]) for entry in document.get("forbidden", [])}
     found = list[dict[str, Any]]()
     for table in [document["tables"][t] for t in tables]:
-        name, now, ways = table["name"], current.get(table["name"]), list[dict[str, Any]]()
+        name, now, pin = table["name"], current.get(table["name"]), pinned.get(table["name"], {})
+        still, ways = list[dict[str, Any]](), list[dict[str, Any]]()
         for option in table["options"]:
             own, blocks, fixed = option["name"], option["blocks"], False
             shards = sum([len(block["shards"]) for block in blocks])
-            meter.take((1 + len(blocks) + shards) * (document["ranks"] if apart else 1))
-            if (name, own) in barred or pinned.get(name, own) != own:
+            meter.take(1 + len(blocks) + shards)
+            if (name, own) in barred or pin.get("option", own) != own:
                 continue
             here = now is not None and now["option"] == own
+            places = spread(document, blocks, meter) if apart else None
+            if places is not None:
+                there = now["ranks"] if here else None
+                named, there = [n and list(map(sorted, n)) for n in (pin.get("ranks"), there)]
+                for ranks, lists in [way for way in places if named in (None, way[0])]:
+                    each = goes(lists, counted if now else None) if there != ranks else stay(lists)
+                    (ways if there != ranks else still).append({**option, "blocks": each})
+                continue
             meter.take(here * (1 + len(blocks)) * (1 + document["ranks"]))
             meter.take(here * shards * (1 + len(document["resources"])))
             if here and lies(document, blocks, now["ranks"]):
                 pairs = zip(blocks, now["ranks"], strict=True)
-                still = [part for block, ranks in pairs for part in stands(block, ranks)]
-                ways.insert(0, {**option, "blocks": still})
+                each = [part for block, ranks in pairs for part in stands(block, ranks)]
+                still.append({**option, "blocks": each})
                 fixed = all(kind(block) not in FREE for block in blocks)
-            for each in alone(document, blocks) if apart else [blocks]:
-                if not fixed:
-                    ways.append({**option, "blocks": goes(each, counted if now else None)})
+            if not fixed:
+                ways.append({**option, "blocks": goes(blocks, counted if now else None)})
         nowhere = [{"blocks": [{"where": "cluster", "shards": [{"cost": [0]}]}]}]
-        ways = [{**way, "name": str(k)} for k, way in enumerate(ways or nowhere)]
+        ways = [{**way, "name": str(k)} for k, way in enumerate(still + ways or nowhere)]
         found.append({"name": name, "options": ways})
     kept = {key: document[key] for key in ("format", "ranks", "machines", "resources")}
     return {**kept, "phases": ["moved"], "objective": "total", "tables": found}
@@ -510,19 +520,88 @@ def kind(block: Any) -> str:
     return "list" if type(block["where"]) is list else block["where"]
 
 
-def alone(document: Any, blocks: Any) -> list[Any]:
-    """An option's blocks for each rank or machine that it may take, if it is one shard, or one
-    shard a rank of one machine; else as they are."""
-    block, machines = blocks[0], document["machines"]
-    if len(blocks) > 1 or kind(block) not in FREE or block.get("count", 1) > 1:
-        return [blocks]
-    sites = [[rank] for rank in range(document["ranks"])]
-    if kind(block) in ON_MACHINES:
-        sites = machines
-    sites = [sites[place] for place in block.get("among", range(len(sites)))]
-    if kind(block) == "any_rank_of_one_machine":
-        sites = [[rank] for ranks in sites for rank in ranks]
-    return [[{"where": ranks, "shards": block["shards"]}] for ranks in sites]
+MOST_WAYS = 10_000  # of an option to lie, up to which each is an option of its own
+MOST_SHARDS = 64  # of a block that chooses, likewise
+
+
+def spread(document: Any, blocks: Any, meter: Meter) -> list[tuple[Any, list[Any]]] | None:
+    """Every way of an option to lie: its ranks, sorted for each block, and its blocks on lists of
+    them; None where these are many."""
+    meter.take(len(blocks) * (1 + document["ranks"]))
+    sizes = [choices(document, block) for block in blocks]
+    many = prod([number for number, _ in sizes])
+    if not many:
+        return []
+    if many > MOST_WAYS:
+        return None
+    meter.take((1 + many) * (1 + sum([size for _, size in sizes])))
+    each = [list(sites(document, block)) for block in blocks]
+    found = list[tuple[Any, list[Any]]]()
+    for way in product(*each):
+        ranks = [sorted(ranks) for ranks, _ in way]
+        found.append((ranks, [part for _, parts in way for part in parts]))
+    return found
+
+
+def groups(document: Any, block: Any) -> tuple[list[Any], list[int], bool]:
+    """Sets of places for all shards of a block that chooses them, or its machines; the numbers of
+    equal shards in each; and whether they are on different places."""
+    where, machines, count = kind(block), document["machines"], block.get("count", 1)
+    once = block.get("distinct", where == "one_machine")
+    places = block.get("among", range(len(machines) if where in ON_MACHINES else document["ranks"]))
+    sets = [machines[q] for q in places] if where == "any_rank_of_one_machine" else [places]
+    runs = [shard.get("repeat", 1) for shard in block["shards"]]
+    return sets, runs if len(runs) > 1 and where != "one_machine" else [count], once
+
+
+def choices(document: Any, block: Any) -> tuple[int, int]:
+    """In how many ways a block may lie, and how large one is."""
+    if kind(block) not in FREE:
+        return 1, 1 + document["ranks"]
+    sets, runs, once = groups(document, block)
+    if sum(runs) > MOST_SHARDS:
+        return MOST_WAYS + 1, 0
+    number = 0
+    for places in sets:
+        left, times = len(places), 1
+        for run in runs:
+            times *= comb(left if once else left + run - 1, run)
+            left = max(0, left - once * run)
+        number += times
+    return number, sum(runs) * (document["ranks"] if kind(block) == "one_machine" else 1)
+
+
+def sites(document: Any, block: Any) -> Iterator[tuple[list[int], list[Any]]]:
+    """Every way of a block to lie: the ranks of its shards, and blocks on lists of them."""
+    if kind(block) not in FREE:
+        every = {"every_rank": list(range(document["ranks"])), "cluster": []}
+        yield every.get(kind(block), block["where"]), [block]
+        return
+    sets, runs, once = groups(document, block)
+    shards = block["shards"] if len(runs) > 1 else [block["shards"]]
+    pairs = list(zip(shards, runs, strict=True))
+    for places in sets:
+        for taken in picked(list(places), runs, once):
+            if kind(block) == "one_machine":
+                lists = [document["machines"][q] for q in taken]
+                parts = [{"where": own, "shards": block["shards"]} for own in lists]
+                yield [rank for own in lists for rank in own], parts
+                continue
+            own = [s[0] if type(s) is list else s for s, times in pairs for _ in range(times)]
+            alike = [{**shard, "repeat": 1} for shard in own]
+            zipped = zip(taken, alike, strict=True)
+            yield list(taken), [{"where": [rank], "shards": [shard]} for rank, shard in zipped]
+
+
+def picked(places: list[int], runs: list[int], once: bool) -> Iterator[tuple[int, ...]]:
+    """Every choice of places for runs of equal things."""
+    for first in (combinations if once else combinations_with_replacement)(places, runs[0]):
+        if len(runs) == 1:
+            yield first
+            continue
+        gone = set(first) if once else ()
+        for rest in picked([place for place in places if place not in gone], runs[1:], once):
+            yield first + rest
 
 
 def goes(old: Any, counted: str | None) -> list[dict[str, Any]]:
@@ -537,10 +616,15 @@ def goes(old: Any, counted: str | None) -> list[dict[str, Any]]:
     return blocks + one
 
 
+def stay(lists: list[Any]) -> list[dict[str, Any]]:
+    """Blocks without a choice, at no cost."""
+    return [{**b, "shards": [{**s, "cost": [0]} for s in b["shards"]]} for b in lists]
+
+
 def stands(block: Any, ranks: list[int]) -> list[dict[str, Any]]:
     """Blocks for one that stays: where its shards choose ranks, each uses what the least does."""
     if kind(block) not in FREE:
-        return [{**block, "shards": [{**s, "cost": [0]} for s in block["shards"]]}]
+        return stay([block])
     uses = [s.get("use", {}) for s in block["shards"]]
     least = {name: min([use.get(name, 0) for use in uses]) for name in uses[0]}
     return [{"where": [rank], "shards": [{"cost": [0], "use": least}]} for rank in ranks]

@@ -22,15 +22,16 @@ from formulations.staying import (
     packed,
     pooled_question,
     question_to_plan,
+    ways_to_lie,
     whole_question,
 )
 
 #: Units of work for a plan of the pooled question; share of the time left, and least seconds, for
 #: its proof.
 WORK, SHARE, LEAST = 0.1, 0.2, 1.0
-#: Options × ranks up to which the whole question is asked, and the share of the time left, or of
-#: the work, for that.
-SMALL, WHOLE = 100_000, 0.3
+#: Options × ranks up to which the whole question is asked, ways to lie up to which these are told
+#: apart, and the share of the time left, or of the work, for that.
+SMALL, WAYS, WHOLE = 100_000, 20_000, 0.3
 
 
 @dataclass(frozen=True)
@@ -166,22 +167,25 @@ def _least_moves(
     if instance.num_options * instance.num_ranks > SMALL:
         return list(forced), None
     free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
-    tables = range(instance.num_tables)
+    tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
     for counted in _wanted(instance):
         question = whole_question(instance, counted, tables)
         found = _planned(question, settings, clock, clock.share(WHOLE), False)
         if found.status == Status.INFEASIBLE:  # whatever moves
             break
+        plan = None
         if found.placement is not None:
             plan = question_to_plan(instance, question, found.placement)
-            best = plan if plan is not None and check(free, plan).feasible else best
-        flat = flattened(whole_question(instance, counted, tables, apart=True))
+            plan = plan if plan is not None and check(free, plan).feasible else None
+        best, flat = plan or best, flattened(whole_question(instance, counted, tables, apart))
+        if plan is None:  # of shards that differ, or pinned ranks, it knows too little
+            found = _planned(flat.question, settings, clock, clock.share(WHOLE), False)
         outcome = _certified(flat.question, found, clock)
         least, proof = outcome.certified_bound or 0, outcome.certificate
         before = known[counted].least if counted in known else 0
         if proof is not None and least > before:
             text = packed(flat.whole(proof))
-            known[counted] = MustMove(counted, least, flat.tables, True, text)
+            known[counted] = MustMove(counted, least, flat.tables, apart, text)
     return list(known.values()), best
 
 

@@ -16,6 +16,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from formulations import checker
 from formulations.instance import Current, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.assigning import Ranks, assigned
 from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.instance.facts import bytes_to_move, total_cost
+from formulations.instance.facts import bytes_to_move, per_option, shard_counts, total_cost
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.instance import MAX_VALUE
 from formulations.instance.strict_json import Reader
@@ -62,7 +63,7 @@ class MustMove:
     tables : tuple of int
         Those of which the proof speaks.
     apart : bool
-        Whether it tells apart the ranks that an option with one shard may take.
+        Whether it tells apart the ways to lie of an option that has few.
     certificate : str
         Of the whole question about them, as gzipped JSON in base64; what it proves is for
         ``verify`` to say.
@@ -119,15 +120,28 @@ def whole_question(
     return instance_from_dict(document, "what must move")
 
 
+def ways_to_lie(instance: Instance) -> int:
+    """Of all options together, those alone that have few (docs/proof.md)."""
+    document = instance_to_dict(instance)
+    every = [o["blocks"] for table in document["tables"] for o in table["options"]]
+    many = [prod(checker.choices(document, block)[0] for block in blocks) for blocks in every]
+    return sum(number for number in many if number <= checker.MOST_WAYS)
+
+
 def flattened(question: Instance) -> Pooled:
     """A whole question with one resource for each place, all of the cluster.
 
-    What an option uses of a place is what its blocks without a choice use there: no less where it
-    is ``apart`` and has one shard. A prover that knows no ranks proves it best.
+    What an option uses of a place is what its blocks without a choice use there: no less where all
+    its ways to lie are ``apart``. Where some are not, all places of a resource together are one
+    more. A prover that knows no ranks proves it best.
     """
-    named = _places(question)
-    names = [" ".join(map(str, place.values())) for place in named]
-    capacity = _joined([r.capacity for r in question.resources])
+    named, capacity = _places(question), _joined([r.capacity for r in question.resources])
+    uses = np.stack([_settled_use(question, o) for o in range(question.num_options)])
+    if not question.settled.all():
+        every = _all_places(question)
+        named, capacity = named + every.named, np.append(capacity, every.capacity)
+        uses = np.concatenate([uses, every.totals], axis=1)
+    names = list(map(str, range(len(named))))
     places = [(n, Scope.CLUSTER, int(c)) for n, c in zip(names, capacity, strict=True)]
     found = InstanceBuilder([[0]], question.phases, places, Objective.TOTAL, question.name)
     cost, ways = total_cost(question)[:, 0].tolist(), list[list[range]]()
@@ -136,10 +150,14 @@ def flattened(question: Instance) -> Pooled:
         options = question.options_of(table)
         ways.append([range(way, way + 1) for way in range(len(options))])
         for option in options:
-            use = _settled_use(question, option)
+            use, group = uses[option], int(question.option_group[option])
             amounts = {names[p]: min(int(use[p]), MAX_VALUE - 1) for p in np.flatnonzero(use)}
             shard = Shard(amounts, [cost[option]])
-            found.add_option(question.option_names[option], [Block(Where.CLUSTER, [shard])])
+            fusion = None
+            if group >= 0:
+                fusion = question.fusion_groups[group], int(question.option_level[option])
+            blocks = [Block(Where.CLUSTER, [shard])]
+            found.add_option(question.option_names[option], blocks, fusion)
     tables = tuple(range(question.num_tables))
     return Pooled(found.build(), tables, ways, dict(zip(names, named, strict=True)))
 
@@ -184,9 +202,7 @@ def question_to_plan(
         position, there = chosen - int(question.table_options[table]), None
         if table in now:
             there = _there(instance, now[table])
-            ways = _others(instance, now[table], there is not None)
-        else:
-            ways = [option for option in instance.options_of(table) if instance.allowed[option]]
+        ways = _others(instance, table, now.get(table), there is not None)
         if there is not None and position == 0:
             options[table] = now[table].option
             ranks[table] = [np.asarray(block, dtype=np.int64) for block in there]
@@ -247,14 +263,21 @@ class Pooled:
 def pooled_question(instance: Instance, counted: Counted) -> Pooled:
     """The small question of what must move.
 
-    Its resources are the places whose capacity is exceeded if all tables stay; its tables are those
-    that lie there, and those that cannot stay. Shards of a block that differ may change places
-    without moving their table, so each uses as much as the least of them.
+    Its resources are the places whose capacity is exceeded if all tables stay, all places of a
+    resource together being one more; its tables are those that use these, and those that cannot
+    stay. Shards of a block that differ may change places without moving their table, so each uses
+    as much as the least of them. What goes uses of all places together as much as its least option.
     """
-    stays, capacity = _uses(instance), _joined([r.capacity for r in instance.resources])
-    named = _places(instance)
-    names = [" ".join(map(str, place.values())) for place in named]
-    full = np.flatnonzero(np.sum([*stays.values(), 0 * capacity], axis=0) > capacity).tolist()
+    every, all_places = _all_places(instance), _joined([r.capacity for r in instance.resources])
+    named, capacity = _places(instance) + every.named, np.append(all_places, every.capacity)
+    names = list(map(str, range(len(named))))
+    stays = {table: np.append(use, every.of(use)) for table, use in _uses(instance).items()}
+    current = {now.table: now for now in instance.current}
+    number = range(instance.num_tables)
+    others = [_others(instance, table, current.get(table), table in stays) for table in number]
+    goes = [_least_of(every.totals, ways, len(names)) for ways in others]
+    held = [stays.get(table, goes[table]) for table in number]
+    full = np.flatnonzero(np.sum([*held, 0 * capacity], axis=0) > capacity).tolist()
     size = np.minimum(bytes_to_move(instance), MAX_VALUE - 1)
     if counted == Counted.TABLES:
         size = np.ones_like(size)
@@ -262,25 +285,77 @@ def pooled_question(instance: Instance, counted: Counted) -> Pooled:
         [[0]], [counted.value], [(names[p], Scope.CLUSTER, int(capacity[p])) for p in full],
         Objective.TOTAL, "what must move",
     )  # fmt: skip
-    tables, every = list[int](), list[list[range]]()
-    for now in sorted(instance.current, key=lambda each: each.table):
-        use = stays.get(now.table)
-        if use is not None and not use[full].any():
+
+    def way(name: str, use: IntArray, cost: int) -> None:
+        amounts = {names[place]: min(int(use[place]), MAX_VALUE - 1) for place in full}
+        found.add_option(name, [Block(Where.CLUSTER, [Shard(amounts, [cost])])])
+
+    tables, ways = list[int](), list[list[range]]()
+    for table, use in enumerate(held):
+        if not use[full].any() and (table in stays or table not in current):
             continue
-        found.add_table(instance.table_names[now.table])
-        tables.append(now.table)
-        ways, others = list[range](), _others(instance, now, use is not None)
-        if use is not None:
-            amounts = {names[place]: min(int(use[place]), MAX_VALUE - 1) for place in full}
-            found.add_option(STAYS, [Block(Where.CLUSTER, [Shard(amounts, [0])])])
-            ways.append(range(1))
-        if others or use is None:  # without any, it has no place, and the instance no plan
-            least = int(size[others].min()) if others else 0
-            found.add_option(GOES, [Block(Where.CLUSTER, [Shard(cost=[least])])])
-            ways.append(range(len(ways), len(ways) + max(1, len(others))))
-        every.append(ways)
-    places = dict(zip(names, named, strict=True))
-    return Pooled(found.build(), tuple(tables), every, places)
+        found.add_table(instance.table_names[table])
+        tables.append(table)
+        first = int(table in stays)
+        ways.append([range(1)] * first)
+        if first:
+            way(STAYS, use, 0)
+        if others[table] or not first:  # without any, it has no place, and the instance no plan
+            counts = table in current and others[table]
+            way(GOES, goes[table], int(size[others[table]].min()) if counts else 0)
+            ways[-1].append(range(first, first + max(1, len(others[table]))))
+    return Pooled(found.build(), tuple(tables), ways, dict(zip(names, named, strict=True)))
+
+
+def _least_of(totals: IntArray, options: Sequence[int], width: int) -> IntArray:
+    """What one of some options uses of places at least: of each alone, then of all together."""
+    use = np.zeros(width, dtype=np.int64)
+    if len(options) and totals.shape[1]:
+        use[-totals.shape[1] :] = totals[options].min(axis=0)
+    return use
+
+
+@dataclass(frozen=True, eq=False)
+class _AllPlaces:
+    """All places of a resource together, for each resource that has several.
+
+    Attributes
+    ----------
+    named : list of dict
+        ``of`` each.
+    capacity : int64 array [these]
+    totals : int64 array [options, these]
+        What all shards of an option use at least.
+    parts : list of slice
+        Their places, among those of all resources one after the other.
+    """
+
+    named: list[dict[str, Any]]
+    capacity: IntArray
+    totals: IntArray
+    parts: list[slice]
+
+    def of(self, use: IntArray) -> IntArray:
+        """What is used of all places, from what is used of each."""
+        return np.asarray([use[part].sum() for part in self.parts], dtype=np.int64)
+
+
+def _all_places(instance: Instance) -> _AllPlaces:
+    ends = np.cumsum([0, *(len(r.capacity) for r in instance.resources)]).tolist()
+    capacity = [int(r.capacity.sum()) for r in instance.resources]
+    several = [
+        c for c, r in enumerate(instance.resources) if len(r.capacity) > 1
+        if capacity[c] < MAX_VALUE
+    ]  # fmt: skip
+    on_ranks = np.asarray([r.scope != Scope.CLUSTER for r in instance.resources], dtype=bool)
+    use = np.where(instance.off_rank[:, None] & on_ranks, 0, instance.shard_use)
+    totals = per_option(instance, use * shard_counts(instance)[:, None])
+    return _AllPlaces(
+        [{"of": instance.resources[c].name} for c in several],
+        np.asarray([capacity[c] for c in several], dtype=np.int64),
+        totals[:, several],
+        [slice(ends[c], ends[c + 1]) for c in several],
+    )
 
 
 def _uses(instance: Instance) -> dict[int, IntArray]:
@@ -312,8 +387,14 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-def _others(instance: Instance, now: Current, stays: bool) -> list[int]:
+def _others(instance: Instance, table: int, now: Current | None, stays: bool) -> list[int]:
     """Options that a table may move to: its own too, unless it already is all that this can be."""
-    found = [int(option) for option in instance.options_of(now.table) if instance.allowed[option]]
-    fixed = stays and all(instance.settled[b] for b in instance.blocks_of(now.option))
-    return [option for option in found if not (fixed and option == now.option)]
+    found = [int(option) for option in instance.options_of(table) if instance.allowed[option]]
+    if now is None or not stays or not _fixed(instance, now):
+        return found
+    return [option for option in found if option != now.option]
+
+
+def _fixed(instance: Instance, now: Current) -> bool:
+    """Whether an option has no choice of place."""
+    return all(instance.settled[block] for block in instance.blocks_of(now.option))

@@ -341,7 +341,19 @@ def test_judging_a_plan_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch, document, lambda: checker.check_plan(read, plan))
 
 
-def test_what_must_move_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An option for each of 2,000 ranks, of each of many options."""
-    document = wide(*[block("any_rank", shard([1])) for _ in range(50)])
+MANY = {
+    "one shard": block("any_rank", shard([1])),
+    "two shards": block("any_rank", shard([1]), among=list(range(100)), count=2, distinct=True),
+    "shards that differ": block(
+        "any_rank", *map(shard, ([1], [2], [3])), among=list(range(20)), count=3
+    ),
+    "too many ways": block("any_rank", shard([1]), count=3),
+    "machines": block("one_machine", shard([1])),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_what_must_move_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option for each way of 50 to lie on 2,000 ranks."""
+    document = wide(*[MANY[name]] * 50)
     counted(monkeypatch, document, lambda: checker.leaving(document, "bytes", [0], True))

@@ -80,12 +80,6 @@ def test_no_plan_moves_less(case: tuple[Instance, Placement]) -> None:
             assert brute_force(replace(instance, **limit)).objective is None
 
 
-def alike(instance: Instance) -> bool:
-    """Whether shards that choose ranks are alike within their block: else two may change places,
-    and their table stays."""
-    return bool(((np.diff(instance.block_shards) == 1) | instance.settled).all())
-
-
 def drawn(count: int, cut: int) -> Iterator[Instance]:
     """Instances of every kind with a plan in production and no limit yet, with so many thirds of
     their capacities."""
@@ -99,7 +93,8 @@ def drawn(count: int, cut: int) -> Iterator[Instance]:
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_whatever_lies_where_no_plan_moves_less(cut: int) -> None:
     """Of every kind of place, scope, fusion and pin; the pooled question gives no more than the
-    whole one about its tables, that no more than the one about all, and that what must move."""
+    whole one about its tables, that no more than the one about all, and that no more than what must
+    move, which is what it gives where all ways to lie are apart."""
     exact = 0
     for instance, counted in product(drawn(40, cut), Counted):
         tables, pooled = range(instance.num_tables), pooled_question(instance, counted)
@@ -108,42 +103,38 @@ def test_whatever_lies_where_no_plan_moves_less(cut: int) -> None:
         if pooled.tables:
             least.append(brute_force(whole_question(instance, counted, pooled.tables)).objective)
         apart = whole_question(instance, counted, tables, apart=True)
-        assert brute_force(apart).objective == most
-        flat = brute_force(flattened(apart).question).objective
-        if most is None:
+        true = brute_force(apart).objective
+        assert brute_force(flattened(apart).question).objective == true
+        if most is None or true is None:
             assert brute_force(instance).objective is None
             continue
-        assert sorted([*least, most]) == [*least, most] and flat is not None and flat <= most
-        short = replace(instance, **{f"max_moved_{counted}": most - 1}) if most else None
+        rising = [*least, most, true]
+        assert sorted(rising) == rising
+        short = replace(instance, **{f"max_moved_{counted}": true - 1}) if true else None
         assert short is None or brute_force(short).objective is None
-        if alike(instance) and not any(pin.ranks for pin in instance.pins):
-            exact += most > 0
-            within = replace(instance, **{f"max_moved_{counted}": most})
-            assert brute_force(within).objective is not None
+        within = replace(instance, **{f"max_moved_{counted}": true})
+        assert brute_force(within).objective is not None
+        exact += true > 0
     assert exact > 5
 
 
-def test_every_limit_that_is_too_small_is_answered_and_certified() -> None:
-    """With the least that must move, wherever a plan exists without the limit; exactly, where
-    every option is one shard, or has no choice."""
-    tried = 0
-    for instance, counted in product(drawn(60, 2), Counted):
-        if instance.pins or not alike(instance) or brute_force(instance).objective is None:
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_every_limit_that_is_too_small_is_answered_and_certified(cut: int) -> None:
+    """With the least that must move, wherever a plan exists without the limit: also where shards of
+    a block differ and choose ranks, at fusion levels and where pins name ranks."""
+    tried = several = 0
+    for instance, counted in product(drawn(40, cut), Counted):
+        apart = whole_question(instance, counted, range(instance.num_tables), apart=True)
+        if not (least := brute_force(apart).objective):
             continue
-        tables = range(instance.num_tables)
-        if not (least := brute_force(whole_question(instance, counted, tables)).objective):
-            continue
-        short = replace(instance, **{f"max_moved_{counted}": least - 1})
-        outcome = solve(short, "cpsat", QUICK)
-        assert outcome.status == Status.INFEASIBLE and verify(short, outcome).ok
-        assert outcome.detail["would_move"][counted] == least
-        found = [m["least"] for m in outcome.detail["must_move"]]
-        one = ((instance.block_count == 1) | instance.settled).all()
-        if one and (np.diff(instance.option_blocks) == 1).all():
-            assert found == [least]
-        assert sum(found) <= least
-        tried += found == [least]
-    assert tried > 5
+        for limit in {0, least - 1}:
+            short = replace(instance, **{f"max_moved_{counted}": limit})
+            outcome = solve(short, "cpsat", Settings(work_limit=5, workers=1))
+            assert outcome.status == Status.INFEASIBLE and verify(short, outcome).ok
+            assert [each["least"] for each in outcome.detail["must_move"]] == [least]
+        tried += 1
+        several += bool((np.diff(instance.block_shards) > 1).any())
+    assert tried > 5 and several
 
 
 def test_where_what_goes_has_no_room_more_must_move() -> None:
@@ -170,3 +161,21 @@ def test_a_table_that_is_not_where_its_option_puts_it_may_move_there() -> None:
     assert outcome.status == Status.OPTIMAL
     short = solve(replace(instance, max_moved_bytes=1), "cpsat", QUICK)
     assert short.status == Status.INFEASIBLE
+
+
+def test_shards_that_differ_may_change_places_but_not_all_at_once() -> None:
+    """Three tables have a shard of 5 and one of 1 on ranks 0 and 1, which hold 9 each: whichever
+    way they lie, one holds 11."""
+    builder = InstanceBuilder([[0, 1, 2, 3]], ["time"], [("hbm", "rank", 9)], "step_time")
+    shards = [Shard({"hbm": size}, [1], move_bytes=size) for size in (5, 1)]
+    for name in "abc":
+        builder.add_table(name)
+        builder.add_option("two", [Block(Where.ANY_RANK, shards, count=2, distinct=True)])
+    current = [Current(table, table, ((0, 1),)) for table in range(3)]
+    instance = builder.build(current=current, max_moved_bytes=5)
+    outcome = solve(instance, "cpsat", QUICK)
+    assert outcome.status == Status.INFEASIBLE and verify(instance, outcome).ok
+    assert [each["least"] for each in outcome.detail["must_move"]] == [6]
+    lines = list(checker.check(instance_to_dict(instance), outcome_to_dict(instance, outcome)))
+    assert lines[-2:] == ["moves: at least 6 bytes must move", "verdict: certified infeasible"]
+    assert solve(replace(instance, max_moved_bytes=6), "cpsat", QUICK).placement is not None
