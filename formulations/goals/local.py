@@ -34,7 +34,7 @@ class Local:
 
     def tidied(self, task: Task, over: Callable[[], bool] = lambda: False) -> Placement:
         """Give every table the best state it can have, judged by the aim and those after it: in
-        several passes, of which none begins once it is ``over``."""
+        several passes, the last of which ends soon after it is ``over``."""
         problem, instance = self._problem, self._problem.original
         order, best = preferences(problem, task.aim or 0), task.plan
         held = problem.within(task.limits)
@@ -43,14 +43,14 @@ class Local:
             if over():
                 break
             self._sampler.begin(task.plan, Within([task.most], held=held))
-            self._sampler.tidy(order, task.most + int(slack * abs(task.most)))
+            self._sampler.tidy(order, task.most + int(slack * abs(task.most)), over)
             plan = self._sampler.placement()
             if _fits(instance, held, plan, task.most) and self._worth(task, plan) < worth:
                 best, worth = plan, self._worth(task, plan)
         return best
 
-    def evened(self, task: Task) -> Placement:
-        """Move shards away from the fullest place, one at a time."""
+    def evened(self, task: Task, over: Callable[[], bool] = lambda: False) -> Placement:
+        """Move shards away from the fullest place, one at a time, until it is ``over``."""
         problem, sampler = self._problem, self._sampler
         assert task.aim is not None
         aim, held = problem.aims[task.aim], problem.within(task.limits)
@@ -62,7 +62,7 @@ class Local:
             use = use[:, [aim.resource]]
         assert aim.scope is not None
         order = np.argsort(-use.sum(axis=1), kind="stable")
-        sampler.even(order, task.most, aim.scope, only)
+        sampler.even(order, task.most, aim.scope, only, over)
         plan = sampler.placement()
         return plan if _fits(problem.original, held, plan, task.most) else task.plan
 

@@ -210,7 +210,7 @@ class _Seek:
         """Even out the fill; tables may then be tidied once more, for the goals that follow."""
         assert self._local is not None
         self._tidy = False
-        return self._local.evened(self._task(index))
+        return self._local.evened(self._task(index), self._late)
 
     def _annealed(self, index: int) -> Placement:
         assert self._local is not None

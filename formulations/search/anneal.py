@@ -20,7 +20,7 @@ from formulations.result.placement import Placement
 from formulations.search import anneal_data as data
 from formulations.search.anneal_data import lowered
 from formulations.search.first_state import largest_shard, mixed, one_level_a_group
-from formulations.search.numbers import BROKEN, FAR_TARGET, LOOKS, NOTHING, SLICE, TIE
+from formulations.search.numbers import BROKEN, FAR_TARGET, LOOKS, NOTHING, PART, ROUNDS, SLICE, TIE
 from formulations.search.parameters import DEFAULT, Parameters
 
 #: A rung for every replica, the hottest first: its temperature, as a penalty, at the first and at
@@ -250,9 +250,11 @@ class Sampler:
         self._loads(data.LIMIT)[kept] = limits
         self._weight[kept] = self._parameters.capacity_weight / np.maximum(1.0, np.abs(limits))
 
-    def tidy(self, preferences: IntArray, most: int) -> None:
+    def tidy(
+        self, preferences: IntArray, most: int, over: Callable[[], bool] = lambda: False
+    ) -> None:
         """Let every table take the state it prefers most, within an objective of ``most`` and all
-        capacities; the state must be a plan.
+        capacities, until nothing changes or it is ``over``; the state must be a plan.
 
         Parameters
         ----------
@@ -264,12 +266,26 @@ class Sampler:
         options = self._lowered.view(data.OPTION, self._instance.num_tables, self.array)
         order = np.argsort(-preferences[options], kind="stable")
         strict = self._strict(most)
-        self._kernels.tidy(self.array, strict, order, start, choice, preferences, most)
+        parts = [order[at : at + PART] for at in range(0, len(order), PART)]
+        for _ in range(ROUNDS):
+            changed = 0
+            for part in parts:
+                if over():
+                    return
+                changed += self._kernels.tidy(
+                    self.array, strict, part, start, choice, preferences, most
+                )
+            if not changed:
+                return
 
-    def even(self, order: IntArray, most: int, scope: Scope, only: int | None = None) -> None:
+    def even(
+        self, order: IntArray, most: int, scope: Scope, only: int | None = None,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
         """Move shards away from the rank or machine whose memory is fullest, as long as that lowers
-        the largest fill, within an objective of ``most``; tables are tried in the given order.
-        ``only``: number of the one resource that counts, among those of the scope."""
+        the largest fill and it is not ``over``, within an objective of ``most``; tables are tried
+        in the given order. ``only``: number of the one resource that counts, among those of the
+        scope."""
         weight, a = self._strict(most), data
         machines, end = (int(self.array[i]) for i in (a.MACHINE_LOAD, a.CLUSTER_LOAD))
         wide, wide_machine = int(self.array[a.WIDE]), int(self.array[a.MACHINE_WIDE])
@@ -279,7 +295,15 @@ class Sampler:
             Scope.MACHINE: [(machines + f, end, wide_machine) for f in range(wide_machine)],
         }
         for low, high, step in features[scope][slice(only, None if only is None else only + 1)]:
-            self._kernels.even(self.array, weight, room, order, low, high, step, most)
+            left = 4 * self._instance.num_tables
+            while left > 0 and not over():
+                moves = min(left, PART)
+                left -= moves
+                made = self._kernels.even(
+                    self.array, weight, room, order, low, high, step, most, moves
+                )
+                if made < moves:
+                    break
 
     def _strict(self, most: int) -> NDArray[np.float64]:
         """Weights of all loads under which capacities are never broken, and behind them a share of

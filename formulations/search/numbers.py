@@ -21,6 +21,9 @@ UNUSED = 90
 # Of a state, and of the moves that sample it.
 #: Moves between two checks of the clock: a few hundredths of a second.
 SLICE = 20_000
+#: Tables to tidy, or shards to move for evenness, between two looks at the time; most rounds over
+#: all tables.
+PART, ROUNDS = 64, 20
 #: Places that a shard of a first state is compared at.
 LOOKS = 256
 #: Cost at which targets are capped, so that their sum over phases stays below 2^63.

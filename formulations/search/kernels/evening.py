@@ -9,7 +9,6 @@ from formulations.search.anneal_data import (
     LOAD,
     MACHINE_LOAD,
     RANKS,
-    TABLES,
 )
 from formulations.search.kernels.compiled import entry, kernel
 from formulations.search.kernels.loads import on_assignment, value_of
@@ -94,20 +93,23 @@ def _relieved(a, w, order, count, full, wide, most):
 
 
 @kernel
-def _even(a, w, room, order, count, low, high, wide, most):
-    for _ in range(4 * a[TABLES]):
+def _even(a, w, room, order, count, low, high, wide, most, moves):
+    made = 0
+    while made < moves:
         full = _fullest(a, room, low, high, wide)
         aim_here(a)
         if full < 0 or not _relieved(a, w, order, count, full, wide, most):
             break
+        made += 1
     for i in range(low, high, wide):
         a[a[LIMIT] + i] = room[i]
+    return made
 
 
 @entry
-def even(a, w, room, order, low, high, wide, most):
-    """Move shards away from the place where a resource is fullest, as long as the largest fill
-    falls.
+def even(a, w, room, order, low, high, wide, most, moves):
+    """Move so many shards away from the place where a resource is fullest, as long as the largest
+    fill falls; returns how many it did.
 
     Parameters
     ----------
@@ -120,4 +122,6 @@ def even(a, w, room, order, low, high, wide, most):
     most : int
         The highest objective allowed.
     """
-    _even(a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, most)
+    return _even(
+        a.ctypes, w.ctypes, room.ctypes, order.ctypes, len(order), low, high, wide, most, moves
+    )

@@ -100,21 +100,19 @@ def _improved(a, w, table, choice_start, choice, preferences, most):
 
 @kernel
 def _tidy(a, w, order, count, choice_start, choice, preferences, most):
-    for _ in range(20):
-        changed = 0
-        for n in range(count):
-            table = order[n]
-            changed += _improved(a, w, table, choice_start, choice, preferences, most)
-            if group_of(a, option_of(a, table)) >= 0:
-                changed += _changed_level(a, w, table, choice_start, choice, preferences, most)
-        if not changed:
-            break
+    changed = 0
+    for n in range(count):
+        table = order[n]
+        changed += _improved(a, w, table, choice_start, choice, preferences, most)
+        if group_of(a, option_of(a, table)) >= 0:
+            changed += _changed_level(a, w, table, choice_start, choice, preferences, most)
+    return changed
 
 
 @entry
 def tidy(a, w, order, choice_start, choice, preferences, most):
     """Give one table after another the best state that keeps the objective at most ``most`` and
-    exceeds no capacity, until nothing changes; fusion groups change their level together.
+    exceeds no capacity; fusion groups change their level together. Returns how often it did.
 
     Parameters
     ----------
@@ -124,7 +122,7 @@ def tidy(a, w, order, choice_start, choice, preferences, most):
     preferences : int64 array
         Preference of every such state; the lowest is the best.
     """
-    _tidy(
+    return _tidy(
         a.ctypes, w.ctypes, order.ctypes, len(order), choice_start.ctypes, choice.ctypes,
         preferences.ctypes, most,
     )  # fmt: skip

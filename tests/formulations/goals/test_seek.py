@@ -20,6 +20,7 @@ from formulations.result.check import Loads, check, moved_tables
 from formulations.result.outcome import Outcome, Status, StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.search import loops
+from formulations.search.anneal import Sampler, Within
 from formulations.search.numbers import AIMS
 from formulations.settings import GOALS, Goals
 from tests.formulations.brute_force import brute_force, table_placements
@@ -185,6 +186,23 @@ def test_moves_are_a_goal_against_todays_plan() -> None:
         outcome = solve(instance, "cpsat", Settings(workers=1))
         assert _ranks(outcome) == [rank]
         assert outcome.goals[-1].goal == "moves" and outcome.goals[-1].value == 0
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_a_long_pass_ends_soon_after_the_time_limit(looks: int) -> None:
+    """Of 160 tables in two shards each, 64 become whole between two looks at the time."""
+    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 999)], "busiest_rank")
+    for table in range(160):
+        builder.add_table(f"t{table}")
+        for name, count in (("two", 2), ("one", 1)):
+            builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=count)])
+    instance = builder.build()
+    plan = Placement(2 * np.arange(160), [[np.asarray([0, 1])]] * 160)
+    loops.waited_for(lambda: False)
+    sampler, looked = Sampler(instance), itertools.count()
+    sampler.begin(plan, Within([160]))
+    sampler.tidy(np.tile([1, 0], 320), 160, lambda: next(looked) == looks)
+    assert (sampler.placement().options % 2).sum() == 64 * looks
 
 
 def _ranks(outcome: Outcome) -> list[int]:
