@@ -15,7 +15,7 @@ from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
 from milp_planner.features.moves.way import MovesInfo, PlansOnTheWay, moves_of
-from milp_planner.features.plan.one_ratio import as_it_runs
+from milp_planner.features.plan.one_ratio import Caches, as_it_runs
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
@@ -150,10 +150,10 @@ def audit(
         on_start(request.formulation)
     compiled, today = start.compiled, start.placement
 
-    def solved(question: Compiled, own: Settings) -> Outcome:
-        return solve(question.instance, request.formulation, own)
+    def solved(instance: Instance, own: Settings) -> Outcome:
+        return solve(instance, request.formulation, own)
 
-    best = as_it_runs(compiled, replace(limits, hint=today), solved)
+    best = as_it_runs(compiled.instance, Caches.of(compiled), replace(limits, hint=today), solved)
     verdict, as_run = check(compiled.instance, today), _as_run(compiled.instance, today)
     return Audit(compiled, today, verdict, as_run, best)
 

@@ -7,6 +7,7 @@ goal like any other (:mod:`formulations.goals.seek`), within that tolerance.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ from formulations.clock import Clock
 from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.goals.seek import improve
 from formulations.instance.facts import per_option, shard_counts
-from formulations.priced import priced, with_moving
+from formulations.priced import Priced, priced, with_moving
 from formulations.reduce import NEVER, bounds_at
 from formulations.result.outcome import StoppedBy, found
 from formulations.search.near import repaired
@@ -103,10 +104,12 @@ def limited(settings: Settings, share: float) -> Settings:
 
 
 def solve_moving(
-    compiled: Compiled, price: Fraction, formulation: str, settings: Settings
-) -> tuple[Outcome, Moving] | None:
+    compiled: Compiled, price: Fraction, formulation: str, settings: Settings,
+    run: Callable[[Priced, Settings], Outcome],
+) -> tuple[Outcome, Moving] | None:  # fmt: skip
     """The plan with the least objective + price of moves; None if no plan was found.
 
+    ``run`` solves the instance with the price, with a formulation.
     It is returned as an outcome of the Instance without the price, and as one with it. Both
     certificates cover all plans.
     """
@@ -119,16 +122,8 @@ def solve_moving(
     prices = None if settings.prices is None else with_moving(settings.prices, model.instance)
     limit = settings.time_limit
     left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
-    outcome = solve(
-        model.instance,
-        formulation,
-        replace(
-            settings,
-            hint=None if hint is None else model.with_price(hint),
-            prices=prices,
-            time_limit=left,
-        ),
-    )
+    hint = None if hint is None else model.with_price(hint)
+    outcome = run(model, replace(settings, hint=hint, prices=prices, time_limit=left))
     if outcome.placement is None:
         return None
     ended = outcome.stopped_by
@@ -138,7 +133,8 @@ def solve_moving(
     plain = found(
         compiled.instance, formulation, model.without_price(outcome.placement),
         ended, seconds=outcome.seconds, settings=outcome.settings,
-        solver=outcome.solver, version=outcome.version,
+        solver=outcome.solver, version=outcome.version, note=outcome.note,
+        detail={name: outcome.detail[name] for name in ("one_ratio",) if name in outcome.detail},
     )  # fmt: skip
     return _bounded(compiled, plain, settings), Moving(price, outcome)
 

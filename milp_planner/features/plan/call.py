@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from formulations import Outcome, Settings, Status, registry, solve
+from formulations import Instance, Outcome, Settings, Status, registry, solve
+from formulations.priced import Priced
 from formulations.runtime.collector import uncollected
 from formulations.runtime.interrupt import interruptible
 from formulations.runtime.timing import CallTime
@@ -25,7 +26,7 @@ from milp_planner.features.moves.few import (
 from milp_planner.features.plan.cache import answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
-from milp_planner.features.plan.one_ratio import as_it_runs
+from milp_planner.features.plan.one_ratio import Caches, as_it_runs
 from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
@@ -178,10 +179,11 @@ def _answered(
 def _running(solver: Solver, compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
     """The answer of a solver, in which tables that share a cache have one ratio."""
 
-    def run(question: Compiled, own: Settings) -> Outcome:
-        return solver(question, formulation, own)
+    def run(instance: Instance, own: Settings) -> Outcome:
+        return solver(replace(compiled, instance=instance), formulation, own)
 
-    return _timed(as_it_runs(compiled, settings, run), settings)
+    found = as_it_runs(compiled.instance, Caches.of(compiled), settings, run)
+    return _timed(found, settings)
 
 
 def _timed(outcome: Outcome, settings: Settings) -> Outcome:
@@ -258,9 +260,15 @@ def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None
 
 def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:
     """The best plan with its moves priced; if there is none, a diagnosis."""
-    solved = solve_moving(compiled, price, formulation, settings)
+    caches = Caches.of(compiled)
+
+    def run(model: Priced, own: Settings) -> Outcome:
+        mine = caches.priced(model)
+        return as_it_runs(model.instance, mine, own, lambda i, part: solve(i, formulation, part))
+
+    solved = solve_moving(compiled, price, formulation, settings, run)
     if solved is None:
-        outcome = _planned(compiled, formulation, settings)
+        outcome = _running(_planned, compiled, formulation, settings)
         return decode(compiled.options, compiled.instance, outcome)
     outcome = _timed(solved[0], settings)
     return replace(decode(compiled.options, compiled.instance, outcome), moving=solved[1])

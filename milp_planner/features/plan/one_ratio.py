@@ -10,8 +10,9 @@ Instance, within its bound, and what runs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import chain, combinations
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from formulations import Instance, Outcome, Placement
 from formulations.fusion import respreads
 from formulations.instance import Resource, Scope
+from formulations.priced import Priced
 from formulations.result.check import check
 from formulations.result.outcome import Status, StoppedBy, TracePoint, found
 from formulations.settings import Settings
@@ -32,49 +34,57 @@ FIRST = 0.6
 ROUNDS = 3
 """Further solves, of which the last restricts kernels."""
 
-Run = Callable[[Compiled, Settings], Outcome]
+Run = Callable[[Instance, Settings], Outcome]
 Sets = dict[int, list[set[int]]]
 """Tables that have one ratio, by kernel."""
 Pairs = set[tuple[int, int, int]]
 """Kernels with two tables each."""
 
 
-def as_it_runs(compiled: Compiled, settings: Settings, run: Run) -> Outcome:
+def as_it_runs(instance: Instance, caches: Caches, settings: Settings, run: Run) -> Outcome:
     """Solve, and again where tables that share a cache have several ratios.
 
     Parameters
     ----------
-    compiled : Compiled
+    instance : Instance
+    caches : Caches
+        Of its options.
     settings : Settings
     run : callable
-        Solves a compiled question.
+        Solves an instance with the same options.
 
     Returns
     -------
     Outcome
-        Of ``compiled.instance``; ``detail["one_ratio"]`` names tables whose ratio was changed or
+        Of ``instance``; ``detail["one_ratio"]`` names tables whose ratio was changed or
         restricted. If no plan with one ratio was found, the plan is the first one, and ``export``
         says what runs instead.
     """
-    kernels = _Kernels.of(compiled)
+    kernels = _Kernels(instance, caches)
     if not kernels.may_clash():
-        return run(compiled, settings)
-    outcome = _in_parts(compiled, kernels, settings, run)
+        return run(instance, settings)
+    outcome = _in_parts(instance, kernels, settings, run)
     whole = {"time_limit": settings.time_limit, "work_limit": settings.work_limit}
     return outcome.with_(settings={**outcome.settings, **whole})
 
 
-def _in_parts(compiled: Compiled, kernels: _Kernels, settings: Settings, run: Run) -> Outcome:
-    first = run(compiled, _part(settings, FIRST))
+def clashing(instance: Instance, caches: Caches, plan: Placement) -> list[str]:
+    """Names of the tables that share a cache in a plan and have several ratios."""
+    kernels = _Kernels(instance, caches)
+    return kernels.names(kernels.clashes(plan))
+
+
+def _in_parts(instance: Instance, kernels: _Kernels, settings: Settings, run: Run) -> Outcome:
+    first = run(instance, _part(settings, FIRST))
     rest = _part(settings, 1 - FIRST)
     if first.placement is not None and (sets := kernels.clashes(first.placement)):
-        return _restricted(compiled, kernels, first, sets, rest, run)
+        return _restricted(instance, kernels, first, sets, rest, run)
     ended = first.status in (Status.OPTIMAL, Status.INFEASIBLE) or rest.stop.is_set()
     if ended or first.stopped_by == StoppedBy.GAP:
         return first
     if first.placement is not None:
         rest = replace(rest, hint=first.placement, prices=first.certificate or rest.prices)
-    again = run(compiled, rest)
+    again = run(instance, rest)
     return again if again.placement is not None and not kernels.clashes(again.placement) else first
 
 
@@ -89,10 +99,10 @@ def _part(settings: Settings, share: float) -> Settings:
 
 
 def _restricted(
-    compiled: Compiled, kernels: _Kernels, first: Outcome, sets: Sets, rest: Settings, run: Run
+    base: Instance, kernels: _Kernels, first: Outcome, sets: Sets, rest: Settings, run: Run
 ) -> Outcome:
     """The best plan found with one ratio wherever caches are shared, within the first bound."""
-    base, before, pairs = compiled.instance, first.placement, Pairs()
+    before, pairs = first.placement, Pairs()
     assert before is not None
     plans, names = [*kernels.mended(base, before)], kernels.names(sets)
     for left in range(ROUNDS, 0, -1):
@@ -104,7 +114,7 @@ def _restricted(
         near = chain(plans, respreads(instance, before))
         hint = next((plan for plan in near if check(instance, plan).feasible), None)
         part = replace(_part(rest, 1 / left), hint=hint, prices=None)
-        found_again = run(replace(compiled, instance=instance), part).placement
+        found_again = run(instance, part).placement
         if found_again is None:
             continue
         before, clash = found_again, kernels.clashes(found_again)
@@ -114,9 +124,8 @@ def _restricted(
             break
     if not plans:
         return first
-    kind = compiled.instance.objective.value
-    best = min(plans, key=lambda plan: check(compiled.instance, plan).objectives[kind])
-    return _with(compiled.instance, first, best, names)
+    best = min(plans, key=lambda plan: check(base, plan).objectives[base.objective.value])
+    return _with(base, first, best, names)
 
 
 def _with(instance: Instance, first: Outcome, best: Placement, names: list[str]) -> Outcome:
@@ -150,53 +159,70 @@ def _with(instance: Instance, first: Outcome, best: Placement, names: list[str])
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Kernels:
+@dataclass(frozen=True, eq=False)
+class Caches:
     """Which options are cached tables of TorchRec's kernels.
 
     Attributes
     ----------
-    compiled : Compiled
     kernel : int64 array [options]
         Kernel of each option that has a cache there, else −1.
     level : int64 array [options]
         Position of its ratio among all ratios.
+    aside : bool array [blocks] or None
+        Blocks that hold nothing of their table, such as one that pays for moving it.
     """
 
-    compiled: Compiled
     kernel: NDArray[np.int64]
     level: NDArray[np.int64]
+    aside: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, compiled: Compiled) -> _Kernels:
+    def named(cls, named: Sequence[tuple[str, Fraction] | None]) -> Caches:
+        """Of the name of each option's kernel and its ratio there; None for one without."""
+        kernels = sorted({each[0] for each in named if each is not None})
+        ratios = sorted({each[1] for each in named if each is not None})
+        kernel = [-1 if each is None else kernels.index(each[0]) for each in named]
+        level = [0 if each is None else ratios.index(each[1]) for each in named]
+        return cls(np.asarray(kernel, dtype=np.int64), np.asarray(level, dtype=np.int64))
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> Caches:
         """Of the options of a compiled question."""
-        model, options = compiled.model, compiled.options
-        kernel = np.full(len(options.choices), -1, dtype=np.int64)
-        level, names = np.zeros_like(kernel), dict[str, int]()
-        cached = [
-            (option, choice)
-            for option, choice in enumerate(options.choices)
-            if choice.runtime == "torchrec" and choice.mode == "CACHING"
-            if model.workload.fusion != "free"
+        model, owners = compiled.model, compiled.instance.table_of
+        tables = [model.tables[int(owner)] for owner in owners]
+        named = [
+            (kernel_of(table, c.sharding, c.width, model.workload), c.ratio)
+            if c.runtime == "torchrec" and c.mode == "CACHING" and model.workload.fusion != "free"
+            else None
+            for table, c in zip(tables, compiled.options.choices, strict=True)
         ]
-        ratios = sorted({choice.ratio for _, choice in cached})
-        owners = compiled.instance.table_of
-        for option, choice in cached:
-            table = model.tables[int(owners[option])]
-            name = kernel_of(table, choice.sharding, choice.width, model.workload)
-            kernel[option] = names.setdefault(name, len(names))
-            level[option] = ratios.index(choice.ratio)
-        return cls(compiled, kernel, level)
+        return cls.named(named)
+
+    def priced(self, model: Priced) -> Caches:
+        """Of the options with a price on moves."""
+        aside = np.zeros(model.instance.num_blocks, dtype=bool)
+        aside[model.instance.option_blocks[1:][model.price > 0] - 1] = True
+        return Caches(self.kernel[model.origin], self.level[model.origin], aside)
+
+
+class _Kernels:
+    """The caches of an instance's options."""
+
+    def __init__(self, instance: Instance, caches: Caches) -> None:
+        self.instance, self.kernel, self.level = instance, caches.kernel, caches.level
+        none = np.zeros(instance.num_blocks, dtype=bool)
+        self.aside = none if caches.aside is None else caches.aside
 
     def tables(self, kernel: int) -> list[int]:
         """Tables with an option in a kernel."""
-        owners = self.compiled.instance.table_of[self.kernel == kernel]
+        owners = self.instance.table_of[self.kernel == kernel]
         return [int(table) for table in np.unique(owners)]
 
     def names(self, sets: Sets) -> list[str]:
         """Names of tables."""
         tables = sorted({t for groups in sets.values() for group in groups for t in group})
-        return [self.compiled.instance.table_names[t] for t in tables]
+        return [self.instance.table_names[t] for t in tables]
 
     def may_clash(self) -> bool:
         """Whether a kernel has several tables, and their options several ratios."""
@@ -210,7 +236,8 @@ class _Kernels:
         """Kernels with the tables that each has on one rank."""
         members: dict[tuple[int, int], list[int]] = defaultdict(list)
         for table, option in enumerate(plan.options.tolist()):
-            for rank in {int(r) for block in plan.ranks[table] for r in block}:
+            blocks = zip(self.instance.blocks_of(option), plan.ranks[table], strict=True)
+            for rank in {int(r) for b, ranks in blocks if not self.aside[b] for r in ranks}:
                 if self.kernel[option] >= 0:
                     members[int(self.kernel[option]), rank].append(table)
         return ((kernel, tables) for (kernel, _), tables in members.items())
@@ -261,6 +288,7 @@ class _Kernels:
         """
         most, resources, columns = int(self.level.max()), [*instance.resources], []
         kernel, level = (self._entries(instance, each) for each in (self.kernel, self.level))
+        kernel = np.where(np.repeat(self.aside, np.diff(instance.block_shards)), -1, kernel)
         owner = self._entries(instance, instance.table_of)
         for name, a, b in sorted(pairs):
             one, other = ((kernel == name) & (owner == table) for table in (a, b))

@@ -30,11 +30,13 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from formulations import Outcome, Placement, Settings
+from formulations import Instance, Outcome, Placement, Settings
 from formulations.result.check import check
 from formulations.runtime.timing import CallTime
+from milp_planner.drawing.units import NAMED, listed
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
+from milp_planner.features.plan.one_ratio import as_it_runs, clashing
 from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
@@ -103,8 +105,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     objective : {"busiest_rank", "critical_path", "critical_path_with_ids"}
         The objective to minimise, see :mod:`milp_planner.integrations.torchrec.rating`.
     fusion : {"honoured", "free"}
-        Whether dynamicemb tables that the runtime fuses must share one cache ratio, as they do
-        there.
+        Whether dynamicemb tables that the runtime fuses must share one cache ratio, and cached
+        tables that meet in a kernel of TorchRec one load factor, as they do there.
     together : sequence of sequences of str
         Names of tables that must share a rank, any rank; each is then placed whole.
     key_value : {"runtime", "torchrec"}
@@ -300,16 +302,26 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
     def _solved(self, problem: Problem, call: CallTime) -> list[ShardingOption]:
         question, settings = self._question(problem), replace(self._settings, call=call)
         known = None if self._by_request is None else self._by_request.get(question)
-        solve_it = partial(
-            solve_balanced, problem.instance, self._formulation, settings, self._stash
-        )
+        solve_it = partial(self._run, problem.instance, settings)
+        if self._fusion == "honoured":
+            parts = problem.instance, problem.caches, settings, self._run
+            solve_it = partial(as_it_runs, *parts)
         self.outcome = known or answered(self._cache, question, solve_it)
         if self.outcome.placement is None:
             limit = min(20.0, call.left())
             brief = replace(settings, time_limit=limit, hint=None, certificate=False)
             raise no_plan(problem, self.outcome, brief)
         placement: Placement = self.outcome.placement
+        mixed = clashing(problem.instance, problem.caches, placement)
+        if mixed and self._fusion == "honoured":
+            logger.warning(
+                "cached tables of one kernel share a cache, at the mean of their load factors, and "
+                "these have several: %s", listed(mixed, NAMED),
+            )  # fmt: skip
         return problem.apply(placement)
+
+    def _run(self, instance: Instance, settings: Settings) -> Outcome:
+        return solve_balanced(instance, self._formulation, settings, self._stash)
 
     def _question(self, problem: Problem) -> Question:
         inputs = {"torchrec": metadata.version("torchrec")}

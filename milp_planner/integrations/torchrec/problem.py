@@ -6,13 +6,17 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from torchrec.distributed.planner.constants import UVM_CACHING_RATIO
 from torchrec.distributed.planner.types import Shard as TorchShard
 from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.one_ratio import Caches
 from milp_planner.inputs.model import Fusion
 from milp_planner.integrations.torchrec.blocks import (
     DdrScope,
@@ -44,6 +48,11 @@ class Problem:
 
     instance: Instance
     choices: tuple[ShardingOption, ...]
+
+    @property
+    def caches(self) -> Caches:
+        """The kernels whose caches tables share on a rank, as TorchRec groups them."""
+        return Caches.named([_cached(option) for option in self.choices])
 
     @property
     def search_space(self) -> list[ShardingOption]:
@@ -112,6 +121,24 @@ class Problem:
             parts.append(np.asarray(ranks[start : start + size], dtype=np.int64))
             start += size
         return parts
+
+
+def _cached(option: ShardingOption) -> tuple[str, Fraction] | None:
+    """The kernel that a cached option joins, and its load factor; None for any other.
+
+    As in TorchRec 1.8.0, ``distributed/embedding_sharding.py``, ``group_tables``: of one module,
+    sharding type, data type and pooling, and of one width where a pipeline prefetches.
+    """
+    if not option.compute_kernel.endswith("uvm_caching"):
+        return None
+    path, module = option.module
+    configs: Sequence[Any] = getattr(module, "embedding_bag_configs", list)()
+    pooling = next((config.pooling for config in configs if config.name == option.name), None)
+    prefetched = option.cache_params is not None and option.cache_params.prefetch_pipeline
+    width = option.shards[0].size[1] if prefetched else None
+    kernel = path, option.sharding_type, option.tensor.dtype, pooling, option.is_weighted, width
+    factor = option.cache_load_factor
+    return str(kernel), Fraction(UVM_CACHING_RATIO if factor is None else factor)
 
 
 def compile_problem(

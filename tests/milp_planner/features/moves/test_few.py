@@ -131,9 +131,11 @@ def test_what_is_repaired_is_not_searched_beyond_the_time(monkeypatch: pytest.Mo
     asked = replace(instance, max_moved_tables=1)
     monkeypatch.setattr(near._Search, "improved", lambda *_: pytest.fail("it searches"))
     settings = Settings(time_limit=5, hint=there)
-    monkeypatch.setattr(few, "solve", lambda *_: nothing("auto", StoppedBy.EXHAUSTED))
     compiled = cast(Compiled, SimpleNamespace(instance=asked))
-    assert few.solve_moving(compiled, Fraction(1), "auto", settings) is None
+    found = few.solve_moving(
+        compiled, Fraction(1), "auto", settings, lambda *_: nothing("auto", StoppedBy.EXHAUSTED)
+    )
+    assert found is None
 
 
 def test_nothing_changed_nothing_moves(before: Plan) -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from formulations.evidence.verify import verify
 from milp_planner import plan
+from milp_planner import verify as verified
 from milp_planner.inputs import Model
 from milp_planner.integrations.replay.judge import judge
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import cache_warnings
 from tests.milp_planner.integrations.exports import plans
 
+COUNTED: dict[str, Any] = {"time_limit": 900, "work_limit": 20, "workers": 1}
 CACHED = {"modes": ["CACHING"], "sharding_types": ["table_wise"]}
 
 
@@ -29,7 +31,7 @@ def tables(*ratios: list[float], **workload: Any) -> Model:
 
 def answer(model: Model, ranks: int = 2, hbm: str = "80GiB") -> Plan:
     """Its plan, which verifies."""
-    found = plan(model, plans.cluster(1, ranks, hbm), formulation="cpsat", time_limit=60, workers=1)
+    found = plan(model, plans.cluster(1, ranks, hbm), formulation="cpsat", **COUNTED)
     assert verify(found.instance, found.outcome).ok
     return found
 
@@ -76,3 +78,23 @@ def test_against_every_plan_that_runs(ratios: tuple[list[float], ...]) -> None:
     best = min(each.outcome.objective or 0 for each in one)
     assert found.outcome.objective is not None and found.outcome.objective <= best
     assert judge(found, "torchrec")[0].exact
+
+
+@pytest.mark.parametrize("price", [None, "1us/GB"])
+def test_a_re_plan_separates_what_lies_together_at_two_ratios(price: str | None) -> None:
+    """Also with a price on moves: the plan, its cost with the price and its bounds hold."""
+    named = [
+        {**plans.static(name, 3000, dim), "constraints": {**CACHED, "cache_ratios": [ratio]}}
+        for name, dim, ratio in (("t0", 512, 0.3), ("t1", 128, 0.3), ("t2", 128, 0.5))
+    ]
+    made = plans.model(*named)
+    free = made.model_copy(update={"workload": made.workload.model_copy(update={"fusion": "free"})})
+    start = answer(free)
+    assert start.table("t1").ranks == start.table("t2").ranks
+    found = plan(
+        made, plans.cluster(1, 2, "80GiB"), formulation="cpsat", **COUNTED,
+        start=start, move_cost=price,
+    )  # fmt: skip
+    assert judge(found, "torchrec")[0].exact and verified(found).ok
+    assert found.table("t1").ranks != found.table("t2").ranks
+    assert "one ratio" in found.outcome.note or "cache" in found.outcome.note

@@ -19,6 +19,7 @@ from torchrec.distributed.planner.types import (
     PlannerErrorType,
     Storage,
 )
+from torchrec.distributed.types import CacheParams
 
 from formulations import Settings, Status
 from milp_planner.errors import BadInput
@@ -29,6 +30,7 @@ from .models import GIB, Case, Mixed, bags, bare_option, random_case, sequences,
 from .torchrec_checks import assert_torchrec_accepts
 
 QUICK = Settings(time_limit=5.0, workers=2, polish=False)
+COUNTED = Settings(time_limit=900.0, work_limit=10.0, workers=1, polish=False)
 
 
 def planner_for(case: Case, **more: object) -> MilpShardingPlanner:
@@ -201,6 +203,31 @@ def test_lifting_the_search_space_never_loses() -> None:
     assert plain.outcome is not None and lifted.outcome is not None
     assert plain.outcome.status == lifted.outcome.status == Status.OPTIMAL
     assert (lifted.outcome.objective or 0) < (plain.outcome.objective or 0)
+
+
+@pytest.mark.parametrize("lifted", [False, True])
+def test_tables_that_share_a_cache_have_one_load_factor(lifted: bool) -> None:
+    """FBGEMM's cache of a kernel has their mean: of three tables on two ranks the large one would
+    be alone, but of the other two one has another factor, or could have."""
+    factors = (0.3, 0.3, None if lifted else 0.5)
+    limits = {
+        f"t{i}": ParameterConstraints(
+            sharding_types=["table_wise"], compute_kernels=["fused_uvm_caching"],
+            cache_params=CacheParams(load_factor=factor),
+        )
+        for i, factor in enumerate(factors)
+    }  # fmt: skip
+    tables = bags([(60_000, 1024), (300_000, 128), (300_000, 128)])
+    case = Case(tables, topology(2, hbm=135_000_000), limits, 64, reserve=0.0)
+    lift = Lift(load_factors=[0.5]) if lifted else None
+
+    def mixed(fusion: str) -> bool:
+        planner = planner_for(case, settings=COUNTED, fusion=fusion, lift=lift)
+        found: Any = planner.plan(case.module, case.sharders).plan[""]
+        own = {(t.ranks[0], t.cache_params.load_factor) for t in found.values()}
+        return len(own) > len({rank for rank, _ in own})
+
+    assert mixed("free") and not mixed("honoured")
 
 
 def test_second_plan_on_the_same_object() -> None:
