@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from milp_planner.features.explain.call import explain
     from milp_planner.features.plan.call import check, plan
     from milp_planner.features.report.page import report
-    from milp_planner.features.simulate.plan import simulate_plan as simulate
     from milp_planner.features.verify import verify
     from milp_planner.inputs import Cluster, Model
     from milp_planner.integrations.exports import write as export
@@ -49,7 +48,6 @@ __all__ = [
     "plan_for",
     "read_plan",
     "report",
-    "simulate",
     "verify",
 ]
 
@@ -69,7 +67,6 @@ _HOME = {
     "plan_for": ("milp_planner.integrations.replay.plan_for", "plan_for"),
     "read_plan": ("milp_planner.plans.plan_file", "read_plan"),
     "report": ("milp_planner.features.report.page", "report"),
-    "simulate": ("milp_planner.features.simulate.plan", "simulate_plan"),
     "verify": ("milp_planner.features.verify", "verify"),
 }
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, Tiers
+from benchmarks.simulator.streams import drawn
+from benchmarks.simulator.tiers import Shape, Tiers
 from milp_planner.inputs.access import Zipf
 from milp_planner.pricing.hit_ratios import FITS, CachePolicy, hit_ratios
 from milp_planner.pricing.hybrid import long_run

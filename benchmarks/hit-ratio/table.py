@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, Tiers
+from benchmarks.simulator.streams import drawn
+from benchmarks.simulator.tiers import Shape, Tiers
 from milp_planner.inputs.constraints import Mode
 from milp_planner.pricing.popularity import zipf
 

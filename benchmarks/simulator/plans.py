@@ -19,9 +19,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks.simulator.streams import with_skew
+from benchmarks.simulator.whole import SimulationInfo, simulate_plan
 from milp_planner import plan
-from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
-from milp_planner.features.simulate.streams import with_skew
 from scenarios.catalog import find_cluster, find_model
 
 CASES = [

@@ -58,7 +58,6 @@ COMMANDS = (
     Command("explain", "explain:run", "Judge"),
     Command("fit-memory", "fit_memory:run", "Judge"),
     Command("report", "report:run", "Judge"),
-    Command("simulate", "simulate:run", "Judge"),
     Command("route", "route:run", "Judge"),
     Command("export", "trainers:export", "Trainers"),
     Command("import-plan", "trainers:import_plan", "Trainers"),
@@ -73,6 +72,7 @@ COMMANDS = (
 GONE = {
     "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the "
     "plan",
+    "simulate": "benchmarks/simulator/simulate.py, in the repository, replays lookups",
     "fit-memory --facts": "it takes measured peaks; what DLRMv4's runs say is on docs/dlrmv4.md",
     **dict.fromkeys(
         ("explain --extra", "report --extra"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
@@ -13,9 +13,6 @@ from milp_planner.cli.options import argument, asking, option
 from milp_planner.errors import BadInput
 from milp_planner.files import check_writable, kind_of, write_atomically
 from milp_planner.request import Limits
-
-if TYPE_CHECKING:
-    from milp_planner.features.report.diff import Diff
 
 
 @asking(Limits, "formulation", "time_limit", "seed", "workers")
@@ -34,7 +31,7 @@ def run(
         argument(
             "[ANSWERS]...",
             "Output of explain --json about the plan, to be drawn on the page; or a second "
-            "plan.json or folder, to be compared with the first.",
+            "plan.json, to be compared with the first.",
         ),
     ] = None,
     output: Annotated[
@@ -56,8 +53,8 @@ def run(
     The page is self-contained and fetches nothing. For a plan it shows the verdict, memory, time,
     modes, search, every table, and the explanations given or asked for; for a batch, assertions,
     performance profiles and every scenario; for a comparison, bound and best plan over time, gaps,
-    and a verdict on each row. Of two plans, or two batches, it shows what differs, on the terminal
-    as well. --json prints the same figures as JSON.
+    and a verdict on each row. Of two plans it shows what differs, on the terminal as well. --json
+    prints the same figures as JSON.
     """
     from formulations.capacity.budget import Budget
     from milp_planner.cli.explain_asked import parse_questions
@@ -104,6 +101,8 @@ def _read(
     None for a single plan, or an unknown file. BadInput for two of different kinds, and for
     questions or answers about something else than a plan.
     """
+    from milp_planner.features.report.diff import diff_of_plans
+    from milp_planner.plans.plan_file import read_plan
     from scenarios.batch import read_batch
     from scenarios.batch.page import render_batch
     from scenarios.compare.facts import read_comparison
@@ -111,12 +110,14 @@ def _read(
 
     kinds = [_kind(path) for path in (source, *others)]
     if others and ("batch" in kinds or "plan" in kinds[1:]):
-        if asked or kinds not in (["plan", "plan"], ["batch", "batch"]):
+        if asked or kinds != ["plan", "plan"]:
+            instead = "; of a batch, batch --query" if kinds == ["batch", "batch"] else ""
             raise BadInput(
-                f"{source} with {', '.join(map(str, others))}: allowed: two plans or two folders "
-                "of batch, without questions; or a plan and its answers"
+                f"{source} with {', '.join(map(str, others))}: allowed: two plans without "
+                f"questions, or a plan and its answers{instead}"
             )
-        diff = _difference(source, others[0])
+        names = str(source), str(others[0])
+        diff = diff_of_plans((read_plan(source), read_plan(others[0])), names)
         return diff, diff.page, lambda: [diff.drawing()]
     if kinds[0] not in ("batch", "comparison"):
         return None
@@ -137,16 +138,3 @@ def _kind(path: Path) -> str:
         return "batch" if path.is_dir() else kind_of(first_bytes(path, 500))
     except OSError:
         return ""
-
-
-def _difference(first: Path, second: Path) -> Diff:
-    """What differs between two plans, or two batches."""
-    from milp_planner.features.report.plan_diff import diff_of_plans
-    from milp_planner.plans.plan_file import read_plan
-    from scenarios.batch import read_batch
-    from scenarios.batch.diff import diff_of_batches
-
-    names = str(first), str(second)
-    if first.is_dir():
-        return diff_of_batches((read_batch(first).info, read_batch(second).info), names)
-    return diff_of_plans((read_plan(first), read_plan(second)), names)

@@ -148,10 +148,9 @@ class Grid:
             rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
         )
 
-    def first(self, rows: int | None = None, columns: int | None = None) -> Grid:
-        """Its first rows and columns."""
-        kept = tuple(row[:columns] for row in self.rows[:rows])
-        return replace(self, columns=self.columns[:columns], rows=kept)
+    def first(self, rows: int | None) -> Grid:
+        """Its first rows."""
+        return replace(self, rows=self.rows[:rows])
 
     def html(self) -> str:
         """A plain table, escaped, for a notebook; empty without rows."""

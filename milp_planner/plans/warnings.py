@@ -59,7 +59,7 @@ def hot_warnings(plan: Plan) -> list[str]:
     return [
         "Hot ids unknown, so every rank is charged the load of the hottest one: "
         f"{listed(named, NAMED)}. One rank will be that busy and the others less, though all look "
-        "even here; hot_ids or top_ids in the model tell which (`simulate` draws one case)."
+        "even here; hot_ids or top_ids in the model tell which."
     ]
 
 
@@ -101,7 +101,7 @@ def hit_warnings(plan: Plan) -> list[str]:
     sources, sentences = hit_sources(plan), []
     for source, what in (
         ("table", "Hit ratios beyond the region of the formulas, from the simulator's table"),
-        ("unchecked", "Hit ratios outside the region that was checked (see `simulate`)"),
+        ("unchecked", "Hit ratios outside the region that was checked (docs/trust/hit-ratio.md)"),
     ):
         names = [name for name, found in sources.items() if found == source]
         if names:

@@ -170,7 +170,7 @@ def test_no_option_is_declared_beside_the_request() -> None:
     asked = spellings()
     by_option = {spelling.split()[0]: name for name, spelling in asked.items()}
     other = {  # of the same name, and about something else
-        ("simulate", "--seed"), ("calibrate", "--seed"), ("simulate", "--time-limit"),
+        ("calibrate", "--seed"),
         ("batch", "--workers"), ("serve", "--cache"), ("compare", "--objective"),
         ("import-plan", "--from"), ("torchrec-dry-run", "--objective"), ("explain", "--start"),
     }  # fmt: skip

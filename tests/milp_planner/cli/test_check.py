@@ -78,7 +78,7 @@ TABLE = (
     "constraints: {{modes: HYBRID, cache_ratios: [{ratio}]}}}}\n"
 )
 THIN_MODEL = "name: m\nworkload: {batch_per_rank: 64, fusion: free}\ntables:\n"
-UNCHECKED = "Hit ratios outside the region that was checked (see `simulate`): thin"
+UNCHECKED = "Hit ratios outside the region that was checked (docs/trust/hit-ratio.md): thin"
 
 
 @pytest.fixture

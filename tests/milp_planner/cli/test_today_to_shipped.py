@@ -38,13 +38,6 @@ print("kept", len(found.tables))
     assert done.stdout.split() == ["kept", "60"], done.stderr
 
 
-def test_simulate_keeps_to_its_time(cli: Cli, planned: Path) -> None:
-    """With a limit it stops in time and counts the tables it did not reach."""
-    done = cli("simulate", planned, "--batches", "2", "--time-limit", "0.001")
-    assert done.code == 0, done.err
-    assert "2 tables" in done.out
-
-
 def test_the_real_model_is_said_exactly(cli: Cli, tmp_path: Path) -> None:
     """8-bit exchange by direction and table, several poolings, idle tables, names by pattern."""
     (tmp_path / "exact.yaml").write_text(

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.simulator.streams import drawn, scattered
 from cuda_routing import key_files
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.streams import drawn, scattered
 from milp_planner.inputs import Model
 from milp_planner.inputs.access import (
     Histogram,

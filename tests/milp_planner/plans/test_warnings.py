@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.simulator import one_table as simulated_table
+from benchmarks.simulator.whole import simulate_plan
 from milp_planner import plan
-from milp_planner.features.simulate import table as simulated_table
-from milp_planner.features.simulate.plan import simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import (

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, Tiers
+from benchmarks.simulator.streams import drawn
+from benchmarks.simulator.tiers import Shape, Tiers
 from milp_planner.pricing import price
 from milp_planner.pricing.popularity import zipf
 from tests.milp_planner.pricing.build import cluster, entry, model, priced

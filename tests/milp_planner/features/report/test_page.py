@@ -20,9 +20,8 @@ from milp_planner.features.explain.swap import Shortage
 from milp_planner.features.explain.why import Alternative, TableWhy, WhyInfo
 from milp_planner.features.plan.memory import memory_of
 from milp_planner.features.plan.verdict import VerdictInfo
-from milp_planner.features.report.diff import change_of
+from milp_planner.features.report.diff import MOST_TABLES, change_of, diff_of_plans
 from milp_planner.features.report.page import ReportInfo, render, report_of, strip
-from milp_planner.features.report.plan_diff import MOST_TABLES, diff_of_plans
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.example import example, placement

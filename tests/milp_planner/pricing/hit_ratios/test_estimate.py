@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from milp_planner.features.simulate.streams import drawn
-from milp_planner.features.simulate.tiers import Shape, Step, Tiers
+from benchmarks.simulator.streams import drawn
+from benchmarks.simulator.tiers import Shape, Step, Tiers
 from milp_planner.inputs.access import Histogram, MissRate, Unknown, Zipf
 from milp_planner.pricing.hit_ratios import (
     CacheCurve,

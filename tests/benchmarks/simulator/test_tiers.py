@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milp_planner.features.simulate.streams import LOOKUPS, REUSE, published, with_skew
-from milp_planner.features.simulate.tiers import Shape, Step, Tiers
+from benchmarks.simulator.streams import LOOKUPS, REUSE, published, with_skew
+from benchmarks.simulator.tiers import Shape, Step, Tiers
 from milp_planner.inputs import Model
 from milp_planner.inputs.access import Histogram, Zipf
-from tests.milp_planner.features.simulate.oracle import Oracle
+from tests.benchmarks.simulator.oracle import Oracle
 
 SHAPES = st.builds(
     Shape,
@@ -144,7 +144,7 @@ def test_the_lowest_scores_go_first(
     size: int, need: int, seed: int, cached: bool, frequency: bool, top: int
 ) -> None:
     """The lowest score, then the lowest slot, and never a protected row, which keeps its score."""
-    from milp_planner.features.simulate.loops import COUNT, NEVER, STAMP, choose
+    from benchmarks.simulator.loops import COUNT, NEVER, STAMP, choose
 
     generator = np.random.default_rng(seed)
     score = COUNT if frequency else STAMP

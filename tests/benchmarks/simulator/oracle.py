@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from milp_planner.features.simulate.tiers import Shape
+from benchmarks.simulator.tiers import Shape
 
 MASK = (1 << 64) - 1
 
@@ -57,7 +57,7 @@ class Oracle:
 
     def step(self, batch: list[int]) -> dict[str, int]:
         """Look up one batch; return the counts of
-        :class:`milp_planner.features.simulate.tiers.Step`."""
+        :class:`benchmarks.simulator.tiers.Step`."""
         self.now += 1
         times = Counter(batch)
         hbm = self.hbm.keys() if self.shape.hbm_slots else set()

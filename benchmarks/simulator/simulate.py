@@ -1,22 +1,35 @@
-"""``milp-planner simulate``: replay lookups through a plan; compare predicted and simulated."""
+"""Replay lookups through a plan's tiers and routing; compare predicted with simulated.
+
+python benchmarks/simulator/simulate.py plan.json [--trace TABLE=FILE] [--json]
+"""
 
 from __future__ import annotations
 
 import itertools
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from milp_planner.cli import console
+import typer
+from rich.console import RenderableType
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.simulator.one_table import check_keys
+from benchmarks.simulator.streams import LOOKUPS, read_keys, with_skew
+from benchmarks.simulator.whole import SimulationInfo, TableInfo, simulate_plan
+from cuda_routing.errors import RoutingError
+from milp_planner.cli import console, failures
 from milp_planner.cli.options import JsonOption, argument, option, positive, whole
+from milp_planner.drawing.grid import Grid
+from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from milp_planner.features.simulate.plan import SimulationInfo, TableInfo
-    from milp_planner.inputs.model import Model
-    from milp_planner.plans.placement import Plan
-    from milp_planner.pricing.units import IntArray
+from milp_planner.inputs.model import Model
+from milp_planner.plans.placement import Plan
+from milp_planner.plans.plan_file import read_plan
+from milp_planner.pricing.units import IntArray
 
 MOST_ROWS = 40
 
@@ -59,9 +72,6 @@ def run(
     each table's access statistics or read from traces. Large tables are simulated on a sample of
     their rows, and the output says so.
     """
-    from milp_planner.features.simulate.plan import simulate_plan
-    from milp_planner.plans.plan_file import read_plan
-
     found = assume(read_plan(plan), skew)
     traces = read_traces(trace or [], found.model)
     count = itertools.count(1)
@@ -77,10 +87,6 @@ def run(
 
 def assume(plan: Plan, skew: str | None) -> Plan:
     """The plan with published skew for tables without statistics; its prices do not change."""
-    from dataclasses import replace
-
-    from milp_planner.features.simulate.streams import LOOKUPS, with_skew
-
     if skew is None:
         return plan
     if skew not in LOOKUPS:
@@ -90,10 +96,6 @@ def assume(plan: Plan, skew: str | None) -> Plan:
 
 def read_traces(given: list[str], model: Model) -> dict[str, IntArray]:
     """Read the keys of tables from arguments ``TABLE=FILE``."""
-    from cuda_routing.errors import RoutingError
-    from milp_planner.features.simulate.streams import read_keys
-    from milp_planner.features.simulate.table import check_keys
-
     tables = {table.name: table for table in model.tables}
     traces: dict[str, IntArray] = {}
     for text in given:
@@ -128,8 +130,6 @@ def draw(info: SimulationInfo) -> list[RenderableType]:
 
 
 def _table(tables: list[TableInfo]) -> RenderableType:
-    from milp_planner.drawing.grid import Grid
-
     head = ("table", "mode", "#hit ratio", "#source", "#hot rank (peak)", "#HBM rows a rank",
             "#sample")  # fmt: skip
     rows = []
@@ -161,8 +161,6 @@ def _notes(info: SimulationInfo) -> list[str]:
 
 def _lost(info: SimulationInfo) -> list[str]:
     """Tables that lose rows, the worst first, and how to keep the rows."""
-    from milp_planner.drawing.units import listed
-
     lost = sorted((t for t in info.tables if t.lost >= 1), key=lambda t: -t.lost)
     if not lost:
         return []
@@ -171,3 +169,18 @@ def _lost(info: SimulationInfo) -> list[str]:
         f"Rows per step evicted from full buckets and lost: {named}. Fewer are lost with a "
         "larger bucket_capacity, or with more rows (the table's capacity) than different ids."
     ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the script; failures are sentences and exit codes, as of milp-planner's commands."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(run)
+    try:
+        app(args=arguments, standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:
+        return failures.report(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

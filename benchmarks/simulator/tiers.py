@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.simulator import loops
 from cuda_routing.rules import fmix64
-from milp_planner.features.simulate import loops
 from milp_planner.inputs.constraints import Mode
 from milp_planner.pricing.storage import HBM_BUCKET, HOST_BUCKET
 from milp_planner.pricing.units import IntArray

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.simulator.streams import drawn, read_keys, scattered
+from benchmarks.simulator.whole import simulate_plan
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.plan import simulate_plan
-from milp_planner.features.simulate.streams import drawn, read_keys, scattered
 from milp_planner.pricing.popularity import zipf
-from tests.milp_planner.features.simulate.test_plan import planned
+from tests.benchmarks.simulator.test_plan import planned
 
 ARRAY = {"name": "t", "rows": 60_000, "dim": 64, "pooling_factor": 8, "optimizer": "sgd"}
 LOOKUPS = 2 * 256 * 8

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.errors import BadInput
-from milp_planner.features.simulate.places import hottest, loads_of, rows_held
-from milp_planner.features.simulate.table import (
+from benchmarks.simulator.one_table import (
     TableRun,
     check_trace,
     job_of,
     replay_table,
     simulate_table,
 )
+from benchmarks.simulator.places import hottest, loads_of, rows_held
+from milp_planner.errors import BadInput
 from milp_planner.files import Facts
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.job import traffic_of
@@ -126,7 +126,7 @@ def simulate_plan(
     ------
     BadInput
         If the plan has no placement; if a trace names no table of the
-        plan or cannot be replayed (see :func:`milp_planner.features.simulate.table.check_trace`).
+        plan or cannot be replayed (see :func:`benchmarks.simulator.one_table.check_trace`).
     """
     Limits.of({"time_limit": time_limit})
     if not plan.tables:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.simulator.streams import Drawn, drawn, scattered
+from benchmarks.simulator.tiers import Shape, Step, Tiers
 from cuda_routing.rules import Rule, as_index_type, block_size_of, local_keys, owners
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate.streams import Drawn, drawn, scattered
-from milp_planner.features.simulate.tiers import Shape, Step, Tiers
 from milp_planner.inputs.table import Table
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.plans.warnings import hit_ratio_of, row_ranks

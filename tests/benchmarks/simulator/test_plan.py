@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.simulator import one_table as table
+from benchmarks.simulator.whole import SimulationInfo, simulate_plan
 from milp_planner import plan
 from milp_planner.errors import BadInput
-from milp_planner.features.simulate import table
-from milp_planner.features.simulate.plan import SimulationInfo, simulate_plan
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.placement import Plan
 from tests.cuda_routing.test_rules import plain_fmix64

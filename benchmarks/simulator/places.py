@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_planner.features.simulate.table import TableRun
+from benchmarks.simulator.one_table import TableRun
 from milp_planner.pricing.units import FloatArray
 
 

@@ -1,1 +1,0 @@
-"""Replay key streams through the memory tiers of tables, and through a plan's routing."""
