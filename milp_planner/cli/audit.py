@@ -66,13 +66,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     from milp_planner.features.audit.facts import draw_audit
     from milp_planner.features.explain.answers import Answers
     from milp_planner.features.report.page import report
+    from milp_planner.integrations.stated import read_stated
     from milp_planner.plans.plan_file import write_plan
 
     check_writable(output, kind="plan")
     check_writable(page, kind="page")
     peaks = [_peak(text) for text in peak or []]
     tables, place = readers.find(request)
-    stated = readers.find_stated(plan, tables, place, torchrec)
+    stated = read_stated(plan, tables, place, torchrec)
     work = Work("pricing", prepares=True)
     result = work.run(
         lambda: milp_planner.audit(

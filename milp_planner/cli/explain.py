@@ -107,7 +107,7 @@ def _found(request: Asked, read: Plan) -> Asked:
 
     found = {
         "model": catalog.find_model, "cluster": catalog.find_cluster,
-        "start": lambda path: readers.find_start(Path(path), read.model, read.cluster),
+        "start": lambda path: readers.find_start(path, read.model, read.cluster),
     }  # fmt: skip
     named = {n: find(v) for n, find in found.items() if (v := getattr(request, n)) is not None}
     offers = tuple((catalog.find_cluster(name), price) for name, price in request.clusters)

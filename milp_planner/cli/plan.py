@@ -57,7 +57,7 @@ def plan(
     tables, place = readers.find(request)
     found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
     if request.start is not None:
-        found["start"] = readers.find_start(Path(request.start), tables, place)
+        found["start"] = readers.find_start(request.start, tables, place)
     if output is None and target is not None:  # last, so that mistakes in the inputs are told
         check_absent(target, f"-o {target} overwrites it")
     work = Work("pricing", prepares=True)

@@ -12,7 +12,6 @@ from milp_planner.request import CACHE_VARIABLE
 if TYPE_CHECKING:
     from milp_planner.features.plan.cache import PlanCache
     from milp_planner.inputs import Cluster, Model
-    from milp_planner.integrations.stated import Stated
     from milp_planner.request import Inputs
     from milp_planner.start.rows import StartSource
 
@@ -24,16 +23,11 @@ def find(request: Inputs) -> tuple[Model, Cluster]:
     return request.changed(catalog.find_model(request.model), catalog.find_cluster(request.cluster))
 
 
-def find_start(path: Path, model: Model, cluster: Cluster) -> StartSource:
+def find_start(path: str | Path, model: Model, cluster: Cluster) -> StartSource:
     """A plan to start from, of any form, told by its content."""
-    return find_stated(path, model, cluster).plan
-
-
-def find_stated(path: Path, model: Model, cluster: Cluster, torchrec: str | None = None) -> Stated:
-    """A plan from a file, and the workload that the file states beside it."""
     from milp_planner.integrations.stated import read_stated
 
-    return read_stated(path, model, cluster, torchrec)
+    return read_stated(Path(path), model, cluster).plan
 
 
 def find_cache(folder: Path | None, none: bool) -> PlanCache | None:

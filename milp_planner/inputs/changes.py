@@ -16,15 +16,16 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import ceil
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster, Reservations
 from milp_planner.inputs.interconnect import Domains, Interconnect
 from milp_planner.inputs.model import Model, Workload
-from milp_planner.inputs.problems import choice
+from milp_planner.inputs.problems import choice, specs_in
 from milp_planner.inputs.quantities import parse_bytes, parse_fraction
 from milp_planner.inputs.spec import Count, Spec
 from milp_planner.inputs.strict_yaml import plain_scalar
@@ -149,7 +150,7 @@ def type_of(path: str) -> Any:
     whole = whole_path(path)
     root, *parts = whole.split(".")
     found: FieldInfo | None = None
-    within: list[type[Spec]] = [Model if root == "model" else Cluster]
+    within: list[type[BaseModel]] = [Model if root == "model" else Cluster]
     known: dict[str, FieldInfo] = {}
     for part in parts:  # names and numbers of entries are no fields
         known = {i.alias or name: i for each in within for name, i in each.model_fields.items()}
@@ -160,14 +161,6 @@ def type_of(path: str) -> Any:
     if whole in (SHORT["machines"], SHORT["ranks_per_machine"]):
         return Count
     return Annotated[(found.annotation, path, *found.metadata)]
-
-
-def specs_in(annotation: Any) -> Iterator[type[Spec]]:
-    """The input classes that a field can hold, through tuples and unions."""
-    if isinstance(annotation, type) and issubclass(annotation, Spec):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from specs_in(argument)
 
 
 def _change(data: dict[str, Any], path: str, value: Any, done: set[tuple[int, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, get_args
 
@@ -242,17 +242,13 @@ def _tagged(classes: list[type[BaseModel]], part: str | int) -> list[type[BaseMo
 
 
 def _classes_of(classes: list[type[BaseModel]], part: str) -> list[type[BaseModel]]:
+    held = (_fields(cls)[part] for cls in classes if part in _fields(cls))
+    return [each for annotation in held for each in specs_in(annotation)]
+
+
+def specs_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """The input classes that a field can hold, looked up through tuples and unions."""
-    found: list[type[BaseModel]] = []
-    for cls in classes:
-        if part in _fields(cls):
-            _collect(_fields(cls)[part], found)
-    return found
-
-
-def _collect(annotation: Any, found: list[type[BaseModel]]) -> None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        found.append(annotation)
-        return
+        yield annotation
     for argument in get_args(annotation):
-        _collect(argument, found)
+        yield from specs_in(argument)

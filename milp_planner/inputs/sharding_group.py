@@ -106,7 +106,10 @@ def _group(whole: Cluster, two_d: TwoD, ranks: Run) -> Cluster:
         if not inside.isdisjoint(there)
     ]
     every = whole.ranks
-    machines = tuple(_machine(whole, every, number, held) for number, held in chosen)
+    machines = tuple(
+        Machine(ddr_bytes=_ddr(whole, number, held), ranks=tuple(every[r] for r in held))
+        for number, held in chosen
+    )
     numbers = [number for number, _ in chosen]
     ddr = max(_share(whole, whole.reservations.ddr_bytes, *each) for each in chosen)
     kept = whole.reservations.model_copy(update={"ddr_bytes": ddr})
@@ -120,10 +123,6 @@ def _group(whole: Cluster, two_d: TwoD, ranks: Run) -> Cluster:
         "two_d": two_d.model_copy(update={"whole": whole}),
     }
     return whole.model_copy(update=changes)
-
-
-def _machine(whole: Cluster, every: Sequence[Rank], number: int, held: Sequence[int]) -> Machine:
-    return Machine(ddr_bytes=_ddr(whole, number, held), ranks=tuple(every[r] for r in held))
 
 
 def _ddr(whole: Cluster, number: int, held: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from milp_planner.drawing.units import NAMED, listed, show_bytes, show_cost, show_gap, show_share
 from milp_planner.errors import BadInput
 from milp_planner.files import Facts
-from milp_planner.inputs.quantities import parse_bytes, parse_fraction
+from milp_planner.inputs.quantities import TIME_UNITS, parse_bytes, parse_fraction
 
 if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
@@ -72,9 +72,6 @@ def moved_told(info: MovedInfo) -> list[str]:
     return sentences
 
 
-_TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
-
-
 @dataclass(frozen=True, eq=False)
 class Moving:
     """The same plan with a price on moves."""
@@ -94,7 +91,8 @@ def parse_price(text: str) -> Fraction:
     """``1ms/GB`` or ``0.5us/MiB`` in picoseconds per byte."""
     allowed = "a time per size, such as 1ms/GB or 0.5us/MiB"
     time, slash, size = text.strip().partition("/")
-    unit = next((u for u in ("ps", "ns", "us", "µs", "ms", "s") if time.strip().endswith(u)), "")
+    units = sorted(TIME_UNITS, key=len, reverse=True)  # all but s end in s
+    unit = next((unit for unit in units if time.strip().endswith(unit)), "")
     try:
         if not slash or not unit:
             raise ValueError(f"found {text!r}; allowed: {allowed}")
@@ -105,7 +103,7 @@ def parse_price(text: str) -> Fraction:
             raise ValueError(f"found {text!r}; allowed: {allowed}")
     except ValueError as error:
         raise BadInput(f"move cost {text!r}: {error}") from None
-    return number * _TIMES[unit] / each
+    return number * TIME_UNITS[unit] / each
 
 
 def moving_to_dict(moving: Moving, instance: Instance) -> dict[str, Any]:

@@ -12,12 +12,13 @@ their gradients (``backward_receive``); what a rank's own batch needs is fullest
 embeddings (``forward_receive``) or sends gradients (``backward_send``). The two sets of buffers
 never exist together, so these are four moments and not two.
 
-References ---------- What TorchRec keeps, tensor by tensor: TorchRec 1.8.0,
-``distributed/comm_ops.py`` (buffers of the all-to-alls and reduce-scatters),
-``distributed/dist_data.py`` (ids), ``distributed/train_pipeline`` (batches in flight),
-``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the codec's clamp). Peaks of
-2.5 times the input for the stock codec, and of 1.5 times for a casting one: mlcommons/training PR
-889. Compared with live tensors: docs/trust/memory.md.
+References
+----------
+What TorchRec keeps, tensor by tensor: TorchRec 1.8.0, ``distributed/comm_ops.py`` (buffers of the
+all-to-alls and reduce-scatters), ``distributed/dist_data.py`` (ids), ``distributed/train_pipeline``
+(batches in flight), ``distributed/fbgemm_qcomm_codec.py`` with fbgemm's ``quantize_comm`` (the
+codec's clamp). Peaks of 2.5 times the input for the stock codec, and of 1.5 times for a casting
+one: mlcommons/training PR 889. Compared with live tensors: docs/trust/memory.md.
 """
 
 from __future__ import annotations
@@ -37,8 +38,6 @@ MOMENTS = (FORWARD_SEND, FORWARD_RECEIVE, DENSE, BACKWARD_SEND, BACKWARD_RECEIVE
 REHASH = "rehash"
 """A further moment, if a dynamicemb table grows: its keys go to larger maps, before a lookup."""
 _ALWAYS = frozenset((*MOMENTS, REHASH))
-_FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
-_LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _FORWARD = frozenset({FORWARD_SEND, FORWARD_RECEIVE})
 _LOOKUPS = _FORWARD | {BACKWARD_RECEIVE, UPDATE}
 _OWNERS = frozenset({FORWARD_SEND, BACKWARD_RECEIVE})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -95,21 +95,26 @@ def rows_of(plan: Plan) -> list[StartTable]:
         raise BadInput(
             f"the plan to start from places nothing: its status is {plan.outcome.status}"
         )
+    pinned = zip(plan.tables, pins_of(plan).items(), strict=True)
     return [
-        StartTable(
-            where=f"table {t.name}",
-            table=t.name,
+        replace(_of_pin(name, pin), fusion_caching=t.fusion_caching, option=t.option)
+        for t, (name, pin) in pinned
+    ]
+
+
+def pins_of(plan: Plan) -> dict[str, PinSpec]:
+    """Everything that a plan decided, table by table."""
+    return {
+        t.name: PinSpec(
             mode=t.mode,
             sharding_type=t.sharding_type,
-            ratio=t.cache_ratio if t.mode in TIERED else None,
-            ranks=tuple(rank for block in t.ranks for rank in block),
+            cache_ratio=t.cache_ratio if t.mode in TIERED else None,
             dist_type=t.dist_type,
             column_width=t.column_width if t.column_shards > 1 else None,
-            fusion_caching=t.fusion_caching,
-            option=t.option,
+            ranks=tuple(rank for block in t.ranks for rank in block),
         )
         for t in plan.tables
-    ]
+    }
 
 
 def printed_tables(path: Path) -> list[StatsTable]:

@@ -178,13 +178,14 @@ def _solving(outcome: Outcome) -> float:
 
 def _answer(instance: Instance, outcome: Outcome) -> dict[str, Any]:
     source = outcome.bound_source
+    exact = "exact" if source is not None and source.exact else "floating point"
     return {
         "status": outcome.status.value,
         "standing": standing(outcome),
         "stopped_by": outcome.stopped_by.value,
         "objective": outcome.objective,
         "bound": outcome.bound,
-        "bound_source": None if source is None else f"{source.method}, {_exactness(source.exact)}",
+        "bound_source": None if source is None else f"{source.method}, {exact}",
         "certified_bound": outcome.certified_bound,
         "gap": outcome.gap,
         "objectives": outcome.objectives,
@@ -225,7 +226,3 @@ def _warm_up(formulation: str) -> None:
     inputs = catalog.find_model("generated:tables=4"), catalog.find_cluster("8xh100")
     instance = compile_for(*inputs, "busiest_rank").instance
     solve(instance, formulation, Settings(time_limit=0.1, workers=1, polish=False))
-
-
-def _exactness(exact: bool) -> str:
-    return "exact" if exact else "floating point"

@@ -120,7 +120,9 @@ def _summary(info: BatchInfo) -> Section:
 
 
 def _profiles(info: BatchInfo) -> Section | None:
-    parts = [_part(_heading(each), _draw_profile(each, _colours(info))) for each in info.profiles]
+    colours = {name: i for i, name in enumerate(dict.fromkeys(row.series for row in info.rows))}
+    drawn = [(each, _draw_profile(each, colours)) for each in info.profiles]
+    parts = [Part(_heading(each), drawing.render(), drawing.about) for each, drawing in drawn]
     text = (
         "Performance profiles (Dolan and Moré): on how many of the problems a formulation is "
         "within a factor of the best. The higher curve is the better one; a curve that ends below "
@@ -155,14 +157,6 @@ def _draw_profile(profile: Profile, colours: dict[str, int]) -> Drawing:
     scales = LogScale(start, high), Scale(0, 1)
     return chart(f"Performance profile, {profile.objective_kind or 'time'}", about, lines, scales,
                  (label, "share of problems"), (shown, lambda v: f"{v + 0:.0%}"))  # fmt: skip
-
-
-def _colours(info: BatchInfo) -> dict[str, int]:
-    return {name: i for i, name in enumerate(dict.fromkeys(row.series for row in info.rows))}
-
-
-def _part(heading: str, drawing: Drawing) -> Part:
-    return Part(heading, drawing.render(), drawing.about)
 
 
 def _every_section(info: BatchInfo) -> Section | None:

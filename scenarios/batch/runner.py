@@ -148,7 +148,8 @@ def run_batch(  # noqa: PLR0913 - the keywords of a public call
             for key, record in store.latest().items()
             if key in ours
         }
-        todo = [task for task in tasks if not _settled(records.get(task[0]))]
+        settled = {key for key, record in records.items() if record["status"] != FAILED}
+        todo = [task for task in tasks if task[0] not in settled]
         kept = len(tasks) - len(todo)
         tell(None, kept, len(tasks))
         known = Findings(tasks, Path(output), counted=suite.work_limit is not None)
@@ -202,7 +203,3 @@ def _engine(
 
         return run_on_ray(todo, workers, address, started)
     return run_local(todo, workers, started)
-
-
-def _settled(record: Record | None) -> bool:
-    return record is not None and record["status"] != FAILED

@@ -162,7 +162,8 @@ def _is_behind(record: Record, best: _Best) -> bool:
 
 def _takes(mine: Scenario, other: Scenario) -> bool:
     """Whether a plan of another scenario may be one here, at its cost for this objective."""
-    if not _proving(mine) or not leaves_as_much(dict(mine.axes), dict(other.axes)):
+    proving = registry.get(mine.asked.formulation).proves in ("optimum", "optimum or gap")
+    if not proving or not leaves_as_much(dict(mine.axes), dict(other.axes)):
         return False
     if mine.asked.objective != other.asked.objective:
         return mine.asked.formulation in ("auto", other.asked.formulation)
@@ -172,10 +173,6 @@ def _takes(mine: Scenario, other: Scenario) -> bool:
 def _proves(other: Scenario, mine: Scenario) -> bool:
     """Whether a bound of another scenario is one here."""
     return other.asked.objective == mine.asked.objective and _takes(other, mine)
-
-
-def _proving(scenario: Scenario) -> bool:
-    return registry.get(scenario.asked.formulation).proves in ("optimum", "optimum or gap")
 
 
 def _family(scenario: Scenario) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from milp_planner.features.calibrate.fused_fit import fit_fused
 from milp_planner.features.calibrate.least_squares import relative_fit
 from milp_planner.features.calibrate.machine import ELEMENT, ON_DEVICE, Sample
 from milp_planner.features.calibrate.steps import StepSpec, StepTable
@@ -97,7 +96,7 @@ def fit_steps(
 
     On a GPU dispatch hides behind work, each decade of ids in a step counts alike, and there are no
     knees: its L2 cache did not show in lookups of up to 50,000 samples, and dispatch did. With
-    ``fused`` tables it does show (``fused_fit.py``).
+    ``fused`` tables it does show (:func:`_fit_fused`).
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def fit_steps(
                 [(measured[s], samples[s].part(n)) for s in chosen if n in samples[s].parts]
                 for n in (part, ON_DEVICE + part)
             ]
-            return fit_fused(pairs[0], pairs[1], update, SIZES)
+            return _fit_fused(pairs[0], pairs[1], update)
         return fit(moved, seconds(part, chosen), update)
 
     lookup, error["lookup"] = fitted("lookup", steps)
@@ -222,13 +221,51 @@ def _fit_on_cpu(
     return table, typical
 
 
-def _summed(moved: Moved, row_bytes: float, update: bool) -> FloatArray:
-    """The regressors on a CPU: 1 for the step itself, then sums over the tables."""
+def _summed(moved: Moved, row_bytes: float, update: bool, fused: bool = False) -> FloatArray:
+    """The regressors of a step: 1 for the step itself, then sums over the tables."""
     ids, row = moved.ids, moved.row
     columns = [np.ones_like(ids), ids, ids * row, moved.output_bytes]
+    columns += [moved.outputs] if fused else []
     columns += list((ids * (row + row_bytes))[None] * moved.missed.T)
     columns += [moved.distinct, moved.distinct * row] if update else []
+    columns += [moved.hottest] if update and fused else []
     return np.array([1.0, *(column.sum() for column in columns)])
+
+
+def _fit_fused(
+    steps: Sequence[tuple[Moved, float]], device: Sequence[tuple[Moved, float]], update: bool
+) -> tuple[TableTerms, float]:
+    """The terms of one pass whose tables one call looks up, or updates, and the median relative
+    error of the device's seconds.
+
+    The host's dispatch is paid once a step. What a table adds is the device's work, which dispatch
+    partly hides in the time of a step; so the work's terms are fitted to the device's own seconds,
+    and dispatch is what whole steps take beyond it.
+
+    Parameters
+    ----------
+    steps, device
+        What the tables of a step move, and the seconds of the whole pass; of the device's work
+        alone.
+    """
+    rows = np.array([_summed(moved, 0, update, fused=True) for moved, _ in device])
+    alone = np.array([each for _, each in device])
+    found, _ = relative_fit(rows, alone)
+    errors = np.abs(rows @ found / alone - 1)
+    whole = np.array([each for _, each in steps])
+    summed = np.array([_summed(moved, 0, update, fused=True) for moved, _ in steps])
+    work = summed[:, 1:] @ found[1:]
+    step = max(float(((1 - work / whole) / whole).sum() / (whole**-2).sum()), 0.0)
+    start, table, ids, bytes_, output_bytes, outputs, *more = found.tolist()
+    knees, more = more[: len(SIZES)], more[len(SIZES) :]
+    distinct, distinct_bytes, hottest = more or (0.0, 0.0, 0.0)
+    table_terms = TableTerms(
+        step_seconds=step, start_seconds=start, seconds=table, id_seconds=ids, byte_seconds=bytes_,
+        output_byte_seconds=output_bytes, output_seconds=outputs,
+        missed=tuple(pair for pair in zip(SIZES, knees, strict=True) if pair[1] > 0),
+        distinct_seconds=distinct, distinct_byte_seconds=distinct_bytes, hottest_seconds=hottest,
+    )  # fmt: skip
+    return table_terms, float(median(errors))
 
 
 def _fit_on_gpu(

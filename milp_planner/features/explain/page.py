@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from formulations.settings import TracePoint
 from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
@@ -31,9 +30,6 @@ from milp_planner.features.moves.way import (
     tables_grid,
     told_grid,
 )
-
-if TYPE_CHECKING:
-    from milp_planner.features.moves.way import MovesInfo
 
 #: Rows of *why* on a page, so that it stays under a megabyte.
 MOST_ALTERNATIVES = 3000
@@ -165,20 +161,13 @@ def draw_moves(info: MovesInfo) -> Drawing | None:
     return chart(
         f"{info.objective_kind} on the way from today's plan", f"marks after {counts} moves",
         [Line("", [(p.bytes, p.objective) for p in info.points], style="line objective")],
-        (_memory(0, max(1, info.points[-1].bytes), unit),
+        # bytes get binary ticks; the plain integers of literature instances get decimal ones
+        (Scale(0, max(1, info.points[-1].bytes), base=2 if unit == "ps" else 10),
          Scale(*padded(min(values), max(values)))),
-        ("bytes that have travelled", info.objective_kind), (_bytes(unit), _money(unit)), marks,
+        ("bytes that have travelled", info.objective_kind),
+        (lambda value: show_amount(round(value), unit), _money(unit)), marks,
     )  # fmt: skip
-
-
-def _memory(low: float, high: float, unit: str) -> Scale:
-    """Bytes get binary ticks; the plain integers of literature instances get decimal ones."""
-    return Scale(low, high, base=2 if unit == "ps" else 10)
 
 
 def _money(unit: str) -> Callable[[float], str]:
     return lambda value: show_cost(round(value), unit)
-
-
-def _bytes(unit: str) -> Callable[[float], str]:
-    return lambda value: show_amount(round(value), unit)

@@ -23,7 +23,7 @@ from milp_planner.files import json_text
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
 from milp_planner.integrations.exports.torchrec import document as sharding_plan
-from milp_planner.plans.live import Form, in_order, twice_on, why_not
+from milp_planner.plans.live import Form, in_order, rebuilt, twice_on, why_not
 from milp_planner.plans.placement import PlacedTable, Plan, placed_tables
 
 FORMAT = "milp-planner-torchrec-reshard/1"
@@ -44,12 +44,17 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
     restart = dict(_stuck(plan, before))
     after = _without(plan.instance, before, plan.outcome.placement, list(restart))
     moving = moved_tables(plan.instance, after)
-    if restart and not check(_free(plan.instance), after).feasible:
+    free = replace(plan.instance, max_moved_tables=None, max_moved_bytes=None)
+    if restart and not check(free, after).feasible:
         why = f"its new place is free only after {listed(list(restart), 3)} moved"
         restart |= {plan.instance.table_names[table]: why for table in moving}
         moving = []
     paths = [modules if isinstance(modules, str) else modules.get(t.name, "") for t in plan.tables]
-    held = {path: _in_module(plan, paths, path) for path in dict.fromkeys(paths[t] for t in moving)}
+    rebuilds = [index for index, table in enumerate(plan.model.tables) if rebuilt(table)]
+    held = {
+        path: [index for index in rebuilds if paths[index] == path]
+        for path in dict.fromkeys(paths[t] for t in moving)
+    }
     order, full = in_order(plan.instance, before, after, held)
     names = plan.instance.table_names
     for path in full:
@@ -74,15 +79,6 @@ def _call(plan: Plan, path: str, tables: list[int], entries: Mapping[str, Any]) 
         "data_volume_mib": amount / 2**20,
         "tables": {name: entries[name] for name in names},
     }
-
-
-def _in_module(plan: Plan, paths: Sequence[str], path: str) -> list[int]:
-    """The tables that a call for a module rebuilds: all pooled ones in it."""
-    return [
-        index
-        for index, table in enumerate(plan.model.tables)
-        if paths[index] == path and table.kind == "torchrec" and table.output == "pooled"
-    ]
 
 
 def _before(plan: Plan) -> Placement:
@@ -131,10 +127,6 @@ def _without(
         table = instance.table_index(name)
         options[table], ranks[table] = before.options[table], before.ranks[table]
     return Placement(options, ranks)
-
-
-def _free(instance: Instance) -> Instance:
-    return replace(instance, max_moved_tables=None, max_moved_bytes=None)
 
 
 def write(plan: Plan) -> str:

@@ -215,14 +215,9 @@ def can_run(table: Table, choice: Choice) -> bool:
     return choice.sharding in OFFERED and choice.mode == "HBM_ONLY" and not choice.stash
 
 
-def priced_otherwise(model: Model) -> list[str]:
-    """Deduplication, the low-memory codec and a 16-bit exchange, if the plan does without."""
-    return turned_off(model.workload)
-
-
 def grid(table: Table) -> dict[str, Any]:
     """Its width of column shards."""
     return {"column_widths": least_width(table.dim)}
 
 
-TRAINER = Trainer(runs, True, WHY, steady, can_run, priced_otherwise, grid)
+TRAINER = Trainer(runs, True, WHY, steady, can_run, lambda model: turned_off(model.workload), grid)

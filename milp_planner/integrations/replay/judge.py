@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from formulations import Outcome, Settings, Status, StoppedBy, check
 from milp_planner.drawing.units import show_bytes, show_cost
 from milp_planner.errors import BadInput, FallsShort
 from milp_planner.files import Facts
 from milp_planner.inputs import Model
-from milp_planner.inputs.constraints import Constraints, PinSpec
+from milp_planner.inputs.constraints import Constraints
 from milp_planner.integrations import exports, replay
-from milp_planner.integrations.replay import Pins, Ran, Trainer
+from milp_planner.integrations.replay import Pins, Trainer
 from milp_planner.integrations.replay.caches import padding
 from milp_planner.integrations.replay.greedy import EVERYWHERE
 from milp_planner.integrations.replay.search import Search, widened
@@ -21,13 +22,16 @@ from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import PlacedTable, Plan, decode
 from milp_planner.pricing import price
-from milp_planner.pricing.options import TIERED
 from milp_planner.start.literal import matched, place
-from milp_planner.start.rows import read_start
+from milp_planner.start.rows import pins_of, read_start
 from milp_planner.version import __version__
 
 _Seats = tuple[tuple[str, int], ...]
 """Tables with the number of their shards on one rank, in the order of their names."""
+_FIELDS = (
+    ("type", "sharding_type"), ("mode", "mode"), ("ratio", "cache_ratio"), ("width", "column_width")
+)  # fmt: skip
+"""Reasons why a table differs, and the fields that say so."""
 
 
 @dataclass(frozen=True)
@@ -46,23 +50,14 @@ def differences(planned: Plan, ran: Plan) -> tuple[Difference, ...]:
     found = []
     here, there = _neighbours(planned), _neighbours(ran)
     for ours, theirs in zip(planned.tables, ran.tables, strict=True):
-        reason = _reason(ours, theirs)
+        unlike = (name for name, field in _FIELDS if getattr(ours, field) != getattr(theirs, field))
+        reason = next(unlike, None)
         if reason is None and here.get(ours.name) != there.get(ours.name):
             reason = "rank"
         if reason is not None:
             words = _words(ours, reason), _words(theirs, reason)
             found.append(Difference(ours.name, reason, *words))
     return tuple(found)
-
-
-def _reason(ours: PlacedTable, theirs: PlacedTable) -> str | None:
-    pairs = {
-        "type": (ours.sharding_type, theirs.sharding_type),
-        "mode": (ours.mode, theirs.mode),
-        "ratio": (ours.cache_ratio, theirs.cache_ratio),
-        "width": (ours.column_width, theirs.column_width),
-    }
-    return next((reason for reason, (a, b) in pairs.items() if a != b), None)
 
 
 def _words(placed: PlacedTable, reason: str) -> str:
@@ -232,9 +227,19 @@ def _judged(
     ran, as_plan = min(fitting, key=lambda each: cost_of(each[1]))
     padded = _padded(as_plan)
     ran = trainer.steady(ran, asked, plan.model, plan.cluster)
-    ran = replace(ran, settings={**settings, **ran.settings})
-    kept = "; ".join(filter(None, (ran.kept, padded)))
-    return _judgement(to, plan, replace(ran, kept=kept), as_plan), as_plan
+    judgement = Judgement(
+        trainer=to,
+        planned=cost_of(plan),
+        runs=cost_of(as_plan),
+        time_unit=plan.instance.time_unit,
+        planned_fullest=fullest_of(plan),
+        fullest=fullest_of(as_plan),
+        differ=differences(plan, as_plan),
+        settings={**settings, **ran.settings},
+        left=ran.left,
+        kept="; ".join(filter(None, (ran.kept, padded))),
+    )
+    return judgement, as_plan
 
 
 def _padded(ran: Plan) -> str:
@@ -251,21 +256,6 @@ def _padded(ran: Plan) -> str:
     return f"{text} than planned on rank {rank}, which has room for it"
 
 
-def _judgement(to: str, plan: Plan, ran: Ran, as_plan: Plan) -> Judgement:
-    return Judgement(
-        trainer=to,
-        planned=cost_of(plan),
-        runs=cost_of(as_plan),
-        time_unit=plan.instance.time_unit,
-        planned_fullest=fullest_of(plan),
-        fullest=fullest_of(as_plan),
-        differ=differences(plan, as_plan),
-        settings=ran.settings,
-        left=ran.left,
-        kept=ran.kept,
-    )
-
-
 def cost_of(plan: Plan) -> int:
     """The objective of a plan's placement."""
     verdict = plan.verdict
@@ -280,21 +270,6 @@ def fullest_of(plan: Plan) -> Fullest | None:
         return None
     place = min(ledger.hbm, key=lambda each: each.room)
     return Fullest(place.place, place.used, place.whole)
-
-
-def pins_of(plan: Plan) -> dict[str, PinSpec]:
-    """Everything that a plan decided, table by table."""
-    return {
-        t.name: PinSpec(
-            mode=t.mode,
-            sharding_type=t.sharding_type,
-            cache_ratio=t.cache_ratio if t.mode in TIERED else None,
-            dist_type=t.dist_type,
-            column_width=t.column_width if t.column_shards > 1 else None,
-            ranks=tuple(rank for block in t.ranks for rank in block),
-        )
-        for t in plan.tables
-    }
 
 
 def placed(plan: Plan, pins: Pins) -> Plan:
@@ -318,17 +293,15 @@ def placed(plan: Plan, pins: Pins) -> Plan:
 
 def narrowed(model: Model, pins: Pins) -> Model:
     """The model with the options of these pins only, whatever its own constraints say."""
+    fields = {
+        "modes": "mode", "sharding_types": "sharding_type", "cache_ratios": "cache_ratio",
+        "column_widths": "column_width",
+    }  # fmt: skip
     tables = []
     for table in model.tables:
-        pin, stash = pins[table.name], table.constraints.stash
-        width = None if pin.column_width is None else (pin.column_width,)
-        limits = Constraints(
-            modes=None if pin.mode is None else (pin.mode,),
-            sharding_types=None if pin.sharding_type is None else (pin.sharding_type,),
-            cache_ratios=None if pin.cache_ratio is None else (pin.cache_ratio,),
-            column_widths=width,
-            stash=stash,
-        )
+        pinned = {many: getattr(pins[table.name], one) for many, one in fields.items()}
+        only: dict[str, Any] = {k: (value,) for k, value in pinned.items() if value is not None}
+        limits = Constraints(**only, stash=table.constraints.stash)
         tables.append(table.model_copy(update={"constraints": limits}))
     return model.model_copy(update={"tables": tuple(tables)})
 

@@ -133,7 +133,8 @@ class Search:
         """
         uniform = [*dict.fromkeys(self.uniform())]
         starts = dict.fromkeys([start, *uniform, *self._mixed(uniform)])
-        for first in sorted(starts, key=self._if_time):
+        late = _Score(3, 0.0)
+        for first in sorted(starts, key=lambda each: late if self._over() else self.score(each)):
             self.descend(first)
             if self._over():
                 break
@@ -150,9 +151,6 @@ class Search:
                 for table in self._dearest[: 2**power]:
                     mixed[table] = dear[table]
                 yield tuple(mixed)
-
-    def _if_time(self, settings: Settings) -> _Score:
-        return _Score(3, 0.0) if self._over() else self.score(settings)
 
     def _over(self) -> bool:
         stopped = self._stop is not None and self._stop.is_set()

@@ -104,9 +104,7 @@ def grid(table: Table) -> dict[str, Any]:
     return {"column_widths": least_width(table.dim), "cache_ratios": _DEFAULT}
 
 
-def _otherwise(model: Model) -> list[str]:
-    """A coded exchange, or deduplication: its sharders are TorchRec's defaults."""
-    return tzrec.priced_otherwise(model.workload)
-
-
-TRAINER = Trainer(runs, True, WHY, can_run=can_run, priced_otherwise=_otherwise, grid=grid)
+TRAINER = Trainer(
+    runs, True, WHY, can_run=can_run, grid=grid,
+    priced_otherwise=lambda model: tzrec.priced_otherwise(model.workload),
+)  # fmt: skip

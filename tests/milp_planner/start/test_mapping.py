@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from formulations.result.check import check, moved_tables
 from milp_planner import Cluster, Model, Plan, plan
 from milp_planner.errors import BadInput
-from milp_planner.integrations.replay.judge import pins_of
 from milp_planner.plans.compile import compile_for
 from milp_planner.start.mapping import Start, placed_on, same_ranks, start_on
-from milp_planner.start.rows import parse_ranks, read_csv, refuse
+from milp_planner.start.rows import parse_ranks, pins_of, read_csv, refuse
 from tests.corpus import mistakes
 from tests.milp_planner.features.small import MODEL, cluster
 

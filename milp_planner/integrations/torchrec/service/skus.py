@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torchrec.distributed.planner.dry_run import DryRunOrchestrator, DryRunRequest, DryRunResult
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
+from torchrec.distributed.planner.model_arch import model_arch_hash, total_sparse_param_bytes
 from torchrec.distributed.planner.types import (
     HardwareConfig,
     PlannerConfig,
@@ -24,10 +26,15 @@ from milp_planner.integrations.torchrec.reference import TorchRecInputs
 from milp_planner.integrations.torchrec.service.provider import MilpPlannerProvider
 from milp_planner.integrations.torchrec.service.reports import MilpPlanReporter, PlanReport
 from milp_planner.integrations.torchrec.service.reservation import MilpPlannerConfig
-from milp_planner.integrations.torchrec.service.rows import run_row
 from milp_planner.plans.run_rows import RunRow
 
 OK, FALLS_SHORT, BAD_INPUT, NO_PLAN = 0, 1, 2, 3
+_SAME = (
+    "planner_failure_reason", "request_id", "request_hash", "critical_path_ms",
+    "comms_critical_path_ms", "comp_critical_path_ms", "max_rank_perf", "mean_rank_perf",
+    "perf_imbalance_ratio", "solve_time_ms",
+)  # fmt: skip
+"""Fields of TorchRec's result that a row has as they are."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ def dry_run(  # noqa: PLR0913 (what TorchRec's request holds)
     results = orchestrator.plan(request, ctx)
     reports, seed = reporter.reports, (planner.get("settings") or Settings()).seed
     rows = [_row(result, reports.get(sku), ctx) for sku, result in results.items()]
-    runs = [run_row(result, reports.get(sku), ctx, seed) for sku, result in results.items()]
+    runs = [_run_row(result, reports.get(sku), ctx, seed) for sku, result in results.items()]
     return DryRun(request, results, tuple(rows), tuple(runs))
 
 
@@ -208,4 +215,35 @@ def _row(result: DryRunResult, report: PlanReport | None, ctx: PlannerSessionCon
         hbm_bytes=result.estimated_max_hbm_bytes,
         hbm_capacity=max(devices, default=0),
         report=report,
+    )
+
+
+def _run_row(
+    result: DryRunResult, report: PlanReport | None, ctx: PlannerSessionContext, seed: int
+) -> RunRow:
+    """TorchRec's result for one SKU and what is known of its plan, as one row.
+
+    An error that TorchRec does not name is ``other``, as in its own records.
+    """
+    arch, hardware = ctx.model_arch, ctx.hw_overrides_applied.get(result.sku)
+    kind = result.planner_error_type or PlannerErrorType.OTHER
+    told: dict[str, Any] = {name: getattr(result, name) for name in _SAME}
+    if report is not None:
+        same = ("objective", "status", "gap", "certified_gap", "work")
+        told |= {name: getattr(report, name) for name in same}
+        told |= {
+            "objective_ms": report.milliseconds, "bound_ms": report.bound,
+            "certified_bound_ms": report.certified_bound,
+        }  # fmt: skip
+    return RunRow(
+        sku=result.sku,
+        success=result.success,
+        planner_error_type=None if result.success else kind.value,
+        model_arch_hash=None if arch is None else model_arch_hash(arch),
+        total_sparse_param_bytes=None if arch is None else total_sparse_param_bytes(arch),
+        estimated_max_hbm_bytes=result.estimated_max_hbm_bytes if result.success else None,
+        estimated_max_ddr_bytes=result.estimated_max_ddr_bytes if result.success else None,
+        resolved_hw_config=None if hardware is None else json.dumps(asdict(hardware)),
+        seed=seed,
+        **told,
     )

@@ -17,10 +17,11 @@ from milp_planner.inputs import Cluster
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations import exports, replay
 from milp_planner.integrations.replay.caches import padding, shared
-from milp_planner.integrations.replay.judge import differences, judge, pins_of
+from milp_planner.integrations.replay.judge import differences, judge
 from milp_planner.plans.ledger import ledger_of
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import cache_warnings
+from milp_planner.start.rows import pins_of
 from tests.milp_planner.integrations.exports import plans
 
 #: Two tables of 512 columns, as long sequences: where their shards are decides the price.
