@@ -5,9 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,13 +18,6 @@ from milp_planner.errors import BadInput
 
 if TYPE_CHECKING:
     from scenarios.batch.runner import Batch
-
-
-class EngineName(StrEnum):
-    """Where scenarios are solved."""
-
-    LOCAL = "local"
-    RAY = "ray"
 
 
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
@@ -45,8 +37,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     engine: Annotated[
-        EngineName, option("--engine", "Processes on this machine, or a Ray cluster.")
-    ] = EngineName.LOCAL,
+        Literal["local", "ray"],
+        option("--engine", "Processes on this machine, or a Ray cluster."),
+    ] = "local",
     address: Annotated[
         str | None,
         option(
@@ -82,7 +75,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     """
     from scenarios.batch import find_suite, run_batch
 
-    if address is not None and engine is not EngineName.RAY:
+    if address is not None and engine != "ray":
         raise BadInput("--address: needs --engine ray")
     kept = find_cache(cache, no_cache)
     found, folder = find_suite(suite)
@@ -95,7 +88,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         _progress(found.name, solved) as note,
     ):
         batch = run_batch(
-            found, output, folder=folder, engine=engine.value, workers=workers, address=address,
+            found, output, folder=folder, engine=engine, workers=workers, address=address,
             on_record=note, plans=plans, cache=None if kept is None else kept.folder,
         )  # fmt: skip
     answer = None if query is None else _answer(output, query)

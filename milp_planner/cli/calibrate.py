@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 PROFILE_FILE = "profile.yaml"
 
 
-class Device(StrEnum):
-    """What is measured."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
 def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a command
     context: typer.Context,
     output: Annotated[
@@ -38,13 +30,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         ),
     ] = None,
     device: Annotated[
-        Device,
+        Literal["cpu", "cuda"],
         option(
             "--device",
             "What to measure. cpu: last-level cache against DRAM; cuda: HBM against pinned host "
             "memory over PCIe.",
         ),
-    ] = Device.CPU,
+    ] = "cpu",
     quick: Annotated[
         bool,
         option("--quick", "Fewer points and repeats: for a first look, not for a lasting profile."),
@@ -120,7 +112,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
 
 
 def _measure(
-    name: str, device: Device, quick: bool, threads: int | None, max_spread: float, seed: int
+    name: str, device: str, quick: bool, threads: int | None, max_spread: float, seed: int
 ) -> Calibration:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -132,7 +124,7 @@ def _measure(
         TextColumn("{task.description}"), console=err, transient=True, disable=not err.is_terminal,
     ) as bar:  # fmt: skip
         task = bar.add_task("filling tables", total=None)
-        machine = find_machine(device.value, quick=quick, threads=threads, seed=seed)
+        machine = find_machine(device, quick=quick, threads=threads, seed=seed)
         return calibrate(
             machine,
             name=name,

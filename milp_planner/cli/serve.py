@@ -52,7 +52,7 @@ def run(
     try:
         import uvicorn
 
-        from milp_planner.serve.app import LOOPBACK, Texts, application
+        from milp_planner.serve.app import LOOPBACK, Catalog, application
     except ModuleNotFoundError as error:
         if error.name not in ("uvicorn", "starlette"):
             raise
@@ -72,7 +72,7 @@ def run(
         raise BadInput(f"--most-memory {most_memory!r}: {error}") from None
     kept = find_cache(cache, none=False)
     limits = Limits(seconds=most_seconds, memory=memory, running=running, waiting=waiting)
-    texts = Texts(
+    texts = Catalog(
         {each.name: each.path.read_text("utf-8") for each in catalog.models()},
         {each.name: each.path.read_text("utf-8") for each in catalog.clusters()},
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from milp_planner.cli import console
 from milp_planner.cli.options import JsonOption, argument
@@ -40,16 +39,7 @@ def write_starters(folder: str | Path) -> tuple[Path, ...]:
     return targets
 
 
-class Listed(StrEnum):
-    """What can be listed."""
-
-    MODELS = "models"
-    CLUSTERS = "clusters"
-    PROFILES = "profiles"
-    FORMULATIONS = "formulations"
-    SUITES = "suites"
-
-
+Listed = Literal["models", "clusters", "profiles", "formulations", "suites"]
 ListedArgument = Annotated[Listed | None, argument("[KIND]", "What to list; default: everything.")]
 
 
@@ -59,7 +49,7 @@ def list_shipped(kind: ListedArgument = None, json: JsonOption = False) -> None:
     Every command that takes a model or a cluster accepts these names. A name such as
     generated:tables=1000,seed=0,kind=torchrec generates a model of any size.
     """
-    listing = {each.value: _ROWS[each]() for each in (Listed if kind is None else [kind])}
+    listing = {each: _ROWS[each]() for each in (_ROWS if kind is None else [kind])}
     drawn = (part for name, rows in listing.items() for part in _shown(name, rows))
     console.tell(json, lambda: listing, lambda: drawn)
 
@@ -137,11 +127,11 @@ def _suites() -> list[dict[str, Any]]:
 
 #: Plain rows of each kind; each starts with ``name``.
 _ROWS = {
-    Listed.MODELS: _models,
-    Listed.CLUSTERS: _clusters,
-    Listed.PROFILES: _profiles,
-    Listed.FORMULATIONS: _formulations,
-    Listed.SUITES: _suites,
+    "models": _models,
+    "clusters": _clusters,
+    "profiles": _profiles,
+    "formulations": _formulations,
+    "suites": _suites,
 }
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,21 +22,6 @@ if TYPE_CHECKING:
 
     from milp_planner.drawing.grid import Grid
     from milp_planner.integrations.torchrec.service import DryRun, SkuRow
-
-
-class DdrName(StrEnum):
-    """The scope of DDR capacity."""
-
-    RANK = "rank"
-    MACHINE = "machine"
-
-
-class RatingChoice(StrEnum):
-    """The quantity to minimise, in TorchRec's estimates."""
-
-    BUSIEST_RANK = "busiest_rank"
-    CRITICAL_PATH = "critical_path"
-    CRITICAL_PATH_WITH_IDS = "critical_path_with_ids"
 
 
 @asking(Limits, "time_limit", "workers")
@@ -103,16 +87,17 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         ),
     ] = False,
     objective: Annotated[
-        RatingChoice,
+        Literal["busiest_rank", "critical_path", "critical_path_with_ids"],
         option(
             "--objective",
             "busiest_rank: TorchRec's rating; critical_path: what its statistics report; "
             "critical_path_with_ids: that, and every module's longest exchange of ids.",
         ),
-    ] = RatingChoice.BUSIEST_RANK,
+    ] = "busiest_rank",
     ddr: Annotated[
-        DdrName, option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine.")
-    ] = DdrName.RANK,
+        Literal["rank", "machine"],
+        option("--ddr", "Whether DDR limits each rank, as in TorchRec, or the machine."),
+    ] = "rank",
     output: Annotated[
         Path | None,
         option(
@@ -155,8 +140,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         base_bytes=None if base is None else _size(base),
         parameter_multiplier=dense_multiple,
         reserve_module_terms=not no_module_terms,
-        objective=objective.value,
-        ddr=ddr.value,
+        objective=objective,
+        ddr=ddr,
         settings=request.settings(),
     )
     written = [] if output is None else _write(found, output)
@@ -210,12 +195,12 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
     return written
 
 
-def _drawn(found: DryRun, objective: RatingChoice) -> Iterator[RenderableType]:
+def _drawn(found: DryRun, objective: str) -> Iterator[RenderableType]:
     yield _table(found.rows, objective)
     yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
-def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Grid:
+def _table(rows: tuple[SkuRow, ...], objective: str) -> Grid:
     from milp_planner.drawing.grid import Grid
     from milp_planner.drawing.units import UNKNOWN, show_bytes
 
@@ -232,7 +217,7 @@ def _table(rows: tuple[SkuRow, ...], objective: RatingChoice) -> Grid:
             ]
         hbm = show_bytes(row.hbm_bytes) if row.fits else UNKNOWN
         lines.append([row.sku, _verdict(row), *figures, hbm, show_bytes(row.hbm_capacity)])
-    head = ("SKU", "fits", f"#{objective.value} ms", "#bound ms", "#gap", "#rank",
+    head = ("SKU", "fits", f"#{objective} ms", "#bound ms", "#gap", "#rank",
             "#HBM of tables", "#of")  # fmt: skip
     return Grid.plain(head, lines, {"SKU": 12})
 

@@ -29,7 +29,7 @@ from milp_planner.serve.asked import Catalog
 from milp_planner.serve.jobs import DONE, ENDED, QUEUED, RUNNING, Full, Job, Jobs
 from milp_planner.serve.limits import Limits
 from milp_planner.serve.openapi import description
-from milp_planner.serve.reader import Readers, Texts
+from milp_planner.serve.reader import Readers
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -163,21 +163,20 @@ class Service:
     async def metrics(self, _request: Request) -> Response:
         """Metrics in Prometheus' text format 0.0.4."""
         jobs = self.jobs
-        lines = ["# TYPE milp_planner_jobs gauge"]
-        lines += [f'milp_planner_jobs{{state="{s}"}} {jobs.count(s)}' for s in (QUEUED, RUNNING)]
-        lines.append("# TYPE milp_planner_jobs_ended_total counter")
-        lines += [f'milp_planner_jobs_ended_total{{state="{s}"}} {jobs.ended[s]}' for s in ENDED]
-        lines.append("# TYPE milp_planner_jobs_cached_total counter")
-        lines.append(f"milp_planner_jobs_cached_total {jobs.cached}")
-        lines.append("# TYPE milp_planner_solve_seconds_total counter")
-        lines.append(f"milp_planner_solve_seconds_total {jobs.seconds:.3f}")
-        lines.append("# TYPE milp_planner_job_peak_bytes gauge")
-        lines.append(f"milp_planner_job_peak_bytes {jobs.peak}")
-        lines.append("# TYPE milp_planner_http_answers_total counter")
-        lines += [
-            f'milp_planner_http_answers_total{{code="{code}"}} {count}'
-            for code, count in sorted(self.answers.items())
-        ]
+        found: dict[str, dict[str, object]] = {
+            "jobs gauge": {f'{{state="{s}"}}': jobs.count(s) for s in (QUEUED, RUNNING)},
+            "jobs_ended_total counter": {f'{{state="{s}"}}': jobs.ended[s] for s in ENDED},
+            "jobs_cached_total counter": {"": jobs.cached},
+            "solve_seconds_total counter": {"": f"{jobs.seconds:.3f}"},
+            "job_peak_bytes gauge": {"": jobs.peak},
+            "http_answers_total counter": {
+                f'{{code="{code}"}}': count for code, count in sorted(self.answers.items())
+            },
+        }
+        lines = []
+        for kind, values in found.items():
+            lines.append(f"# TYPE milp_planner_{kind}")
+            lines += [f"milp_planner_{kind.split()[0]}{at} {v}" for at, v in values.items()]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     def _job(self, id: str) -> Job:
@@ -233,12 +232,9 @@ def application(
 
     app = Starlette(
         routes=[Route(path, handler, methods=[method]) for method, path, handler in handlers],
-        exception_handlers={
-            Refused: _refused, BadInput: _bad_input, ClientDisconnect: _gone,
-            404: _plain, 405: _plain,
-        },
+        exception_handlers=dict.fromkeys((Refused, BadInput, ClientDisconnect, 404, 405), _told),
         lifespan=lifespan,
-    )  # fmt: skip
+    )
     return Guard(app, service.answers, token, hosts)
 
 
@@ -297,20 +293,14 @@ def _said(code: int, message: str) -> Response:
     return JSONResponse({"error": message}, code)
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return _said(error.code, error.message)
-
-
-async def _bad_input(_request: Request, error: Exception) -> Response:
-    return _said(422, str(error))
-
-
-async def _gone(_request: Request, _error: Exception) -> Response:
-    return _said(400, "the client disconnected")
-
-
-async def _plain(_request: Request, error: Exception) -> Response:
+async def _told(_request: Request, error: Exception) -> Response:
+    """An error as an answer of one sentence."""
+    if isinstance(error, Refused):
+        return _said(error.code, error.message)
+    if isinstance(error, BadInput):
+        return _said(422, str(error))
+    if isinstance(error, ClientDisconnect):
+        return _said(400, "the client disconnected")
     code = int(getattr(error, "status_code", 404))
     return _said(
         code, "there is nothing here" if code == 404 else "this method is not allowed here"
@@ -335,4 +325,4 @@ def _text(name: str, kind: str) -> Response:
     return Response(files("milp_planner.serve").joinpath(name).read_text("utf-8"), media_type=kind)
 
 
-__all__ = ["DONE", "LOOPBACK", "Texts", "application"]
+__all__ = ["DONE", "LOOPBACK", "Catalog", "application"]

@@ -7,9 +7,9 @@ fields of a model that would name files are refused before they are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -30,16 +30,12 @@ SECONDS = 30.0
 """Default time limit of a job."""
 
 
-class Catalog(Protocol):
-    """The shipped models and clusters: texts by name."""
+@dataclass(frozen=True)
+class Catalog:
+    """The shipped models and clusters: YAML texts by name."""
 
-    @property
-    def models(self) -> Mapping[str, str]:
-        """YAML texts of models."""
-
-    @property
-    def clusters(self) -> Mapping[str, str]:
-        """YAML texts of clusters."""
+    models: Mapping[str, str]
+    clusters: Mapping[str, str]
 
 
 Growth = Annotated[float, Field(ge=0, le=10_000)]

@@ -16,8 +16,7 @@ import resource
 import sys
 import traceback
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from milp_planner.errors import BadInput
@@ -29,20 +28,12 @@ READERS = 2
 TOO_MUCH = "the request takes too much time or memory to read"
 
 
-@dataclass(frozen=True)
-class Texts:
-    """A catalog of texts."""
-
-    models: Mapping[str, str]
-    clusters: Mapping[str, str]
-
-
 class Readers:
     """The processes that read a service's requests; each is started when it is first needed."""
 
     def __init__(self, catalog: Catalog, limits: Limits) -> None:
-        texts = {"models": dict(catalog.models), "clusters": dict(catalog.clusters)}
-        self._first = json.dumps({"catalog": texts, "limits": asdict(limits)}).encode() + b"\n"
+        first = {"catalog": asdict(catalog), "limits": asdict(limits)}
+        self._first = json.dumps(first).encode() + b"\n"
         self._idle: list[Process] = []
         self._turns = asyncio.Semaphore(READERS)
 
@@ -99,7 +90,7 @@ def main() -> None:
     os.nice(10)  # the service answers first
     stdin = sys.stdin.buffer
     first = json.loads(stdin.readline())
-    catalog, limits = Texts(**first["catalog"]), Limits(**first["limits"])
+    catalog, limits = Catalog(**first["catalog"]), Limits(**first["limits"])
     while line := stdin.readline():
         _fork(stdin.read(int(line)), catalog, limits, sys.stdout.buffer)
 

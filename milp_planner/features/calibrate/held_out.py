@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from milp_planner.features.calibrate.machine import Sample
 from milp_planner.features.calibrate.step_fit import fit_steps, predicted_parts
 from milp_planner.features.calibrate.steps import StepSpec
+from milp_planner.files import Facts
 
 FOLDS = 6
 TRAINING_SIZE = 8192
@@ -18,7 +19,7 @@ TRAINING_SIZE = 8192
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Facts):
     """Relative errors of one part of the steps of one size."""
 
     part: str
@@ -30,10 +31,6 @@ class HeldOut:
     median: float
     high: float
     """90th percentile."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def cross_validated(
@@ -50,9 +47,12 @@ def cross_validated(
         out = order[fold::FOLDS]
         kept = {spec: sample for spec, sample in samples.items() if spec not in out}
         model = fit_steps(kept, tier, "", fused=fused).model
-        if model is not None:
-            for spec in out:
-                _judge(spec, samples[spec], predicted_parts(model, spec), found)
+        for spec in () if model is None else out:
+            for part, seconds in predicted_parts(model, spec).items():
+                if part in samples[spec].parts:
+                    name = f"{part} {spec.optimizer}" if part.endswith("update") else part
+                    error = abs(seconds / samples[spec].part(part) - 1)
+                    found.setdefault((name, size_of(spec)), []).append(error)
     return [
         HeldOut(part, size, len(errors), *np.percentile(errors, (50, 90)).tolist())
         for (part, size), errors in sorted(found.items())
@@ -62,17 +62,3 @@ def cross_validated(
 def size_of(spec: StepSpec) -> str:
     """``small``, or ``training size``."""
     return "training size" if spec.batch > TRAINING_SIZE else "small"
-
-
-def _judge(
-    spec: StepSpec, sample: Sample, said: dict[str, float],
-    found: dict[tuple[str, str], list[float]],
-) -> None:  # fmt: skip
-    for part, seconds in said.items():
-        if part in sample.parts:
-            error = abs(seconds / sample.part(part) - 1)
-            found.setdefault((_name(part, spec), size_of(spec)), []).append(error)
-
-
-def _name(part: str, spec: StepSpec) -> str:
-    return f"{part} {spec.optimizer}" if part.endswith("update") else part

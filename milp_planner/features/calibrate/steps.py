@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from milp_planner.features.calibrate.machine import ELEMENT
+from milp_planner.files import Facts
 
 OPTIMIZERS = ("sgd", "rowwise_adagrad", "adam")
 """Optimizers that a calibration measures; the costs of the planner's others lie between."""
@@ -33,7 +34,7 @@ class StepTable:
 
 
 @dataclass(frozen=True)
-class StepSpec:
+class StepSpec(Facts):
     """One training step: lookups, a small DLRM above them, gradients and updates."""
 
     tables: tuple[StepTable, ...]
@@ -60,10 +61,6 @@ class StepSpec:
     def moved_bytes(self) -> int:
         """Bytes of the rows that the lookups read."""
         return sum(self.batch * t.pooling * t.dim * ELEMENT for t in self.tables)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -145,9 +145,9 @@ def service(
     """A running service, ended afterwards."""
     import uvicorn
 
-    from milp_planner.serve.app import Texts, application
+    from milp_planner.serve.app import Catalog, application
 
-    texts = Texts(
+    texts = Catalog(
         {each.name: each.path.read_text("utf-8") for each in catalog.models()},
         {each.name: each.path.read_text("utf-8") for each in catalog.clusters()},
     )

@@ -7,7 +7,6 @@ import builtins
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from milp_planner.serve.asked import (
     ASKED,
     OWN,
     Asked,
+    Catalog,
     inputs_of,
     read_asked,
     read_data,
@@ -38,12 +38,9 @@ from milp_planner.serve.limits import Limits
 from tests.milp_planner.serve.served import CLUSTER, MODEL
 
 
-@dataclass
-class Catalog:
+def shipped() -> Catalog:
     """A catalogue of one model and one cluster."""
-
-    models: dict[str, str] = field(default_factory=lambda: {"small": MODEL})
-    clusters: dict[str, str] = field(default_factory=lambda: {"two": CLUSTER})
+    return Catalog({"small": MODEL}, {"two": CLUSTER})
 
 
 def request(**fields: Any) -> bytes:
@@ -72,9 +69,9 @@ def test_no_field_is_declared_beside_the_request() -> None:
 def test_former_names_are_read() -> None:
     """moves_from, before and most_moves mean what they did."""
     for name in ("moves_from", "before"):
-        how, _ = read_request(request(**{name: "id"}, most_moves=3), Catalog(), Limits())
+        how, _ = read_request(request(**{name: "id"}, most_moves=3), shipped(), Limits())
         assert how == {"start": "id", "max_moved": 3, "time_limit": 30.0}
-    how, _ = read_request(request(start="id", max_moved="5%", gap="0.5%"), Catalog(), Limits())
+    how, _ = read_request(request(start="id", max_moved="5%", gap="0.5%"), shipped(), Limits())
     assert how == {"start": "id", "max_moved": "5%", "gap": "0.5%", "time_limit": 30.0}
 
 
@@ -87,10 +84,10 @@ def test_fields_that_reach_further_are_refused(name: str) -> None:
 
 def test_names_and_texts_are_read_and_resized() -> None:
     """A shipped name or YAML, with the requested sizes and machines."""
-    model, cluster = inputs_of(asked(hbm=2**33, machines=3), Catalog(), Limits())
+    model, cluster = inputs_of(asked(hbm=2**33, machines=3), shipped(), Limits())
     assert [t.name for t in model.tables] == ["users", "items"]
     assert len(cluster.machines) == 3 and {r.hbm_bytes for r in cluster.ranks} == {2**33}
-    text, _ = inputs_of(asked(model=MODEL), Catalog(), Limits())
+    text, _ = inputs_of(asked(model=MODEL), shipped(), Limits())
     assert text.fingerprint() == model.fingerprint()
 
 
@@ -101,13 +98,13 @@ def test_limits_are_told() -> None:
         (Limits(seconds=1.0), "at most 1 s"),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=words):
-            read_request(request(time_limit=30.0), Catalog(), limits)
+            read_request(request(time_limit=30.0), shipped(), limits)
 
 
 def test_the_default_time_limit_is_allowed() -> None:
     """Where less than the default is allowed, it is the most allowed."""
     for most, seconds in ((20.0, 20.0), (300.0, 30.0)):
-        how, _ = read_request(request(), Catalog(), Limits(seconds=most))
+        how, _ = read_request(request(), shipped(), Limits(seconds=most))
         assert how["time_limit"] == seconds
 
 
@@ -116,9 +113,9 @@ def test_tables_are_counted_before_they_are_made() -> None:
     lines = "".join(f"- {{names: {c}_0..{c}_99999, rows: 1, dim: 64}}\n" for c in "abc")
     head = "name: m\nworkload: {batch_per_rank: 8}\ntables:\n"
     with pytest.raises(BadInput, match="model: 300,000 tables; at most 20,000 here"):
-        inputs_of(asked(model=head + lines), Catalog(), Limits())
+        inputs_of(asked(model=head + lines), shipped(), Limits())
     with pytest.raises(BadInput, match="model:3: more values than are read; allowed: 9 "):
-        inputs_of(asked(model=head[:-1] + f" [{'1,' * 20}]\n"), Catalog(), Limits(values=9))
+        inputs_of(asked(model=head[:-1] + f" [{'1,' * 20}]\n"), shipped(), Limits(values=9))
 
 
 def test_a_shipped_curve_may_be_named() -> None:
@@ -127,7 +124,7 @@ def test_a_shipped_curve_may_be_named() -> None:
     curve = "{kind: frequency, curve: %s}"
     model, _ = inputs_of(
         asked(model=MODEL.replace("dim: 64}", f"dim: 64, access: {curve % name}}}", 1)),
-        Catalog(), Limits(),
+        shipped(), Limits(),
     )  # fmt: skip
     assert model.tables[0].access.kind == "histogram"
 
@@ -158,15 +155,15 @@ def test_no_document_opens_a_file(document: dict[str, Any]) -> None:
         patched.setattr(builtins, "open", never)
         text = json.dumps({"name": "m", **document})  # JSON is YAML
         with pytest.raises(BadInput):
-            inputs_of(asked(model=text), Catalog(), Limits())
+            inputs_of(asked(model=text), shipped(), Limits())
 
 
 def test_a_table_grows() -> None:
     """By a percentage, by name or pattern; an unknown table is refused."""
-    model, _ = inputs_of(asked(growth={"items": 50, "*": 10}), Catalog(), Limits())
+    model, _ = inputs_of(asked(growth={"items": 50, "*": 10}), shipped(), Limits())
     assert [table.rows for table in model.tables] == [1_100_000, 600_000]
     with pytest.raises(BadInput, match=r"no table is called 'itens'; .*did you mean items"):
-        inputs_of(asked(growth={"itens": 50}), Catalog(), Limits())
+        inputs_of(asked(growth={"itens": 50}), shipped(), Limits())
     for wrong in ({"items": -1}, {"items": "50%"}, {"items": 1e9}, ["items"]):
         with pytest.raises(BadInput, match="request: growth"):
             asked(growth=wrong)

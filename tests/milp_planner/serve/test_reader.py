@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 from milp_planner.errors import BadInput
+from milp_planner.serve.asked import Catalog
 from milp_planner.serve.jobs import resident
 from milp_planner.serve.limits import Limits
-from milp_planner.serve.reader import Readers, Texts
+from milp_planner.serve.reader import Readers
 from tests.milp_planner.serve.served import CLUSTER, MODEL, command
 
 HEAD = "name: m\nworkload: {batch_per_rank: 8}\n"
@@ -26,7 +27,7 @@ def answers(limits: Limits, *requests: dict[str, Any]) -> list[str]:
     """What is said to each of some requests, read one after another; empty if it is accepted."""
 
     async def read() -> list[str]:
-        readers, said = Readers(Texts({}, {}), limits), []
+        readers, said = Readers(Catalog({}, {}), limits), []
         for request in requests:
             try:
                 how, inputs = await readers.read(json.dumps(request).encode())
