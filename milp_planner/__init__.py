@@ -72,6 +72,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "simulate":
+        raise AttributeError("simulate is gone: benchmarks/simulator, in the repository, has it")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -10,15 +10,13 @@ from typing import Any
 from rich.console import RenderableType
 
 from formulations.capacity.budget import Budget
-from formulations.capacity.curve import Curve
-from formulations.result.outcome import certified_gap
 from milp_planner.drawing.charts import Drawing, Line, Mark, Scale, chart, padded
 from milp_planner.drawing.grid import Cell, Cells, Grid, headed
 from milp_planner.drawing.page import Part, Section, sentence
 from milp_planner.drawing.units import UNKNOWN, listed, show_cost, show_rate
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.axes import Field
-from milp_planner.features.explain.frontier import Point, tried
+from milp_planner.features.explain.frontier import Point, all_tried
 from milp_planner.files import Facts
 from milp_planner.inputs.changes import changed_model
 from milp_planner.inputs.cluster import Cluster
@@ -126,10 +124,7 @@ def cheapest_of(
         raise BadInput(f"clusters: found {twice[0]!r} twice; allowed: every cluster once")
     clusters = tuple(cluster for cluster, _ in offers)
     axis = Offers("cluster", plan, tuple(names), clusters)
-    curve = Curve(axis.instance, None, budget.certifying(ENOUGH_GAP))
-    gap, count = certified_gap(plan.outcome), len(names)
-    settled = gap is not None and gap <= ENOUGH_GAP
-    points = [tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)]
+    points = all_tried(axis, budget.certifying(ENOUGH_GAP), ENOUGH_GAP)
     return CheapestInfo(
         target=_shown(target), rate=float(target.samples) if isinstance(target, Rate) else None,
         objective_kind=plan.instance.objective.value, time_unit=plan.instance.time_unit,

@@ -153,7 +153,8 @@ def frontier(
     limited = budget.no_longer_than(longest).certifying(enough)
     if over in memories_of(plan.instance):
         return _over_memory(Memory(over, plan), budgets, limited, enough)
-    return _over_field(Field(over, plan, values_of(plan, over, budgets)), limited, enough), None
+    axis = Field(over, plan, values_of(plan, over, budgets))
+    return _info(axis, all_tried(axis, limited, enough)), None
 
 
 def _over_memory(
@@ -208,15 +209,14 @@ def _info(
     )  # fmt: skip
 
 
-def _over_field(axis: Field, budget: Budget, enough: float) -> FrontierInfo:
-    """Solve each value on its own; the plan's needs no solve where it is settled."""
+def all_tried(axis: Field, budget: Budget, enough: float) -> list[Point]:
+    """Each value solved on its own; the plan's needs no solve where it is settled."""
     curve, gap = Curve(axis.instance, None, budget), certified_gap(axis.plan.outcome)
-    settled = gap is not None and gap <= enough
-    count = len(axis.values)
-    return _info(axis, [tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)])
+    settled, count = gap is not None and gap <= enough, len(axis.values)
+    return [_tried(axis, curve, at, settled, 1 / (count - at)) for at in range(count)]
 
 
-def tried(axis: Field, curve: Curve, at: int, settled: bool, share: float) -> Point:
+def _tried(axis: Field, curve: Curve, at: int, settled: bool, share: float) -> Point:
     """A point solved on its own, unless it is the plan's and settled, or no time was left."""
     outcome, seconds = axis.plan.outcome, None
     own = axis.values[at] == axis.here
@@ -282,7 +282,7 @@ def _fewest_machines(plan: Plan, budget: Budget, target: int | None, most: int) 
     fewest, small = None, first - 1
     for at, count in enumerate(counts):
         settled = curve.at(at).reaches(target) is not None
-        points.append(tried(axis, curve, at, settled, 2 / (len(counts) - at + 1)))
+        points.append(_tried(axis, curve, at, settled, 2 / (len(counts) - at + 1)))
         reached = curve.at(at).reaches(target)
         small += reached is False and small == count - 1
         fewest = count if reached else None

@@ -261,9 +261,7 @@ def forbidden_by(instance: Instance, option: int, budget: Budget, share: float) 
     table = int(instance.table_of[option])
     others = tuple((table, o) for o in instance.options_of(table) if o != option)
     kept = tuple(f for f in instance.forbidden if f[0] != table)
-    found = conflict(
-        replace(instance, pins=instance.pins, forbidden=kept + others), Budget(settings)
-    )
+    found = conflict(replace(instance, forbidden=kept + others), Budget(settings))
     if found is None:
         return ()
     # The table's other options are forbidden by the question, not by the instance.
@@ -279,10 +277,9 @@ def _alone(instance: Instance, option: int) -> tuple[str, ...]:
         return ()
     blamed = []
     for index, resource in enumerate(instance.resources):
-        resources = list(instance.resources)
         rest = [
             r if i == index else replace(r, capacity=r.capacity * 0 + 2**60)
-            for i, r in enumerate(resources)
+            for i, r in enumerate(instance.resources)
         ]
         if not usable(replace(instance, resources=tuple(rest), pins=pins))[option]:
             blamed.append(resource.name)
