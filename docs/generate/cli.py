@@ -11,9 +11,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from typer.models import ArgumentInfo, Context
 
@@ -146,17 +145,18 @@ def _cell(text: str) -> str:
 
 def _value(declared: Any) -> str:
     """What an option takes: its choices, or the name of its type."""
-    kinds = [a for a in get_args(declared) if a is not type(None)] or [declared]
+    choices = get_origin(declared) is Literal
+    kinds = [a for a in get_args(declared) if a is not type(None) and not choices] or [declared]
     kind = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
-    if issubclass(kind, Enum):
-        return "|".join(str(member.value) for member in kind)
+    if get_origin(kind) is Literal:
+        return "|".join(get_args(kind))
     return str({int: "N", float: "NUMBER", Path: "FILE"}.get(kind, "TEXT"))
 
 
 def _default(value: object) -> str:
     if value is None or value is False or value == "":
         return ""
-    return f"`{getattr(value, 'value', value)}`"
+    return f"`{value}`"
 
 
 def main(arguments: list[str]) -> int:
