@@ -27,7 +27,6 @@ from milp_planner.pricing.entries import (
     FORWARD_SEND,
     MOMENTS,
     RANK_ENTRIES,
-    SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
 )
@@ -106,7 +105,7 @@ class Rank:
         return RankBytes(moments, own["output"] / self.row)
 
     def _alive(self, own: dict[str, int], moment: str) -> dict[str, int]:
-        here = zip(SHARD_NAMES, alive(SHARD_ENTRIES, moment).tolist(), strict=True)
+        here = zip(SHARD_NAMES, alive(moment).tolist(), strict=True)
         kept = {entry.name: self.exchanged[entry.name] * (moment in entry.moments)
                 for entry in RANK_ENTRIES}  # fmt: skip
         return {name: own[name] * lives for name, lives in here} | kept

@@ -22,7 +22,6 @@ from milp_planner.inputs.problems import choice as nearest
 from milp_planner.inputs.sharding_group import group_of
 from milp_planner.pricing import price
 from milp_planner.pricing.entries import (
-    SHARD_ENTRIES,
     SHARD_NAMES,
     alive,
     alive_outside_exchange,
@@ -209,7 +208,7 @@ def _hbm_use(options: Options) -> dict[str, IntArray]:
     """HBM that every shard entry uses at each moment, or at each moment of each collective."""
     ledger = options.entries.ledger
     moments = moments_of(options.model.grows)
-    use = {moment: ledger @ alive(SHARD_ENTRIES, moment) for moment in moments}
+    use = {moment: ledger @ alive(moment) for moment in moments}
     used = np.unique(options.collective[options.collective >= 0])
     if options.model.workload.buffers == "additive" or len(used) < 2:
         return use

@@ -10,7 +10,7 @@ import numpy as np
 
 from milp_planner.drawing.units import listed, show_bytes, show_ranks
 from milp_planner.files import Facts
-from milp_planner.pricing.entries import ROWS, SHARD_ENTRIES, SHARD_NAMES, alive, moments_of
+from milp_planner.pricing.entries import ROWS, SHARD_NAMES, alive, moments_of
 from milp_planner.pricing.options import Options
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.price import fits_somewhere, select
@@ -84,7 +84,7 @@ def forced_overflow(options: Options) -> Forced | None:
     options = select(options, fits_somewhere(options))
     ledger = options.entries.ledger
     moments = moments_of(model.grows)
-    use = np.stack([ledger @ alive(SHARD_ENTRIES, moment) for moment in moments], axis=1)
+    use = np.stack([ledger @ alive(moment) for moment in moments], axis=1)
     room = capacities(model, cluster)
     left = np.array([room[moment] for moment in moments], dtype=np.int64).T
     stuck = [t for t in range(len(model.tables)) if _is_everywhere(options, t)]

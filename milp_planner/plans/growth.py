@@ -11,7 +11,6 @@ from formulations.instance import IntArray
 from milp_planner.files import Facts
 from milp_planner.plans.ledger import (
     LedgerInfo,
-    alive_at,
     bytes_on,
     collectives_of,
     hbm_of,
@@ -20,7 +19,7 @@ from milp_planner.plans.ledger import (
     ranks_of_rows,
 )
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing.entries import moments_of
+from milp_planner.pricing.entries import alive, moments_of
 from milp_planner.pricing.options import WHOLE_ROWS
 from milp_planner.pricing.shards import Held
 
@@ -101,7 +100,7 @@ def _burst(plan: Plan, held: Held, found: LedgerInfo) -> tuple[Overflow | None, 
     for tables in collectives_of(plan):
         now, even = (ranks_of_rows(plan, each, tables) for each in (held.follows, mean))
         for moment in moments_of(plan.model.grows):
-            ours, unit = now @ alive_at(moment), even @ alive_at(moment)
+            ours, unit = now @ alive(moment), even @ alive(moment)
             room = np.array([p.whole - p.headroom - p.moments[moment] for p in found.hbm])
             for rank in np.flatnonzero(unit).tolist():
                 at = max(0.0, float((room[rank] + ours[rank]) / unit[rank]))

@@ -174,7 +174,7 @@ def is_charged(plan: Plan, held: Held) -> bool:
     """Whether the plan's Instance counts these bytes; for HBM, at some moment."""
     rows, instance = _rows(plan), plan.instance
     moments = moments_of(plan.model.grows)
-    at = [held.ledger @ alive_at(moment) for moment in moments]
+    at = [held.ledger @ alive(moment) for moment in moments]
     kept = [held.ledger @ alive_outside_exchange(moment) for moment in moments]
     if plan.cluster.room_for_rows(plan.model) is not None:
         at, kept = [*at, held.ledger @ stored()], [*kept, held.ledger @ stored()]
@@ -190,11 +190,6 @@ def is_charged(plan: Plan, held: Held) -> bool:
         if not any(bool(((use == each) | (use == other)).all()) for each, other in pairs):
             return False
     return True
-
-
-def alive_at(moment: str) -> IntArray:
-    """1 for entries of shards that are alive at a moment, else 0; int64 array [entries]."""
-    return alive(SHARD_ENTRIES, moment)
 
 
 def hbm_of(plan: Plan, held: Held) -> Iterator[PlaceBytes]:
@@ -263,7 +258,7 @@ def _tables(plan: Plan, held: Held) -> Iterator[TableBytes]:
     """Stored bytes and buffers of every table in HBM."""
     stays = stored()
     moments = moments_of(plan.model.grows)
-    kinds = np.stack([stays, *((1 - stays) * alive_at(moment) for moment in moments)], axis=1)
+    kinds = np.stack([stays, *((1 - stays) * alive(moment) for moment in moments)], axis=1)
     counted = _counting(plan, held.ledger @ kinds)
     for table, placed in enumerate(plan.tables):
         found = compute_loads(*counted, [table]).cost.sum(axis=0)
@@ -281,9 +276,9 @@ def shards_at(plan: Plan, held: Held) -> dict[str, IntArray]:
     piles = np.stack([ranks_of_rows(plan, held.ledger, tables) for tables in collectives_of(plan)])
     found = {}
     for moment in moments_of(plan.model.grows):
-        sums = (piles * (passing * alive_at(moment))).sum(axis=2)
+        sums = (piles * (passing * alive(moment))).sum(axis=2)
         largest = piles[sums.argmax(axis=0), np.arange(len(whole))]
-        found[moment] = np.where(passing, largest, whole) * alive_at(moment)
+        found[moment] = np.where(passing, largest, whole) * alive(moment)
     return found
 
 

@@ -124,9 +124,9 @@ def stored() -> IntArray:
     return np.isin(SHARD_NAMES, ROWS).astype(np.int64)
 
 
-def alive(entries: tuple[Entry, ...], moment: str) -> IntArray:
-    """Which entries are alive at a moment: 0 or 1 each, int64 array [entries]."""
-    return np.array([moment in entry.moments for entry in entries], dtype=np.int64)
+def alive(moment: str) -> IntArray:
+    """Which shard entries are alive at a moment: 0 or 1 each, int64 array [entries]."""
+    return np.array([moment in entry.moments for entry in SHARD_ENTRIES], dtype=np.int64)
 
 
 MERGED = 200

@@ -22,7 +22,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.constraints import DistType, Mode, ShardingType
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.table import Table
-from milp_planner.pricing.entries import FORWARD_SEND, SHARD_ENTRIES, UPDATE, alive
+from milp_planner.pricing.entries import FORWARD_SEND, UPDATE, alive
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.shared_caches import together
@@ -164,12 +164,12 @@ class Entries:
     @property
     def hbm(self) -> IntArray:
         """Bytes of HBM in use at every moment: rows, their metadata, ids; int64 array [entries]."""
-        return self.ledger @ alive(SHARD_ENTRIES, UPDATE)
+        return self.ledger @ alive(UPDATE)
 
     @property
     def buffer(self) -> IntArray:
         """Further bytes of HBM in the forward exchange, at the codec's peak; int64 [entries]."""
-        return self.ledger @ alive(SHARD_ENTRIES, FORWARD_SEND) - self.hbm
+        return self.ledger @ alive(FORWARD_SEND) - self.hbm
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model
 from milp_planner.pricing import storage
 from milp_planner.pricing.buffers import Exchanged, exchange_entries, exchanged_by
-from milp_planner.pricing.entries import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import MOMENTS, SHARD_NAMES, alive
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
@@ -135,7 +135,7 @@ def shard_bytes(
     sent = storage.output_bytes(exchanged.rows_out, shards.columns, element)
     traffic = [np.where(present, n, 0) for n in (storage.input_bytes(exchanged.ids), sent)]
     if job.site.cpu_only:
-        fullest = np.max([ledger @ alive(SHARD_ENTRIES, moment) for moment in MOMENTS], axis=0)
+        fullest = np.max([ledger @ alive(moment) for moment in MOMENTS], axis=0)
         return ShardBytes(np.zeros_like(ledger), ddr + fullest, ssd, rows.move, *traffic)
     return ShardBytes(ledger, ddr, ssd, rows.move, *traffic)
 

@@ -22,6 +22,7 @@ from milp_planner.plans.compile import (
     ClusterSource,
     Compiled,
     ModelSource,
+    as_current,
     compile_for,
     regrouped,
     to_cluster,
@@ -114,11 +115,8 @@ def _literal(
 ) -> Start:
     placement = place(compiled.options, compiled.instance, rows, wrong=wrong)
     names = compiled.instance.table_names
-    current = [
-        Current(t, int(o), tuple(tuple(block) for block in placement.to_lists(t)))
-        for t, o in enumerate(placement.options)
-        if o >= 0 and names[t] not in new
-    ]
+    there = as_current(placement)
+    current = [now for now in there if now.option >= 0 and names[now.table] not in new]
     return Start(_counting(compiled, current), placement)
 
 

@@ -19,7 +19,7 @@ from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.forced import Forced, TableLeast, forced_overflow
 from milp_planner.pricing import price
-from milp_planner.pricing.entries import MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import MOMENTS, SHARD_NAMES, alive
 from milp_planner.pricing.outside import capacities
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
@@ -116,7 +116,7 @@ def test_loads_of_a_placement_are_its_prices(
         held += (options.entries.ledger[lo:hi] * times[:, None]).sum(axis=0)
         ddr += int((options.entries.ddr[lo:hi] * times).sum())
     assert loads.cost.sum(axis=0).tolist() == cost.tolist()
-    sums = {moment: int(held @ alive(SHARD_ENTRIES, moment)) for moment in MOMENTS}
+    sums = {moment: int(held @ alive(moment)) for moment in MOMENTS}
     *near, far = zip(instance.resources, loads.use, strict=True)
     assert far[1].sum() == ddr
     for resource, use in near:

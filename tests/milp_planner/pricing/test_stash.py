@@ -9,7 +9,7 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_ENTRIES, SHARD_NAMES, UPDATE, alive
+from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_NAMES, UPDATE, alive
 from milp_planner.pricing.outside import capacities
 from tests.corpus import mistakes
 from tests.milp_planner.pricing.build import cluster, entry, model
@@ -49,7 +49,7 @@ def test_only_the_dense_part_is_without_them() -> None:
     priced = options(TABLE)
     stays, leaves = (entry(priced, f"row_wise/HBM_ONLY{end}") for end in ("", "/stash"))
     ledger = priced.entries.ledger
-    less = {m: int((ledger[stays] - ledger[leaves]) @ alive(SHARD_ENTRIES, m)) for m in MOMENTS}
+    less = {m: int((ledger[stays] - ledger[leaves]) @ alive(m)) for m in MOMENTS}
     assert less == {m: 64_000_000 if m == DENSE else 0 for m in MOMENTS}
     assert priced.entries.hbm[stays] == priced.entries.hbm[leaves]
     assert priced.entries.cost[stays].tolist() == priced.entries.cost[leaves].tolist()

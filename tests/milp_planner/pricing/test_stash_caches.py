@@ -13,7 +13,7 @@ from milp_planner.inputs import Cluster
 from milp_planner.integrations.exports import torchrec as export
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_ENTRIES, SHARD_NAMES, alive
+from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_NAMES, alive
 from milp_planner.pricing.options import PHASES
 from tests.formulations.brute_force import brute_force
 from tests.milp_planner.pricing.build import cluster, entry, model
@@ -50,7 +50,7 @@ def test_bytes_by_hand() -> None:
     priced = options()
     ledger = priced.entries.ledger
     stays, leaves = entry(priced, STAYS), entry(priced, LEAVES)
-    less = {m: int((ledger[stays] - ledger[leaves]) @ alive(SHARD_ENTRIES, m)) for m in MOMENTS}
+    less = {m: int((ledger[stays] - ledger[leaves]) @ alive(m)) for m in MOMENTS}
     assert less == {m: 2_048_000_000 if m == DENSE else 0 for m in MOMENTS}
     assert ledger[leaves, SHARD_NAMES.index("stashed")] == 2_048_000_000
     assert priced.entries.ddr[stays] == priced.entries.ddr[leaves]

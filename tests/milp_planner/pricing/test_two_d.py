@@ -65,7 +65,7 @@ def moments(options: Options, name: str) -> dict[str, int]:
     names = [e.name for e in SHARD_ENTRIES]
     rows = np.isin(names, ["weights", "gathered_weights", "padded_weights"])
     ledger = options.entries.ledger[entry(options, name)]
-    return {m: int((ledger * rows) @ alive(SHARD_ENTRIES, m)) for m in MOMENTS}
+    return {m: int((ledger * rows) @ alive(m)) for m in MOMENTS}
 
 
 def test_fully_sharded_bytes() -> None:
