@@ -47,7 +47,9 @@ def cross_validated(
         out = order[fold::FOLDS]
         kept = {spec: sample for spec, sample in samples.items() if spec not in out}
         model = fit_steps(kept, tier, "", fused=fused).model
-        for spec in () if model is None else out:
+        if model is None:
+            continue
+        for spec in out:
             for part, seconds in predicted_parts(model, spec).items():
                 if part in samples[spec].parts:
                     name = f"{part} {spec.optimizer}" if part.endswith("update") else part
