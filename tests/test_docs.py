@@ -189,8 +189,7 @@ _FOREIGN = ("torchrec/", "tzrec/", "planner/", "distributed/", "distributed_embe
 
 @pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_source_files_named_exist(page: Path) -> None:
-    """Every Python file that a page names exists, by its full path or within one of the
-    packages."""
+    """Every Python file that a page names exists, by its full path or within a package."""
     for named in _SOURCE.findall(page.read_text("utf-8")):
         places = (ROOT / named, ROOT / "milp_planner" / named, ROOT / "formulations" / named)
         if not named.startswith(_FOREIGN):

@@ -84,8 +84,7 @@ text
 
 
 def test_only_the_named_block_changes() -> None:
-    """Surrounding text and other blocks stay, and so do the marks, so that a second run finds
-    them."""
+    """Surrounding text and other blocks stay, and so do the marks, for a second run to find."""
     new = replaced(PAGE, {"one: a.py": r"\1 new"})
     assert new == PAGE.replace("old\n\nlines", r"\1 new")
     assert replaced(new, {"one: a.py": "old\n\nlines"}) == PAGE
@@ -146,8 +145,7 @@ def run(objective: int | None, bound: int) -> Any:
 
 
 def test_medians_of_the_runs_of_an_instance(table: Any) -> None:
-    """Plans of 2, 4 and 5 ms at a bound of 2 ms: gaps of 0, 50% and 60%, certified 50%, 75%,
-    80%."""
+    """Plans of 2, 4 and 5 ms at a bound of 2 ms: gaps 0, 50% and 60%, certified 50%, 75%, 80%."""
     found = {"rows": [run(plan * 10**9, 2 * 10**9) for plan in (5, 2, 4)]}
     text = table.table(found, {"m_c": "unseen"})
     assert text.splitlines()[-1] == "| m × c * | 1,000, 8 | 4 | 50.00% | 75.00% | 1 of 3 |"

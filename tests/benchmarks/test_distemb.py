@@ -6,19 +6,15 @@ from hypothesis import given, settings
 from benchmarks.distemb import slices
 from benchmarks.distemb.slices import Strategy, deal
 from formulations import (
-    Block,
     Instance,
-    InstanceBuilder,
-    Objective,
     Outcome,
     Settings,
-    Shard,
     Status,
-    Where,
 )
 from formulations.clock import Clock
 from tests.formulations.baselines.test_partition import whole_tables
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.strategies import instances
 
 
@@ -64,14 +60,9 @@ def test_nor_do_capacities() -> None:
 
 def sliced(sizes: list[int], ranks: int) -> Instance:
     """Tables that may be cut into two or four slices; a slice costs as much as it stores."""
-    builder = InstanceBuilder([list(range(ranks))], ["p"], [("hbm", "rank", 99)],
-                              Objective.BUSIEST_RANK)  # fmt: skip
-    for index, size in enumerate(sizes):
-        builder.add_table(f"t{index}")
-        for count in (1, 2, 4):
-            shard = Shard({"hbm": size // count}, (size // count,))
-            builder.add_option(f"cw{count}", [Block(Where.ANY_RANK, [shard], count=count)])
-    return builder.build()
+    tables = [{f"cw{count}": at(ANY, size // count, hbm=size // count, count=count)
+               for count in (1, 2, 4)} for size in sizes]  # fmt: skip
+    return built(tables, machines=[range(ranks)], hbm=99)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +85,7 @@ def test_cut_until_every_rank_has_some() -> None:
 
 def test_a_table_without_whole_option() -> None:
     """A table with row-wise options only gets no plan, and the note names it."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], Objective.BUSIEST_RANK)
-    builder.add_table("t")
-    builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
-    outcome = distemb(builder.build())
+    outcome = distemb(built({"t": {"rw": at(EVERY, 1, hbm=1)}}, hbm=9))
     assert outcome.status == Status.UNKNOWN and "'t' has no option that leaves it" in outcome.note
 
 

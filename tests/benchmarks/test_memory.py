@@ -28,8 +28,7 @@ def test_the_ledger_says_what_it_said() -> None:
 
 @pytest.mark.parametrize("case", cases() + held_out(), ids=lambda case: case.name)
 def test_ids_are_as_even_as_the_model_says(case: Case) -> None:
-    """Every row-wise shard gets the same number of ids; if they do not divide, some get one
-    more."""
+    """Every row-wise shard gets the same number of ids; if they do not divide, some one more."""
     ids, block = case.ids(), case.rows // case.ranks
     assert len(ids) == case.samples * case.length
     loads = [sum(i // block == rank for i in ids) for rank in range(case.ranks)]
@@ -73,8 +72,7 @@ def test_errors_by_hand() -> None:
 
 
 def test_a_tensor_counts_until_it_is_freed() -> None:
-    """Views add nothing; a tensor that only autograd holds still counts; a moment keeps its
-    maximum."""
+    """Views add nothing; a tensor only autograd holds still counts; a moment keeps its maximum."""
     torch = pytest.importorskip("torch")
     from benchmarks.memory.live import Live
 

@@ -48,8 +48,7 @@ SPEC = StepSpec((StepTable(9_000, 48, 5, 0.7), StepTable(70_000, 24, 1, 0.3)), 7
 
 
 def test_a_step_is_predicted_by_the_prices_of_its_tables() -> None:
-    """By hand: the parts of a step on a known machine; without a step model there is no dense
-    part."""
+    """By hand: the parts of a step on a known machine; no step model has no dense part."""
     lookup, update = table_seconds(TRUTH, SPEC)
     assert TRUTH.batch is not None
     assert predicted(SPEC, PROFILE) == {
@@ -69,8 +68,7 @@ def row(**times: float) -> dict[str, Any]:
 
 
 def test_errors_are_of_sums_of_parts() -> None:
-    """Half the predicted time is an error of 100%; a part that is right does not hide the
-    others."""
+    """Half the predicted time is an error of 100%; a right part does not hide the others."""
     halves = row(lookup=0.5, update=0.5, dense=0.5)
     late = row(lookup=2.0, update=1.0, dense=1.0)
     figures = prediction_figures

@@ -16,8 +16,7 @@ BLOCKS = 1000
 
 
 def batch_of(rank: int, ranks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lengths, keys and weights of one rank's batch; ranks differ in size, and the last has no
-    keys."""
+    """Lengths, keys and weights of one rank's batch; ranks differ in size, the last has no keys."""
     generator = np.random.default_rng([rank, ranks])
     rows = 0 if rank and rank == ranks - 1 else FEATURES * (5 + rank)
     lengths = generator.integers(0, 9, size=rows)

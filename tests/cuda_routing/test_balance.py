@@ -124,8 +124,7 @@ def test_rank_loads_of_int32_keys_follow_the_runtime(ranks: int) -> None:
 
 
 def test_one_hot_key_is_certain() -> None:
-    """One key of 40% on four ranks: its rank has 40% plus a quarter of the rest, whichever it
-    is."""
+    """One key of 40% on four ranks: its rank has 40% plus a quarter of the rest, whichever."""
     found = hottest_rank([0.4], 4)
     assert found.expected == pytest.approx(0.55)
     assert found.percentile95 == pytest.approx(0.55)

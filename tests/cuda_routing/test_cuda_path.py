@@ -80,8 +80,7 @@ def test_equals_numpy(case: Case, extras: bool, permute: bool) -> None:
 
 @pytest.mark.parametrize(("keys", "kernels"), [(300, ["bucketize_once"]), (400, 3), (0, 0)])
 def test_small_batches_take_one_launch(keys: int, kernels: Any) -> None:
-    """Of six resident blocks of 128 keys, half hold 300 keys but not 400; no keys need no
-    launch."""
+    """Of six resident blocks of 128 keys, half hold 300 keys but not 400; no keys no launch."""
     shim = ShimKernels(64, 64)
     lengths, values = torch.tensor([keys]), torch.arange(keys)
     bucketize_with(shim, lengths, values, make_features(1, 1, 4, 1))
@@ -109,8 +108,7 @@ def test_launches_use_the_given_stream() -> None:
 
 
 def test_two_thousand_ranks_ask_for_more_shared_memory() -> None:
-    """More than 48 KB of shared memory is requested first, or the driver would refuse the
-    launch."""
+    """More than 48 KB of shared memory is requested first, else the driver refuses the launch."""
     keys = np.arange(300)
     features = make_features(1, 1, 2048, 1)
     tensors = torch.tensor([300]), torch.from_numpy(keys)

@@ -82,8 +82,7 @@ def test_hashed_rules_spread_every_encoding(name: str, rule: Rule) -> None:
 
 
 def test_roundrobin_spreads_only_some() -> None:
-    """Dense keys are even under roundrobin; a stride divisible by the ranks sends all to one
-    rank."""
+    """Dense keys are even under roundrobin; a stride that ranks divide sends all to one rank."""
     spread = {
         name: balance(sample(ENCODINGS[name](np.arange(ITEMS))), 8, "roundrobin").max_over_mean
         for name in ("dense", "shifted", "strided")

@@ -1,4 +1,4 @@
-"""Our rules against FBGEMM's CPU operator where the semantics coincide."""
+"""Custom boundaries against FBGEMM's CPU operator; test_kjt.py compares the other rules."""
 
 from typing import Any
 
@@ -37,23 +37,6 @@ def compare(case: Case, theirs: tuple[Any, ...], **options: Any) -> None:
     names = ("lengths", "keys", "weights", "positions", "permute")
     for name, tensor in zip(names, theirs, strict=True):
         np.testing.assert_array_equal(getattr(ours, name), tensor.numpy(), err_msg=name)
-
-
-@settings(max_examples=100, deadline=None)
-@given(batches())
-def test_roundrobin(case: Case) -> None:
-    """FBGEMM's blocks of one that keep their ids are roundrobin."""
-    theirs = fbgemm(case, blocks=[1] * case.features.count, keep=True)
-    compare(case, theirs, rule=Rule.ROUNDROBIN)
-
-
-@settings(max_examples=100, deadline=None)
-@given(batches())
-def test_continuous(case: Case) -> None:
-    """Equal blocks agree, out-of-range ids included, while blocks · ranks fits the key type."""
-    blocks = [1 + t * 7 for t in range(case.features.count)]
-    theirs = fbgemm(case, blocks=blocks, keep=False)
-    compare(case, theirs, rule=Rule.CONTINUOUS, block_sizes=blocks)
 
 
 @settings(max_examples=60, deadline=None)

@@ -145,8 +145,7 @@ def test_equals_a_dict(parts: list[list[int]], width: type, way: str) -> None:
 
 
 def in_range(case: Case) -> np.ndarray:
-    """The batch with every key inside its feature's table, so that continuous keeps its
-    identity."""
+    """The batch with every key inside its feature's table; continuous keeps its identity."""
     keys = np.abs(case.keys.astype(np.int64)) % 3
     return np.minimum(keys, case.features.ranks - 1).astype(case.keys.dtype)
 
@@ -184,8 +183,7 @@ def test_unbucketize_undoes_the_order(case: Case) -> None:
 
 
 def test_refusals() -> None:
-    """Without a permutation, or after de-duplication, it cannot be undone, and the error says
-    so."""
+    """Without a permutation, or after de-duplication, it cannot be undone, as the error says."""
     plain = bucketize([2], [1, 2], num_features=1, ranks=2, permute=False)
     with pytest.raises(RoutingError, match="permute=True"):
         unbucketize(plain.keys, plain.permute)

@@ -1,8 +1,52 @@
 """Small instances that several tests use."""
 
-from formulations import Block, Instance, InstanceBuilder, Objective, Shard, Where
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from formulations import Block, Instance, InstanceBuilder, Objective, Placement, Shard, Where
+
+EVERY, ANY, MACHINE, INSIDE = (
+    Where.EVERY_RANK, Where.ANY_RANK, Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE,
+)  # fmt: skip
 MACHINES = ((0, 1), (2, 3))
+
+
+def at(
+    where: Where | Sequence[int], *cost: int, count: int = 1, distinct: bool | None = None,
+    move_bytes: int = 0, **use: int,
+) -> Block:  # fmt: skip
+    """A block of equal shards with a cost in each phase and a use of each resource."""
+    return Block(where, [Shard(use, cost, move_bytes=move_bytes)], count, distinct)
+
+
+def built(
+    tables: Mapping[str, Any] | Sequence[Any], objective: str = "busiest_rank",
+    machines: Sequence[Sequence[int]] = ((0, 1),), hidden: Sequence[int] | None = None,
+    phases: Sequence[str] = ("p",), hbm: int | list[int] | None = None,
+    ddr: int | list[int] | None = None, **constraints: Any,
+) -> Instance:  # fmt: skip
+    """An instance with HBM by rank and DDR by machine, of tables by name or ``t0`` and so on.
+
+    A table is its options by name, or the only one, ``o``; an option is a block, a list of blocks,
+    or one of these with its fusion group and level. ``constraints`` are those of ``build``.
+    """
+    named = tables if isinstance(tables, Mapping) else {f"t{i}": t for i, t in enumerate(tables)}
+    found = {name: t if isinstance(t, Mapping) else {"o": t} for name, t in named.items()}
+    rooms = [r for r in (("hbm", "rank", hbm), ("ddr", "machine", ddr)) if r[2] is not None]
+    builder = InstanceBuilder(machines, phases, rooms, objective, hidden=hidden)
+    for name, options in found.items():
+        builder.add_table(name)
+        for option, what in options.items():
+            blocks, fusion = what if isinstance(what, tuple) else (what, None)
+            builder.add_option(option, blocks if isinstance(blocks, list) else [blocks], fusion)
+    return builder.build(**constraints)
+
+
+def placed(options: Sequence[int], *ranks: Sequence[int]) -> Placement:
+    """A placement of tables with one block each."""
+    return Placement(np.asarray(options), [[np.asarray(each)] for each in ranks])
 
 
 def every_kind(objective: Objective = Objective.STEP_TIME) -> Instance:
@@ -38,14 +82,11 @@ def two_modes(hbm: int = 12, ddr: int = 12) -> Instance:
 
     With the default capacities both HYBRID breaks HBM and both CACHING breaks DDR.
     """
-    builder = InstanceBuilder(
-        [[0]], ["step"], [("hbm", "rank", hbm), ("ddr", "machine", ddr)], Objective.STEP_TIME
-    )
-    for table in ("a", "b"):
-        builder.add_table(table)
-        for name, use, cost in (
-            ("HYBRID", {"hbm": 8, "ddr": 2}, 9),
-            ("CACHING", {"hbm": 4, "ddr": 10}, 3),
-        ):
-            builder.add_option(name, [Block(Where.EVERY_RANK, [Shard(use, (cost,))])])
-    return builder.build()
+    modes = {"HYBRID": at(EVERY, 9, hbm=8, ddr=2), "CACHING": at(EVERY, 3, hbm=4, ddr=10)}
+    return built({"a": modes, "b": modes}, "step_time", [[0]], phases=["step"], hbm=hbm, ddr=ddr)
+
+
+def four_tables() -> Instance:
+    """The example of docs/proof.md: fast (6 bytes, cost 8) or slow (1, 14) on two ranks of 9."""
+    table = {"fast": at(ANY, 8, hbm=6), "slow": at(ANY, 14, hbm=1)}
+    return built(dict.fromkeys("abcd", table), phases=["step"], hbm=9)

@@ -58,8 +58,7 @@ def test_the_example_of_the_page() -> None:
 
 @pytest.mark.parametrize("name", checker.FUNCTIONS)
 def test_sizes_that_fit_in_a_bin_add_up_to_no_more_than_its_own_value(name: str) -> None:
-    """For all sets of sizes in bins of 0 to 12, and every parameter: each function is dual
-    feasible."""
+    """For all sets of sizes in bins of 0 to 12, every parameter: a function is dual feasible."""
     function = checker.FUNCTIONS[name]
     for full in range(13):
         most = full // 2 if name == "threshold" else full + 2

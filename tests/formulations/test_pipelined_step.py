@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 from formulations import (
-    Block,
     Instance,
     InstanceBuilder,
     InstanceError,
     Objective,
     Settings,
-    Shard,
-    Where,
     checker,
     solve,
 )
@@ -30,21 +27,23 @@ from formulations.result.certificate import certificate_from_dict, certificate_t
 from formulations.result.check import check
 from formulations.search.anneal import Sampler, Within
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.forging import accepted, mutate
 from tests.formulations.strategies import instances
 
 PIPELINED = (Objective.PIPELINED_STEP,)
 
 
+def streams(*costs: tuple[int, ...], hidden: tuple[int, ...]) -> Instance:
+    """Two ranks, and on any of them shards with costs of compute, ids where given, exchange."""
+    phases = ["compute", "ids", "exchange"] if len(hidden) == 3 else ["compute", "exchange"]
+    tables = {name: {"whole": at(ANY, *cost)} for name, cost in zip("abcd", costs, strict=False)}
+    return built(tables, "pipelined_step", hidden=hidden, phases=phases)
+
+
 def two_streams(*hidden: int) -> Instance:
     """Two ranks, phases compute and exchange, and shards a (4, 0), b and c (2, 2) anywhere."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["compute", "exchange"], [], "pipelined_step", hidden=hidden or (0, 0)
-    )
-    for name, cost in (("a", (4, 0)), ("b", (2, 2)), ("c", (2, 2))):
-        builder.add_table(name)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
-    return builder.build()
+    return streams((4, 0), (2, 2), (2, 2), hidden=hidden or (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -257,13 +256,7 @@ def proves(instance: Instance, **changes: Any) -> bool:
 
 def four(*hidden: int) -> Instance:
     """Two ranks, and on any of them two shards of (2, 0) and two of (2, 2)."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["compute", "exchange"], [], "pipelined_step", hidden=hidden
-    )
-    for name, cost in (("a", (2, 0)), ("b", (2, 0)), ("c", (2, 2)), ("d", (2, 2))):
-        builder.add_table(name)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
-    return builder.build()
+    return streams((2, 0), (2, 0), (2, 2), (2, 2), hidden=hidden)
 
 
 def test_a_vector_by_hand() -> None:
@@ -312,13 +305,8 @@ def test_peaks_of_phases_that_hide_nothing() -> None:
  "nodes": [{"peak": ["exchange"], "cuts": [3]}, {"peak": ["compute"], "cuts": [5]}, {"use": [2]},
            {"use": [0]}, {"use": [1]}]}"""
     )
-    builder = InstanceBuilder(
-        [[0, 1]], ["compute", "ids", "exchange"], [], "pipelined_step", hidden=(0, 7, 0)
-    )
-    for name, cost in (("a", (4, 3, 0)), ("b", (2, 3, 2)), ("c", (2, 3, 2))):
-        builder.add_table(name)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
-    instance, certificate = builder.build(), certificate_from_dict(page)
+    instance = streams((4, 3, 0), (2, 3, 2), (2, 3, 2), hidden=(0, 7, 0))
+    certificate = certificate_from_dict(page)
     assert brute_force(instance).objective == 8
     assert certifies(instance, certificate)
     assert closes(instance, certificate) is True

@@ -16,6 +16,16 @@ from formulations.presolve import placement_variables, presolve
 from formulations.result.check import check
 from formulations.result.placement import Placement
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import (
+    ANY,
+    EVERY,
+    INSIDE,
+    MACHINE,
+    MACHINES,
+    at,
+    built,
+    placed,
+)
 from tests.formulations.strategies import instances
 
 
@@ -62,30 +72,21 @@ def test_the_current_option_stays_where_moves_are_limited() -> None:
 def test_a_single_machine_is_every_rank() -> None:
     """A shard a rank of the only machine is a shard on every rank; with two machines it is not."""
     for machines, kept in ([[0, 1]], [True, False]), ([[0], [1]], [True, True]):
-        builder = InstanceBuilder(machines, ["p"], [])
-        builder.add_table("t")
-        for where in (Where.EVERY_RANK, Where.ONE_MACHINE):
-            builder.add_option(where.name, [Block(where, [Shard({}, [1])])])
-        assert presolve(builder.build()).kept.tolist() == kept
+        table = {"every": at(EVERY, 1), "machine": at(MACHINE, 1)}
+        assert presolve(built([table], "step_time", machines)).kept.tolist() == kept
 
 
 def test_any_rank_replaces_any_rank_of_one_machine() -> None:
     """At the same price the looser kind of place stays; dearer, it does not push the other out."""
     for loose, kept in (2, [False, True]), (3, [True, True]):
-        builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [])
-        builder.add_table("t")
-        for where, cost in ((Where.ANY_RANK_OF_ONE_MACHINE, 2), (Where.ANY_RANK, loose)):
-            builder.add_option(where.name, [Block(where, [Shard({}, [cost])], count=2)])
-        assert presolve(builder.build()).kept.tolist() == kept
+        table = {"inside": at(INSIDE, 2, count=2), "any": at(ANY, loose, count=2)}
+        assert presolve(built([table], "step_time", MACHINES)).kept.tolist() == kept
 
 
 def test_one_machine_is_no_bar_to_a_dearer_option() -> None:
     """Two shards bound to one machine never replace dearer ones that may part."""
-    builder = InstanceBuilder([[0], [1]], ["p"], [])
-    builder.add_table("t")
-    for where, cost in ((Where.ANY_RANK_OF_ONE_MACHINE, 2), (Where.ANY_RANK, 3)):
-        builder.add_option(where.name, [Block(where, [Shard({}, [cost])], count=2)])
-    assert presolve(builder.build()).kept.all()
+    table = {"inside": at(INSIDE, 2, count=2), "any": at(ANY, 3, count=2)}
+    assert presolve(built([table], "step_time", [[0], [1]])).kept.all()
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -117,12 +118,8 @@ def test_replacements_are_as_good(instance: Instance) -> None:
 )
 def test_counts_places_of_options_worth_keeping(where: Where, places: int) -> None:
     """Three tables with one undominated option each: 4 ranks, or 2 machines, to choose from."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for table in range(3):
-        builder.add_table(f"t{table}")
-        for name, cost in (("o", 5), ("worse", 6)):
-            builder.add_option(name, [Block(where, [Shard({"hbm": 1}, [cost])])])
-    assert placement_variables(builder.build()) == 3 * places
+    table = {"o": at(where, 5, hbm=1), "worse": at(where, 6, hbm=1)}
+    assert placement_variables(built([table] * 3, machines=MACHINES, hbm=10)) == 3 * places
 
 
 GRID = 10
@@ -130,14 +127,13 @@ GRID = 10
 
 def grouped(sizes: list[int], overhead: int = 7, group: str = "dyn") -> Instance:
     """Tables of one group on two ranks: fast bytes = overhead + size × level / 10, cost falls."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10**6), ("ddr", "machine", 10**6)])
-    for index, size in enumerate(sizes):
-        builder.add_table(f"t{index}")
-        for level in range(GRID + 1):
-            use = {"hbm": overhead + size * level // GRID, "ddr": size * (GRID - level) // GRID}
-            shard = Shard(use, (100 - level,))
-            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], (group, level))
-    return builder.build()
+
+    def option(size: int, level: int) -> tuple[Block, tuple[str, int]]:
+        use = {"hbm": overhead + size * level // GRID, "ddr": size * (GRID - level) // GRID}
+        return at(EVERY, 100 - level, **use), (group, level)
+
+    tables = [{f"x{level}": option(size, level) for level in range(GRID + 1)} for size in sizes]
+    return built(tables, "step_time", hbm=10**6, ddr=10**6)
 
 
 def choose(instance: Instance, levels: list[int]) -> Placement:
@@ -174,27 +170,18 @@ def test_ratio_between_levels_gives_both_neighbours_nearest_first() -> None:
 
 def test_groups_are_spread_apart() -> None:
     """Only the group that mixes levels changes."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 999)])
-    for index, group in enumerate(["f", "f", "g", "g"]):
-        builder.add_table(f"t{index}")
-        for level in (0, 1, 2):
-            shard = Shard({"hbm": 10 * level}, (9 - level,))
-            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], (group, level))
-    instance = builder.build()
-    placement = Placement(np.asarray([0, 5, 7, 10]), [[np.arange(1)]] * 4)
-    spread = respread(instance, placement)
+    tables = [{f"x{level}": (at(EVERY, 9 - level, hbm=10 * level), (group, level))
+               for level in (0, 1, 2)} for group in "ffgg"]  # fmt: skip
+    instance = built(tables, "step_time", [[0]], hbm=999)
+    spread = respread(instance, placed([0, 5, 7, 10], *[[0]] * 4))
     assert spread is not None
     assert spread.options.tolist() == [1, 4, 7, 10]
 
 
 def test_no_common_level_gives_nothing() -> None:
     """Tables that offer no level in common cannot be spread."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 99)])
-    for table, level in (("a", 1), ("b", 2)):
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, (1,))])], ("f", level))
-    placement = Placement(np.asarray([0, 1]), [[np.arange(1)], [np.arange(1)]])
-    assert respread(builder.build(), placement) is None
+    instance = built([(at(EVERY, 1), ("f", 1)), (at(EVERY, 1), ("f", 2))], machines=[[0]])
+    assert respread(instance, placed([0, 1], [0], [0])) is None
 
 
 @settings(max_examples=100, deadline=None)

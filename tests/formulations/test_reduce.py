@@ -13,6 +13,7 @@ from formulations.result.check import check
 from formulations.result.outcome import Status
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import EVERY, at, built
 from tests.formulations.strategies import instances
 
 QUIET = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -80,13 +81,8 @@ def test_places_are_fixed_means_what_it_says(instance: Instance) -> None:
 
 def test_removed_options_are_never_in_a_core() -> None:
     """An option that presolve removed has the bound NEVER."""
-    from formulations.instance.build import Block, InstanceBuilder, Shard
-
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)], "total")
-    builder.add_table("t")
-    builder.add_option("fits", [Block(Where.EVERY_RANK, [Shard({"hbm": 5}, [3])])])
-    builder.add_option("too large", [Block(Where.EVERY_RANK, [Shard({"hbm": 6}, [1])])])
-    instance = builder.build()
+    table = {"fits": at(EVERY, 3, hbm=5), "too large": at(EVERY, 1, hbm=6)}
+    instance = built([table], "total", [[0]], hbm=5)
     bounds = option_bounds(instance, presolve(instance).kept)
     assert bounds is not None
     assert bounds.of_option.tolist() == [3, NEVER]

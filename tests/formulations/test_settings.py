@@ -137,8 +137,7 @@ def test_an_option_it_does_not_know_is_refused(name: str) -> None:
 
 
 def test_the_nearest_name_is_offered() -> None:
-    """A misspelt formulation is refused with the one probably meant, one of before with its
-    replacement."""
+    """A misspelt formulation is refused with the nearest, an old one with what replaced it."""
     with pytest.raises(InstanceError, match="did you mean 'cpsat'"):
         get("cpsta")
     with pytest.raises(InstanceError, match=r"'uniform' is gone: ask for greedy with --set"):

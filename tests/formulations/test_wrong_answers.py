@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from formulations import Settings, Status, UnsupportedInstance, read_instance, solve
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.registry import FORMULATIONS
 from formulations.result.check import check
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.fuzz.judge import wrongs
 from tests.formulations.strategies import instances
 
@@ -61,10 +61,7 @@ def test_the_others_claim_nothing_false(name: str, formulation: str, seed: int) 
 
 def test_two_shards_part_when_one_rank_is_too_small() -> None:
     """Two shards of 6 on ranks of 10 must part, so the busiest rank has one of them."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [7])], count=2)])
-    truth = brute_force(builder.build())
+    truth = brute_force(built([at(ANY, 7, hbm=6, count=2)], hbm=10))
     assert truth.objective == 7
     assert truth.placement is not None
     assert sorted(truth.placement.to_lists(0)[0]) == [0, 1]
@@ -72,10 +69,8 @@ def test_two_shards_part_when_one_rank_is_too_small() -> None:
 
 def test_infeasible_is_none() -> None:
     """A shard larger than every rank has no plan."""
-    builder = InstanceBuilder([[0], [1]], ["p"], [("hbm", "rank", 5)], "total")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({"hbm": 6}, [1])])])
-    assert brute_force(builder.build()).objective is None
+    instance = built([at(EVERY, 1, hbm=6)], "total", [[0], [1]], hbm=5)
+    assert brute_force(instance).objective is None
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

@@ -93,8 +93,7 @@ def runtime_owner(key: int, ranks: int) -> int:
 
 
 def write_as_dynamicemb(folder: Path, ranks: int) -> None:
-    """Raw files and metadata without a manifest; keys as int64, each on the rank that received
-    it."""
+    """Raw files and metadata without manifest; keys as int64, each on the rank that received it."""
     folder.mkdir()
     owner = np.array([runtime_owner(int(key), ranks) for key in KEYS])
     for rank in range(ranks):

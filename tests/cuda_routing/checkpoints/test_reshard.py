@@ -72,8 +72,7 @@ def test_interrupted_anywhere_and_resumed(
     tmp_path_factory: pytest.TempPathFactory,
     old: int, new: int, before: Rule, after: Rule, deaths: list[int], torn: bool,
 ) -> None:  # fmt: skip
-    """Killed repeatedly at drawn writes, with half a write on disk, it ends with the whole
-    result."""
+    """Killed at drawn writes, with half a write on disk, it ends with the whole result."""
     folder = tmp_path_factory.mktemp("resume")
     keys = some_keys(90)
     save_table(folder / "s", keys, old, before, table="a")

@@ -141,8 +141,7 @@ def test_continuous_needs_rows_and_rank_its_range(tmp_path: Path) -> None:
 def test_interrupted_overwrite_is_seen(
     writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second save that was killed after any number of files does not pass for a whole
-    checkpoint."""
+    """A second save killed after any number of files does not pass for a whole checkpoint."""
     save_table(tmp_path, some_keys(40), 2, Rule.ROUNDROBIN)
     original, left = module._write, [writes]
 

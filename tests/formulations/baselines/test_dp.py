@@ -26,7 +26,7 @@ from formulations import (
 )
 from formulations.fusion import mixed_groups, without_fusion
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import every_kind, two_modes
+from tests.formulations.examples import EVERY, at, built, every_kind, two_modes
 from tests.formulations.strategies import instances
 
 
@@ -74,14 +74,10 @@ def test_a_budget_met_to_the_byte_is_refused(variant: str) -> None:
 
 def test_empty_model_and_one_table() -> None:
     """No table: the empty plan at no cost. One table: its cheapest option that fits."""
-    resources = [("hbm", "rank", 10), ("ddr", "machine", 10)]
-    empty = dp(InstanceBuilder([[0]], ["p"], resources).build())
+    empty = dp(built([], machines=[[0]], hbm=10, ddr=10))
     assert (empty.status, empty.objective) == (Status.FEASIBLE, 0)
-    builder = InstanceBuilder([[0]], ["p"], resources)
-    builder.add_table("t")
-    for name, hbm, cost in (("big", 11, 1), ("mid", 9, 5), ("small", 1, 9)):
-        builder.add_option(name, [Block(Where.EVERY_RANK, [Shard({"hbm": hbm}, (cost,))])])
-    instance = builder.build()
+    table = {"big": at(EVERY, 1, hbm=11), "mid": at(EVERY, 5, hbm=9), "small": at(EVERY, 9, hbm=1)}
+    instance = built([table], machines=[[0]], hbm=10, ddr=10)
     assert names(instance, dp(instance)) == ["mid"]
 
 
@@ -115,10 +111,9 @@ def pooled(draw: st.DrawFn) -> Instance:
         builder.add_table(f"t{table}")
         for option in range(draw(st.integers(1, 3))):
             use = {"hbm": draw(st.integers(0, 9)), "ddr": draw(st.integers(0, 6))}
-            shard = Shard(use, (draw(st.integers(-5, 20)),))
+            cost, where = draw(st.integers(-5, 20)), draw(st.sampled_from([Where.CLUSTER, EVERY]))
             group = draw(st.sampled_from([None, ("f", option), ("g", option)])) if fused else None
-            where = draw(st.sampled_from([Where.CLUSTER, Where.EVERY_RANK]))
-            builder.add_option(f"o{option}", [Block(where, [shard])], group)
+            builder.add_option(f"o{option}", [at(where, cost, **use)], group)
     return builder.build()
 
 
@@ -160,19 +155,9 @@ def _smallest(instance: Instance) -> list[int]:
 
 def two_budgets(uses: list[list[tuple[int, int, int]]], ranks: int = 1, **sizes: int) -> Instance:
     """Tables whose options each put one shard of (hbm, ddr, cost) on every rank."""
-    machines = [list(range(ranks))]
-    builder = InstanceBuilder(
-        machines,
-        ["p"],
-        [("hbm", "rank", sizes.get("hbm", 100)), ("ddr", "machine", sizes.get("ddr", 100))],
-        Objective.BUSIEST_RANK,
-    )
-    for table, options in enumerate(uses):
-        builder.add_table(f"t{table}")
-        for index, (hbm, ddr, cost) in enumerate(options):
-            shard = Shard({"hbm": hbm, "ddr": ddr}, (cost,))
-            builder.add_option(f"o{index}", [Block(Where.EVERY_RANK, [shard])])
-    return builder.build()
+    tables = [{f"o{i}": at(EVERY, cost, hbm=hbm, ddr=ddr) for i, (hbm, ddr, cost) in enumerate(use)}
+              for use in uses]  # fmt: skip
+    return built(tables, machines=[range(ranks)], **{"hbm": 100, "ddr": 100, **sizes})
 
 
 @pytest.mark.parametrize(("options", "bins"), [
@@ -214,29 +199,22 @@ def test_as_published_the_plan_breaks_its_fusion_group() -> None:
 
 def mixed_ratios() -> Instance:
     """A hot small table and a cold large one in one group; HBM has room for the small one."""
-    builder = InstanceBuilder(
-        [[0]], ["p"], [("hbm", "rank", 45), ("ddr", "machine", 500)], Objective.BUSIEST_RANK
-    )
-    for name, size, gain in (("hot", 40, 90), ("cold", 160, 20)):
-        builder.add_table(name)
-        for level in range(11):
-            use = {"hbm": size * level // 10, "ddr": size - size * level // 10}
-            shard = Shard(use, (100 - gain * level // 10,))
-            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], ("dyn", level))
-    return builder.build()
+
+    def option(size: int, gain: int, level: int) -> tuple[Block, tuple[str, int]]:
+        fast = size * level // 10
+        return at(EVERY, 100 - gain * level // 10, hbm=fast, ddr=size - fast), ("dyn", level)
+
+    tables = {name: {f"x{level}": option(size, gain, level) for level in range(11)}
+              for name, size, gain in (("hot", 40, 90), ("cold", 160, 20))}  # fmt: skip
+    return built(tables, machines=[[0]], hbm=45, ddr=500)
 
 
 def test_a_respread_plan_that_does_not_fit_is_not_returned() -> None:
     """When the runtime's ratio breaks memory, the outcome is unknown and names the place."""
-    builder = InstanceBuilder(
-        [[0]], ["p"], [("hbm", "rank", 11), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
-    )
-    for name, levels in (("a", ((0, 0, 9), (1, 10, 1))), ("b", ((0, 0, 1), (1, 90, 1)))):
-        builder.add_table(name)
-        for level, hbm, cost in levels:
-            shard = Shard({"hbm": hbm, "ddr": 60 - 60 * level}, (cost,))
-            builder.add_option(f"x{level}", [Block(Where.EVERY_RANK, [shard])], ("dyn", level))
-    outcome = dp(builder.build())
+    tables = [{f"x{level}": (at(EVERY, cost, hbm=hbm, ddr=60 - 60 * level), ("dyn", level))
+               for level, hbm, cost in levels}
+              for levels in (((0, 0, 9), (1, 10, 1)), ((0, 0, 1), (1, 90, 1)))]  # fmt: skip
+    outcome = dp(built(tables, machines=[[0]], hbm=11, ddr=99))
     assert outcome.status == Status.UNKNOWN
     assert "as the runtime would run it breaks" in outcome.note
     assert "of machine 0" in outcome.note or "of rank 0" in outcome.note
@@ -337,11 +315,8 @@ def test_proposals_in_published_order() -> None:
 
 def test_no_hbm_and_no_ddr() -> None:
     """An axis without a budget has one bin, and options that need it are dropped."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", 50)])
-    builder.add_table("t")
-    builder.add_option("fast", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (1,))])])
-    builder.add_option("host", [Block(Where.EVERY_RANK, [Shard({"ddr": 9}, (8,))])])
-    instance = builder.build()
+    table = {"fast": at(EVERY, 1, hbm=1), "host": at(EVERY, 8, ddr=9)}
+    instance = built([table], "step_time", [[0]], hbm=0, ddr=50)
     outcome = dp(instance)
     assert names(instance, outcome) == ["host"]
     assert outcome.detail["bins"] == [[1, 25]]

@@ -3,18 +3,16 @@
 Proposals: pruning changes nothing, the first of equals wins, limits hold; kinds of options.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations import (
-    Block,
     Instance,
-    InstanceBuilder,
-    Objective,
     Settings,
-    Shard,
     StoppedBy,
     Where,
     check,
@@ -26,7 +24,7 @@ from formulations.fusion import without_fusion
 from formulations.instance import Pin
 from formulations.result.check import compute_loads
 from tests.formulations.brute_force import table_placements
-from tests.formulations.examples import every_kind
+from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, every_kind
 from tests.formulations.strategies import instances
 
 
@@ -41,12 +39,8 @@ def place(instance: Instance, sort_by: str = "storage") -> list[list[list[int]]]
 
 def whole_tables(sizes: list[int], costs: list[int], hbm: int, machines: int = 1) -> Instance:
     """One any-rank shard a table on machines of two ranks."""
-    ranks = [[2 * m, 2 * m + 1] for m in range(machines)]
-    builder = InstanceBuilder(ranks, ["p"], [("hbm", "rank", hbm)], Objective.BUSIEST_RANK)
-    for index, (size, cost) in enumerate(zip(sizes, costs, strict=True)):
-        builder.add_table(f"t{index}")
-        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": size}, (cost,))])])
-    return builder.build()
+    tables = [at(ANY, cost, hbm=size) for size, cost in zip(sizes, costs, strict=True)]
+    return built(tables, machines=[[2 * m, 2 * m + 1] for m in range(machines)], hbm=hbm)
 
 
 @settings(max_examples=100, deadline=None)
@@ -117,11 +111,7 @@ def test_equal_loads_spread_over_machines() -> None:
 
 def test_full_ranks_are_passed_over() -> None:
     """A shard that does not fit on the least loaded rank goes to the next."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [5, 50])], Objective.BUSIEST_RANK)
-    for name in "ab":
-        builder.add_table(name)
-        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 20}, (3,))])])
-    assert place(builder.build()) == [[[1]], [[1]]]
+    assert place(built([at(ANY, 3, hbm=20)] * 2, hbm=[5, 50])) == [[[1]], [[1]]]
 
 
 def test_every_kind_of_place() -> None:
@@ -142,25 +132,17 @@ def test_every_kind_of_place() -> None:
 
 def test_machine_resources_count_all_ranks_of_the_machine() -> None:
     """DDR is taken from the machine's pool, whichever of its ranks uses it."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("ddr", "machine", [10, 30])])
-    for name in "abc":
-        builder.add_table(name)
-        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"ddr": 8}, (1,))])])
-    ranks = place(builder.build())
+    ranks = place(built([at(ANY, 1, ddr=8)] * 3, machines=MACHINES, ddr=[10, 30]))
     assert ranks is not None
     assert sorted(r[0][0] // 2 for r in ranks) == [0, 1, 1]
 
 
 def test_grid_takes_neighbouring_machines() -> None:
     """A block on two machines takes the two least loaded ones, or the two that it is pinned to."""
-    builder = InstanceBuilder([[0], [1], [2]], ["p"], [("hbm", "rank", 9)])
-    builder.add_table("busy")
-    builder.add_option("l", [Block([0], [Shard({"hbm": 1}, (5,))])])
-    builder.add_table("grid")
-    builder.add_option("g", [Block(Where.ONE_MACHINE, [Shard({"hbm": 2}, (1,))], count=2)])
-    assert place(builder.build()) == [[[0]], [[1, 2]]]
-    pinned = builder.build(pins=[Pin(1, 1, ((2, 0),))])
-    assert place(pinned) == [[[0]], [[0, 2]]]
+    tables = [at([0], 5, hbm=1), at(MACHINE, 1, hbm=2, count=2)]
+    free = built(tables, machines=[[0], [1], [2]], hbm=9)
+    assert place(free) == [[[0]], [[1, 2]]]
+    assert place(replace(free, pins=(Pin(1, 1, ((2, 0),)),))) == [[[0]], [[0, 2]]]
 
 
 @pytest.mark.parametrize(("count", "distinct", "ranks"), [(3, False, [0, 1, 0]), (3, True, None)])
@@ -168,21 +150,15 @@ def test_grid_wraps_only_where_machines_may_repeat(
     count: int, distinct: bool, ranks: list[int] | None
 ) -> None:
     """Three pieces on two machines go round robin, or nowhere when machines must differ."""
-    builder = InstanceBuilder([[0], [1]], ["p"], [("hbm", "rank", 9)])
-    builder.add_table("grid")
-    shard = Shard({"hbm": 2}, (1,))
-    builder.add_option("g", [Block(Where.ONE_MACHINE, [shard], count, distinct)])
-    assert place(builder.build()) == (None if ranks is None else [[ranks]])
+    grid = at(MACHINE, 1, hbm=2, count=count, distinct=distinct)
+    found = place(built([grid], machines=[[0], [1]], hbm=9))
+    assert found == (None if ranks is None else [[ranks]])
 
 
 def test_a_failed_machine_leaves_no_trace() -> None:
     """If a shard does not fit on a machine, the shards put there before it are taken back."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", [5, 1, 5, 5])])
-    builder.add_table("twrw")
-    builder.add_option("m", [Block(Where.ONE_MACHINE, [Shard({"hbm": 4}, (1,))])])
-    builder.add_table("tw")
-    builder.add_option("a", [Block(Where.ANY_RANK, [Shard({"hbm": 3}, (1,))])])
-    assert place(builder.build()) == [[[2, 3]], [[0]]]
+    tables = [at(MACHINE, 1, hbm=4), at(ANY, 1, hbm=3)]
+    assert place(built(tables, machines=MACHINES, hbm=[5, 1, 5, 5])) == [[[2, 3]], [[0]]]
 
 
 def proposals(instance: Instance, draws: list[int]) -> np.ndarray:

@@ -25,8 +25,7 @@ from formulations.proof.prove import symmetric_lp
 from formulations.result.outcome import Outcome, found, infeasible, nothing
 from formulations.settings import TracePoint
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import every_kind, two_modes
-from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.examples import every_kind, four_tables, two_modes
 
 
 @pytest.fixture(scope="module")

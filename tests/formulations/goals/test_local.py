@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +15,15 @@ from formulations.clock import Clock
 from formulations.goals import seek
 from formulations.goals.local import preferences
 from formulations.goals.problem import Problem
-from formulations.instance import Current, Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.result.check import check, moved_tables
+from formulations.instance import Current, Instance, Scope
+from formulations.instance.facts import per_option, shard_counts, total_use
+from formulations.result.check import Loads, check, compute_loads, moved_tables, objectives
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import DEFAULT_GOALS, GOALS, Goals, Settings
 from milp_planner.start.mapping import start_on
-from tests.formulations.brute_force import brute_force
-from tests.formulations.needless import needless
+from tests.formulations.brute_force import brute_force, table_placements
+from tests.formulations.examples import ANY, at, built, placed
 from tests.formulations.strategies import instances
 
 
@@ -48,8 +50,7 @@ LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_it_costs_nothing_and_breaks_nothing(instance: Instance) -> None:
-    """From an optimal plan the search ends at an optimal one; no table's option is preferred
-    less."""
+    """From an optimal plan the search ends at one; no table's option is preferred less."""
     truth = brute_force(instance)
     if truth.placement is None:
         return
@@ -69,62 +70,65 @@ def test_nothing_is_in_host_memory_or_cut_without_need(instance: Instance) -> No
     truth = brute_force(free)
     if truth.placement is None:
         return
-    plan = finished(free, truth.placement, LATE)
-    assert needless(free, plan) == []
+    assert needless(free, finished(free, truth.placement, LATE)) == []
+
+
+def needless(instance: Instance, placement: Placement) -> list[str]:
+    """Tables that could leave host memory, or have fewer shards and no more of it, while all others
+    stay: within all capacities and at no cost to the objective."""
+    loads, found, name = compute_loads(instance, placement), [], instance.objective.value
+    group, level = instance.option_group, instance.option_level
+    host = total_use(instance)[:, [r.scope != Scope.RANK for r in instance.resources]]
+    shards = per_option(instance, shard_counts(instance))
+
+    def better(table: int, own: int) -> Iterator[Placement]:
+        others = np.delete(placement.options, table)
+        for option in filter(instance.allowed.__getitem__, instance.options_of(table)):
+            less = (host[option] < host[own]).any() or shards[option] < shards[own]
+            fused = others[group[others] == group[option]] if group[option] >= 0 else []
+            if less and (host[option] <= host[own]).all() and (level[fused] == level[option]).all():
+                for ranks in islice(table_placements(instance, option), 400):
+                    options, places = placement.options.copy(), [*placement.ranks]
+                    options[table], places[table] = option, [*map(np.asarray, ranks)]
+                    yield Placement(options, places)
+
+    def costs_nothing(table: int, other: Placement) -> bool:
+        old, new = (compute_loads(instance, p, [table]) for p in (placement, other))
+        use = [a - b + c for a, b, c in zip(loads.use, old.use, new.use, strict=True)]
+        off = loads.unplaced_cost - old.unplaced_cost + new.unplaced_cost
+        now = Loads(loads.cost - old.cost + new.cost, off, use)
+        fits = all((u <= r.capacity).all() for u, r in zip(use, instance.resources, strict=True))
+        return fits and objectives(instance, now)[name] <= objectives(instance, loads)[name]
+
+    for table, own in enumerate(placement.options.tolist()):
+        if any(costs_nothing(table, other) for other in better(table, own)):
+            found.append(instance.table_names[table])
+    return found
 
 
 def test_small_tables_leave_host_memory_and_stay_whole() -> None:
     """A small table leaves host memory for a rank with room, and a cut table becomes whole."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 10)], "busiest_rank"
-    )
-    builder.add_table("busy")
-    builder.add_option("o", [Block([0], [Shard({"hbm": 4}, [9])])])
-    for name in ("small", "cut"):
-        builder.add_table(name)
-        builder.add_option("host", [Block(Where.ANY_RANK, [Shard({"ddr": 2}, [1])])])
-        builder.add_option("two", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=2)])
-        builder.add_option("one", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [2])])])
-    instance = builder.build()
-    options = np.asarray([0, 1, 5])
-    before = Placement(options, [[np.asarray([0])], [np.asarray([1])], [np.asarray([1, 1])]])
-    names = [instance.option_names[o] for o in finished(instance, before).options]
-    assert names == ["o", "one", "one"]
+    table = {"host": at(ANY, 1, ddr=2), "two": at(ANY, 1, hbm=1, count=2), "one": at(ANY, 2, hbm=2)}
+    instance = built({"busy": at([0], 9, hbm=4), "small": table, "cut": table}, hbm=10, ddr=10)
+    plan = finished(instance, placed([0, 1, 5], [0], [1], [1, 1]))
+    assert [instance.option_names[o] for o in plan.options] == ["o", "one", "one"]
 
 
 def test_a_table_becomes_whole_on_a_full_rank_if_the_empty_one_is_busy() -> None:
     """The objective comes before room: the emptier rank is the busiest and has no time left."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10**10)], "busiest_rank")
-    builder.add_table("busy")
-    builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [10])])])
-    builder.add_table("large")
-    builder.add_option("o", [Block([1], [Shard({"hbm": 8 * 10**9}, [5])])])
-    builder.add_table("cut")
-    builder.add_option("two", [Block(Where.ANY_RANK, [Shard({"hbm": 10**9}, [1])], count=2)])
-    builder.add_option("one", [Block(Where.ANY_RANK, [Shard({"hbm": 10**9}, [2])])])
-    instance = builder.build()
-    before = Placement(
-        np.asarray([0, 1, 2]), [[np.asarray([0])], [np.asarray([1])], [np.asarray([1, 1])]]
-    )
-    plan = finished(instance, before, LATE)
+    cut = {"two": at(ANY, 1, hbm=10**9, count=2), "one": at(ANY, 2, hbm=10**9)}
+    instance = built([at([0], 10, hbm=1), at([1], 5, hbm=8 * 10**9), cut], hbm=10**10)
+    plan = finished(instance, placed([0, 1, 2], [0], [1], [1, 1]), LATE)
     assert instance.option_names[plan.options[2]] == "one"
     assert plan.ranks[2][0].tolist() == [1]
 
 
 def two_ranks() -> tuple[Instance, Placement]:
     """A table of cost 6 on rank 0; in production two more are cut in two, over both ranks."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    builder.add_table("large")
-    builder.add_option("o", [Block([0], [Shard({"hbm": 4}, [6])])])
-    for name in ("a", "b"):
-        builder.add_table(name)
-        builder.add_option("two", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=2)])
-        builder.add_option("one", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [3])])])
-    instance = builder.build()
-    home = Placement(np.asarray([0, 1, 3]), [[np.asarray([0])], *[[np.asarray([0, 1])]] * 2])
-    current = tuple(Current(t, int(o), ((0,),) if t == 0 else ((0, 1),))
-                    for t, o in enumerate(home.options))  # fmt: skip
-    return replace(instance, current=current), home
+    table = {"two": at(ANY, 1, hbm=1, count=2), "one": at(ANY, 3, hbm=2)}
+    home = placed([0, 1, 3], [0], [0, 1], [0, 1])
+    current = [Current(0, 0, ((0,),)), Current(1, 1, ((0, 1),)), Current(2, 3, ((0, 1),))]
+    return built([at([0], 6, hbm=4), table, table], hbm=10, current=current), home
 
 
 def test_moves_before_shards_leave_tables_where_they_are() -> None:
@@ -157,19 +161,14 @@ print("formulations.search.kernels" in sys.modules)
 
 def one_at_home() -> Instance:
     """A table that costs the same in either memory; in production it is in DDR."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", 9), ("ddr", "machine", 9)], "busiest_rank"
-    )
-    builder.add_table("t")
-    for memory in ("hbm", "ddr"):
-        builder.add_option(memory, [Block(Where.ANY_RANK, [Shard({memory: 5}, [7])])])
-    return replace(builder.build(), current=(Current(0, 1, ((1,),)),))
+    table = {"hbm": at(ANY, 7, hbm=5), "ddr": at(ANY, 7, ddr=5)}
+    return built([table], hbm=9, ddr=9, current=[Current(0, 1, ((1,),))])
 
 
 def test_what_may_be_given_up_brings_tables_home() -> None:
     """The plan in production costs 8, not 6: only a tolerance for that brings both tables back."""
     instance, _ = two_ranks()
-    best = Placement(np.asarray([0, 2, 4]), [[np.asarray([0])], *[[np.asarray([1])]] * 2])
+    best = placed([0, 2, 4], [0], [1], [1])
     moved = [
         len(moved_tables(instance, finished(instance, best, Goals(HOME.order, tolerance))))
         for tolerance in (0.0, 0.2, 0.34)
@@ -179,12 +178,7 @@ def test_what_may_be_given_up_brings_tables_home() -> None:
 
 def test_memory_is_evened_without_cost() -> None:
     """Tables without cost are spread evenly over two ranks; with moves first, they stay."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for name in "abcd":
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [0])])])
-    plain = builder.build()
-    before = Placement(np.arange(4), [[np.asarray([0])]] * 4)
+    plain, before = built([at(ANY, 0, hbm=2)] * 4, hbm=10), placed(range(4), *[[0]] * 4)
     assert sorted(check(plain, finished(plain, before)).loads.use[0].tolist()) == [4, 4]
     known = replace(plain, current=tuple(Current(t, t, ((0,),)) for t in range(4)))
     kept = finished(known, before, HOME)
@@ -193,17 +187,9 @@ def test_memory_is_evened_without_cost() -> None:
 
 def test_a_fusion_group_leaves_host_memory_together() -> None:
     """No table of a fusion group can change its level alone; together they move to the ranks."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 10)], "busiest_rank"
-    )
-    for name in "ab":
-        builder.add_table(name)
-        for level, use in enumerate(({"ddr": 3}, {"hbm": 3})):
-            shard = Shard(use, [1])
-            builder.add_option(f"l{level}", [Block(Where.ANY_RANK, [shard])], fusion=("f", level))
-    instance = builder.build()
-    before = Placement(np.asarray([0, 2]), [[np.asarray([0])], [np.asarray([1])]])
-    assert finished(instance, before).options.tolist() == [1, 3]
+    table = {"l0": (at(ANY, 1, ddr=3), ("f", 0)), "l1": (at(ANY, 1, hbm=3), ("f", 1))}
+    instance = built([table] * 2, hbm=10, ddr=10)
+    assert finished(instance, placed([0, 2], [0], [1])).options.tolist() == [1, 3]
 
 
 def test_no_table_of_a_production_model_is_cut_without_need(

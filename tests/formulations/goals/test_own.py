@@ -26,7 +26,7 @@ from formulations.result.check import check, compute_loads
 from formulations.result.outcome import found
 from formulations.settings import MOVED_BYTES, Goals
 from tests.formulations.brute_force import brute_force
-from tests.formulations.search.test_home import at, instance, moved
+from tests.formulations.search.test_home import instance, moved, whole
 
 SETTINGS = Settings(work_limit=3, time_limit=None, workers=1)
 
@@ -48,7 +48,7 @@ def test_tables_return_as_far_as_the_cost_allows(most: int, least: int) -> None:
     """Tables of 5, 4 and 3 were all on rank 0: at a cost of 12 all stay, at 9 all but the smallest,
     at 8 all but that of 4; each is proved to be the least."""
     problem = instance([5, 4, 3], [[0, 1]], [0, 0, 0])
-    outcome = improved(problem, at(0, 1, 1), most)
+    outcome = improved(problem, whole(0, 1, 1), most)
     assert outcome.placement is not None and (outcome.objective or 0) <= most
     (goal,) = outcome.goals
     assert (goal.value, goal.bound, goal.met) == (least, least, True)
@@ -59,7 +59,7 @@ def test_tables_that_must_change_places_return_together() -> None:
     """The tables of 5 and 4 were exchanged beside one of 6 each. At a cost of 11 neither returns
     alone; both do together."""
     problem = instance([5, 4, 6, 6], [[0, 1]], [0, 1, 0, 1])
-    outcome = improved(problem, at(1, 0, 0, 1), 11)
+    outcome = improved(problem, whole(1, 0, 0, 1), 11)
     assert outcome.goals[0].value == 0
 
 
@@ -71,7 +71,7 @@ def test_the_least_by_brute_force() -> None:
         sizes = [int(size) for size in draw.integers(1, 20, 5)]
         before, now = draw.integers(0, 3, (2, 5))
         problem = instance(sizes, [[0, 1], [2]], before.tolist())
-        plan = at(*map(int, now))
+        plan = whole(*map(int, now))
         cost = check(problem, plan).objectives["busiest_rank"]
         most = int(1.2 * cost)
         outcome = improved(replace(problem, max_moved_tables=5), plan, most)
@@ -107,7 +107,7 @@ def drawn(objective: str, seed: int) -> tuple[Instance, list[Placement], list[in
         for _ in range(6)
     ]  # fmt: skip
     problem = two_ranks(tables, objective)
-    plans = [at(*ranks) for ranks in itertools.product(range(2), repeat=6)]
+    plans = [whole(*ranks) for ranks in itertools.product(range(2), repeat=6)]
     return problem, plans, [check(problem, plan).objectives[objective] for plan in plans]
 
 
@@ -141,5 +141,5 @@ def test_the_fullest_rank_against_all_plans(objective: str, percent: int) -> Non
 def test_a_goal_needs_its_resource() -> None:
     """A name that is no resource is no goal of the instance; a capacity is only reduced."""
     problem = two_ranks([({"stash": 5}, (1,)), ({"stash": 4}, (1,))], "total", room=7)
-    outcome = improved(problem, at(0, 1), 2, ("hbm", "stash"))
+    outcome = improved(problem, whole(0, 1), 2, ("hbm", "stash"))
     assert [(goal.goal, goal.value) for goal in outcome.goals] == [("stash", 5)]

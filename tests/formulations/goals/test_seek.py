@@ -15,7 +15,6 @@ from formulations.clock import Clock
 from formulations.goals import seek
 from formulations.goals.seek import improve
 from formulations.instance import Current, Instance, Scope, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import Loads, check, moved_tables
 from formulations.result.outcome import Outcome, Status, StoppedBy, found
 from formulations.result.placement import Placement
@@ -24,6 +23,7 @@ from formulations.search.anneal import Sampler, Within
 from formulations.search.numbers import AIMS
 from formulations.settings import GOALS, Goals
 from tests.formulations.brute_force import brute_force, table_placements
+from tests.formulations.examples import ANY, EVERY, at, built, placed
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -121,14 +121,9 @@ def test_the_lexicographic_optimum_is_reached(
 
 def cut_cheaply() -> Instance:
     """A table that fills one rank to 96%, or is cut over all four ranks beside what these carry."""
-    builder = InstanceBuilder([[0, 1, 2, 3]], ["p"], [("hbm", "rank", 100)], "busiest_rank")
-    builder.add_table("large")
-    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 96}, [99_997])])])
-    builder.add_option("cut", [Block(Where.EVERY_RANK, [Shard({"hbm": 24}, [1])])])
-    for index in range(4):
-        builder.add_table(f"small{index}")
-        builder.add_option("o", [Block([index], [Shard({"hbm": 3}, [100_000 * (index > 0) + 3])])])
-    return builder.build()
+    large = {"whole": at(ANY, 99_997, hbm=96), "cut": at(EVERY, 1, hbm=24)}
+    small = [at([index], 100_000 * (index > 0) + 3, hbm=3) for index in range(4)]
+    return built([large, *small], machines=[range(4)], hbm=100)
 
 
 def test_next_to_nothing_is_given_up_for_much_room() -> None:
@@ -178,11 +173,8 @@ def test_a_goal_met_at_no_cost_gives_nothing_up() -> None:
 
 def test_moves_are_a_goal_against_todays_plan() -> None:
     """Of two equally good ranks, the table stays on the one where production has it."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
     for rank in (0, 1):
-        instance = replace(builder.build(), current=(Current(0, 0, ((rank,),)),))
+        instance = built([at(ANY, 7, hbm=5)], hbm=9, current=[Current(0, 0, ((rank,),))])
         outcome = solve(instance, "cpsat", Settings(workers=1))
         assert _ranks(outcome) == [rank]
         assert outcome.goals[-1].goal == "moves" and outcome.goals[-1].value == 0
@@ -191,13 +183,8 @@ def test_moves_are_a_goal_against_todays_plan() -> None:
 @pytest.mark.parametrize("looks", [0, 1, 2])
 def test_a_long_pass_ends_soon_after_the_time_limit(looks: int) -> None:
     """Of 160 tables in two shards each, 64 become whole between two looks at the time."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 999)], "busiest_rank")
-    for table in range(160):
-        builder.add_table(f"t{table}")
-        for name, count in (("two", 2), ("one", 1)):
-            builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=count)])
-    instance = builder.build()
-    plan = Placement(2 * np.arange(160), [[np.asarray([0, 1])]] * 160)
+    tables = [{"two": at(ANY, 1, hbm=1, count=2), "one": at(ANY, 1, hbm=1)}] * 160
+    instance, plan = built(tables, hbm=999), placed(range(0, 320, 2), *[[0, 1]] * 160)
     loops.waited_for(lambda: False)
     sampler, looked = Sampler(instance), itertools.count()
     sampler.begin(plan, Within([160]))
@@ -216,14 +203,9 @@ def test_no_long_pass_begins_after_the_time_limit(
 ) -> None:
     """A table in two shards becomes whole where a pass over all options is quick, else it stays."""
     monkeypatch.setattr(seek, "AIMS", replace(AIMS, quick=AIMS.quick if quick else 0))
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    builder.add_table("a")
-    for name, count in (("two", 2), ("one", 1)):
-        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])], count=count)])
-    instance = builder.build()
-    plan = Placement(np.asarray([0]), [[np.asarray([0, 1])]])
+    instance = built([{"two": at(ANY, 1, hbm=1, count=2), "one": at(ANY, 1, hbm=1)}], hbm=10)
     asked = Settings(time_limit=1e-9, workers=1)
     loops.waited_for(lambda: False)
-    start = found(instance, "scale", plan, StoppedBy.EXHAUSTED)
+    start = found(instance, "scale", placed([0], [0, 1]), StoppedBy.EXHAUSTED)
     ended = improve(instance, start, asked, Clock(asked)).placement
     assert ended is not None and bool(ended.options[0]) == quick

@@ -9,13 +9,13 @@ import formulations
 from formulations.clock import Clock
 from formulations.errors import UnsupportedInstance
 from formulations.goals import seek
-from formulations.instance import Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance, Objective
 from formulations.methods.exact import solve as solve_exact
 from formulations.result.check import check, compute_loads
 from formulations.result.outcome import Outcome, Status, StoppedBy
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.strategies import instances
 
 
@@ -79,11 +79,7 @@ def test_symmetry_does_not_change_the_answer(symmetry: bool) -> None:
 
 
 def _shards(costs: list[int], ranks: int = 3) -> Instance:
-    builder = InstanceBuilder([list(range(ranks))], ["p"], [], "busiest_rank")
-    for index, cost in enumerate(costs):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    return builder.build()
+    return built([at(ANY, cost) for cost in costs], machines=[range(ranks)])
 
 
 def _hard() -> Instance:
@@ -129,13 +125,9 @@ def test_the_trace_improves() -> None:
 
 def _coprime(tables: int, options: int, room: int) -> Instance:
     """Tables whose options use about 2^52, all different, on one machine."""
-    builder = InstanceBuilder([[0]], ["p"], [("ddr", "machine", room)], "total")
-    for table in range(tables):
-        builder.add_table(f"t{table}")
-        for option in range(options):
-            use = {"ddr": 2**52 - options * table - option}
-            builder.add_option(f"o{option}", [Block(Where.EVERY_RANK, [Shard(use, [option])])])
-    return builder.build()
+    found = [{f"o{o}": at(EVERY, o, ddr=2**52 - options * t - o) for o in range(options)}
+             for t in range(tables)]  # fmt: skip
+    return built(found, "total", [[0]], ddr=room)
 
 
 def test_the_proof_is_told_before_the_goals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,10 +157,6 @@ def test_a_byte_that_62_bits_cannot_see_is_refused() -> None:
 
 def test_a_proof_about_rounded_costs_leaves_no_proof() -> None:
     """Costs near 2^53 are halved for CP-SAT, whose optimum leaves a gap: no proof ended this."""
-    builder = InstanceBuilder([list(range(8))], ["p"], [], "busiest_rank")
-    for table in range(10):
-        builder.add_table(f"t{table}")
-        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [2**53 - 1])])])
-    outcome = solve(builder.build())
+    outcome = solve(built([at(EVERY, 2**53 - 1)] * 10, machines=[range(8)]))
     assert (outcome.objective, outcome.bound) == (10 * (2**53 - 1), 10 * (2**53 - 2))
     assert (outcome.status, outcome.stopped_by) == (Status.FEASIBLE, StoppedBy.EXHAUSTED)

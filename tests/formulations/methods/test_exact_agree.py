@@ -6,14 +6,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.evidence.verify import verify
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
+from formulations.instance.build import InstanceBuilder
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
 from formulations.result.placement import Placement
 from formulations.settings import Settings
 from formulations.solve import solve
 from tests.formulations.brute_force import table_placements
+from tests.formulations.examples import EVERY, MACHINES, at, built
 from tests.formulations.strategies import instances
 
 EXACT = ("cpsat", "mip")
@@ -27,15 +28,8 @@ def exactly(instance: Instance, formulation: str) -> Outcome:
 
 def two_modes(hbm: int, ddr: int, tables: int = 2) -> Instance:
     """Tables that are HYBRID (more HBM, cheaper) or CACHING (more DDR), on two ranks."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["lookup"], [("hbm", "rank", hbm), ("ddr", "machine", ddr)], "step_time"
-    )
-    for table in range(tables):
-        builder.add_table(f"t{table}")
-        hybrid, caching = {"hbm": 60, "ddr": 40}, {"hbm": 30, "ddr": 100}
-        builder.add_option("HYBRID", [Block(Where.EVERY_RANK, [Shard(hybrid, [7])])])
-        builder.add_option("CACHING", [Block(Where.EVERY_RANK, [Shard(caching, [10])])])
-    return builder.build()
+    modes = {"HYBRID": at(EVERY, 7, hbm=60, ddr=40), "CACHING": at(EVERY, 10, hbm=30, ddr=100)}
+    return built([modes] * tables, "step_time", phases=["lookup"], hbm=hbm, ddr=ddr)
 
 
 def modes(instance: Instance, outcome: Outcome) -> list[str]:
@@ -67,11 +61,8 @@ def test_petabytes_are_not_rounded(formulation: str) -> None:
     """Petabytes are met to the byte; with one byte less there is no plan, which both prove."""
     size = 2**50 + 1
     for room, fits in ((2 * size, True), (2 * size - 1, False)):
-        builder = InstanceBuilder([[0]], ["p"], [("ddr", "machine", room)], "total")
-        for table in range(2):
-            builder.add_table(f"t{table}")
-            builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({"ddr": size}, [1])])])
-        outcome = exactly(builder.build(), formulation)
+        instance = built([at(EVERY, 1, ddr=size)] * 2, "total", [[0]], ddr=room)
+        outcome = exactly(instance, formulation)
         if fits:
             assert outcome.objective == 2
         else:
@@ -98,14 +89,10 @@ def test_one_table(formulation: str, hbm: int, ddr: int, answer: str) -> None:
 @pytest.mark.parametrize("formulation", EXACT)
 def test_no_memory_at_all(formulation: str) -> None:
     """HBM 0 leaves what lives in DDR; DDR 0 as well leaves nothing."""
+    table = {"HBM_ONLY": at(EVERY, 1, hbm=1), "HOST_ONLY": at(EVERY, 9, ddr=10)}
     for ddr, feasible in ((10, True), (0, False)):
-        builder = InstanceBuilder(
-            [[0]], ["p"], [("hbm", "rank", 0), ("ddr", "machine", ddr)], "step_time"
-        )
-        builder.add_table("t")
-        builder.add_option("HBM_ONLY", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, [1])])])
-        builder.add_option("HOST_ONLY", [Block(Where.EVERY_RANK, [Shard({"ddr": 10}, [9])])])
-        outcome = exactly(builder.build(), formulation)
+        instance = built([table], "step_time", [[0]], hbm=0, ddr=ddr)
+        outcome = exactly(instance, formulation)
         assert outcome.objective == (9 if feasible else None)
         assert outcome.status == (Status.OPTIMAL if feasible else Status.INFEASIBLE)
 
@@ -122,22 +109,15 @@ def test_the_two_models_agree(instance: Instance, workers: int) -> None:
 
 def test_the_two_models_agree_on_a_hundred_tables() -> None:
     """100 tables × 6 options under two tight budgets, costs in picoseconds."""
-    rng = np.random.default_rng(7)
-    builder = InstanceBuilder(
-        [[0, 1], [2, 3]],
-        ["a", "b"],
-        [("hbm", "rank", 24_000_000_000), ("ddr", "machine", 90_000_000_000)],
-        "step_time",
-    )
-    for table in range(100):
-        builder.add_table(f"t{table}")
+    rng, tables = np.random.default_rng(7), []
+    for _ in range(100):
         size = int(rng.integers(10**7, 10**9))
-        for tenth in range(0, 11, 2):
-            hbm = size * tenth // 10
-            cost = [int(rng.integers(10**6, 10**8)) * (13 - tenth), 10**6]
-            use = {"hbm": hbm, "ddr": size - hbm}
-            builder.add_option(f"x{tenth}", [Block(Where.EVERY_RANK, [Shard(use, cost)])])
-    instance = builder.build()
+        parts = [(tenth, size * tenth // 10) for tenth in range(0, 11, 2)]
+        tables.append({
+            f"x{tenth}": at(EVERY, int(rng.integers(10**6, 10**8)) * (13 - tenth), 10**6, hbm=hbm,
+                            ddr=size - hbm) for tenth, hbm in parts
+        })  # fmt: skip
+    instance = built(tables, "step_time", MACHINES, phases="ab", hbm=24 * 10**9, ddr=90 * 10**9)
     first, second = (exactly(instance, name) for name in EXACT)
     assert first.status == Status.OPTIMAL
     assert second.objective is not None and first.objective is not None

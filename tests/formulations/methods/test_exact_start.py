@@ -4,21 +4,17 @@ import pytest
 
 from formulations.baselines.greedy import starting_plan
 from formulations.clock import Clock
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.methods import exact
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource, Status, infeasible
 from formulations.settings import Settings
 from formulations.solve import solve
+from tests.formulations.examples import ANY, at, built
 
 
 def _shards(costs: list[int]) -> Instance:
-    builder = InstanceBuilder([[0, 1, 2]], ["p"], [("hbm", "rank", 40)], "busiest_rank")
-    for index, cost in enumerate(costs):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [cost])])])
-    return builder.build()
+    return built([at(ANY, cost, hbm=5) for cost in costs], machines=[range(3)], hbm=40)
 
 
 def test_it_is_a_plan() -> None:
@@ -41,12 +37,8 @@ def test_the_proof_does_not_depend_on_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_out_of_time_the_start_is_the_answer() -> None:
     """A search that ends before its first plan returns one no worse than the plan it was given."""
-    costs = [10**8 + (7919 * i * i) % 10**8 for i in range(300)]
-    builder = InstanceBuilder([list(range(40))], ["p"], [], "busiest_rank")
-    for index, cost in enumerate(costs):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    instance = builder.build()
+    tables = [at(ANY, 10**8 + (7919 * i * i) % 10**8) for i in range(300)]
+    instance = built(tables, machines=[range(40)])
     wishes = Settings(workers=1, time_limit=10)
     start = starting_plan(instance, wishes, Clock(wishes))
     late = Settings(workers=1, time_limit=0.001, hint=start, certificate=False)

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from formulations import mip_exact
 from formulations.clock import Clock
 from formulations.errors import InstanceError
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
+from formulations.instance.build import Block
 from formulations.methods import mip
 from formulations.methods.mip import solve as solve_mip
 from formulations.result.check import check
@@ -18,6 +18,7 @@ from formulations.result.placement import Placement
 from formulations.settings import Settings
 from formulations.solve import solve as solve_any
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.strategies import instances
 
 
@@ -59,22 +60,14 @@ def test_cbc_equals_brute_force(instance: Instance) -> None:
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_what_fits_nowhere_is_infeasible(solver: str) -> None:
     """HiGHS ends without any values where no option fits, which PuLP's reader cannot take."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "busiest_rank")
-    for name in "ab":
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])])])
-    assert solve(builder.build(), solver).status == Status.INFEASIBLE
+    assert solve(built([at(ANY, 1, hbm=1)] * 2, hbm=0), solver).status == Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_a_wrong_answer_is_improved(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof takes nothing from the solver's plan: from none, it finds the best one itself."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
-    for cost in (3, 4, 5):
-        builder.add_table(f"t{cost}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 4}, [cost])])])
     monkeypatch.setattr(mip, "rounded", lambda model: None)
-    outcome = solve(builder.build(), solver)
+    outcome = solve(built([at(ANY, cost, hbm=4) for cost in (3, 4, 5)], hbm=9), solver)
     assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 7)
     assert "rounding" not in outcome.note
 
@@ -89,13 +82,12 @@ def test_a_proof_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) ->
 
 def _knapsack(tables: int = 40) -> Instance:
     """Three choices of coprime sizes a table, under a budget that the largest of them exceed."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 1000 * tables)], "total")
-    for table in range(tables):
-        builder.add_table(f"t{table}")
-        for size in (311, 997, 1753):
-            use, cost = size + 7 * table, 5_000_000 - 1009 * size - 13 * table * size
-            builder.add_option(f"{size}", [Block(Where.EVERY_RANK, [Shard({"hbm": use}, [cost])])])
-    return builder.build()
+
+    def option(table: int, size: int) -> Block:
+        return at(EVERY, 5_000_000 - 1009 * size - 13 * table * size, hbm=size + 7 * table)
+
+    drawn = [{str(size): option(t, size) for size in (311, 997, 1753)} for t in range(tables)]
+    return built(drawn, "total", [[0]], hbm=1000 * tables)
 
 
 def test_an_unknown_solver_is_named() -> None:
@@ -107,12 +99,9 @@ def test_an_unknown_solver_is_named() -> None:
 @pytest.mark.parametrize("solver", ["highs", "cbc"])
 def test_out_of_time_is_never_optimal(solver: str) -> None:
     """PuLP calls a plan at the time limit "Optimal"; the Outcome does not."""
-    builder = InstanceBuilder([list(range(6))], ["p"], [], "busiest_rank")
-    for table in range(60):
-        cost = 10**6 + 7919 * table * table % 10**6
-        builder.add_table(f"t{table}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    outcome = solve(builder.build(), solver, time_limit=0.5)
+    costs = [10**6 + 7919 * table * table % 10**6 for table in range(60)]
+    instance = built([at(ANY, cost) for cost in costs], machines=[range(6)])
+    outcome = solve(instance, solver, time_limit=0.5)
     assert outcome.status in (Status.FEASIBLE, Status.UNKNOWN)
     assert outcome.stopped_by == StoppedBy.TIME_LIMIT
     if outcome.objective is not None and outcome.bound is not None:
@@ -147,11 +136,9 @@ def test_a_large_model_is_not_presolved_in_a_short_time(monkeypatch: pytest.Monk
         solver(self, lp)
 
     monkeypatch.setattr(pulp.HiGHS, "callSolver", looked)
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
-    assert solve(builder.build(), "highs", time_limit=60).objective == 7
+    instance = built([at(ANY, 7, hbm=5)], hbm=9)
+    assert solve(instance, "highs", time_limit=60).objective == 7
     monkeypatch.setattr(mip, "PRESOLVED", 0)
-    assert solve(builder.build(), "highs", time_limit=60).objective == 7
-    assert solve(builder.build(), "highs", time_limit=None).objective == 7
+    assert solve(instance, "highs", time_limit=60).objective == 7
+    assert solve(instance, "highs", time_limit=None).objective == 7
     assert seen == ["choose", "off", "choose"]

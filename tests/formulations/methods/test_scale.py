@@ -13,11 +13,11 @@ from formulations import Settings, solve
 from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
 from formulations.search.parameters import DEFAULT, Parameters
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, MACHINE, MACHINES, at, built
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -32,25 +32,19 @@ def run(instance: Instance, **changes: object) -> Outcome:
 
 def many(tables: int = 24, ranks: int = 6, objective: str = "busiest_rank") -> Instance:
     """Tables with a fast large, a slow small and a spread option on two machines."""
-    half = ranks // 2
-    builder = InstanceBuilder(
-        [list(range(half)), list(range(half, ranks))],
-        ["fwd", "bwd"],
-        [("hbm", "rank", 5 * tables // 2), ("ddr", "machine", 8 * tables)],
-        objective,
-    )
-    rng = np.random.default_rng(7)
-    for table in range(tables):
+    rng, found = np.random.default_rng(7), []
+    for _ in range(tables):
         size, cost = int(rng.integers(5, 40)), int(rng.integers(20, 90))
-        builder.add_table(f"t{table}")
-        fast = Shard({"hbm": size}, [cost, cost // 2])
-        slow = Shard({"hbm": size // 4, "ddr": size}, [3 * cost, 2 * cost])
-        part = Shard({"hbm": -(-size // ranks)}, [cost // 3, cost // 3])
-        builder.add_option("fast", [Block(Where.ANY_RANK, [fast])])
-        builder.add_option("slow", [Block(Where.ANY_RANK, [slow])])
-        builder.add_option("spread", [Block(Where.EVERY_RANK, [part])])
-        builder.add_option("machine", [Block(Where.ONE_MACHINE, [part])])
-    return builder.build()
+        third, part = cost // 3, -(-size // ranks)
+        found.append({
+            "fast": at(ANY, cost, cost // 2, hbm=size),
+            "slow": at(ANY, 3 * cost, 2 * cost, hbm=size // 4, ddr=size),
+            "spread": at(EVERY, third, third, hbm=part),
+            "machine": at(MACHINE, third, third, hbm=part),
+        })  # fmt: skip
+    machines = [range(ranks // 2), range(ranks // 2, ranks)]
+    return built(found, objective, machines, phases=["fwd", "bwd"], hbm=5 * tables // 2,
+                 ddr=8 * tables)  # fmt: skip
 
 
 @LOOSE
@@ -139,31 +133,19 @@ def test_two_workers_agree_with_the_check() -> None:
 
 def test_no_option_left_is_infeasible() -> None:
     """A table none of whose options fits proves that there is no plan."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)])
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
-    assert run(builder.build()).status == Status.INFEASIBLE
+    assert run(built([at(ANY, 1, hbm=6)], machines=[[0]], hbm=5)).status == Status.INFEASIBLE
 
 
 def test_too_little_memory_is_proved_infeasible() -> None:
     """Three shards of 6: two ranks of 8 are refuted by prices, three of 5, 9 and 9 by search."""
     for capacity in ([8, 8], [9, 9, 5]):
-        builder = InstanceBuilder(
-            [list(range(len(capacity)))], ["p"], [("hbm", "rank", capacity)], "busiest_rank"
-        )
-        for table in "abc":
-            builder.add_table(table)
-            builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
-        assert run(builder.build(), work_limit=2.0).status == Status.INFEASIBLE
+        instance = built([at(ANY, 1, hbm=6)] * 3, machines=[range(len(capacity))], hbm=capacity)
+        assert run(instance, work_limit=2.0).status == Status.INFEASIBLE
 
 
 def _instance(where: Where, tables: int = 3) -> Instance:
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for table in range(tables):
-        builder.add_table(f"t{table}")
-        builder.add_option("o", [Block(where, [Shard({"hbm": 1}, [5])])])
-        builder.add_option("worse", [Block(where, [Shard({"hbm": 1}, [6])])])
-    return builder.build()
+    table = {"o": at(where, 5, hbm=1), "worse": at(where, 6, hbm=1)}
+    return built([table] * tables, machines=MACHINES, hbm=10)
 
 
 def test_small_instances_are_solved_exactly() -> None:
@@ -182,14 +164,8 @@ def test_fixed_places_go_to_the_exact_model() -> None:
 
 def test_the_plan_is_polished() -> None:
     """Of options with the same busiest rank, the cheap one that uses little memory is chosen."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    builder.add_table("busy")
-    builder.add_option("o", [Block([0], [Shard({"hbm": 1}, [9])])])
-    builder.add_table("free")
-    builder.add_option("hungry", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [2])])])
-    builder.add_option("modest", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [3])])])
-    builder.add_option("frugal", [Block(Where.ANY_RANK, [Shard({"hbm": 3}, [2])])])
-    instance = builder.build()
+    free = {"hungry": at(ANY, 2, hbm=6), "modest": at(ANY, 3, hbm=1), "frugal": at(ANY, 2, hbm=3)}
+    instance = built({"busy": at([0], 9, hbm=1), "free": free}, hbm=10)
     outcome = solve(instance, "auto", Settings(workers=1, time_limit=20))
     assert outcome.objective == 9 and outcome.placement is not None
     assert instance.option_names[int(outcome.placement.options[1])] == "frugal"

@@ -3,11 +3,13 @@
 Which ranks are interchangeable, by which table they are ordered, and how plans are renamed.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from formulations import Instance, Placement
+from formulations import Instance
 from formulations.instance import Current, Pin, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.candidates import Candidates
@@ -20,6 +22,7 @@ from formulations.model.placements import encode
 from formulations.model.symmetry import anchor_table, equal_ranks, renamed
 from formulations.result.check import check
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, MACHINES, at, built, placed
 from tests.formulations.model.solved import broken_rows, pooled
 from tests.formulations.model.test_build import two_machines
 from tests.formulations.strategies import instances
@@ -30,25 +33,17 @@ def test_cells_tell_apart_what_differs() -> None:
     instance = two_machines()
     partitions = (pooled(instance), by_class(instance), by_rank(instance))
     assert [p.count for p in partitions] == [1, 1, 2]
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 5)], "total")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])])])
-    plain = builder.build()
+    plain = built([at(ANY, 1)], "total", MACHINES, hbm=5)
     assert [p.count for p in (by_class(plain), by_machine(plain))] == [1, 2]
-    builder.add_option("l", [Block([1], [Shard({}, [1])])])
-    cells = by_class(builder.build())
+    cells = by_class(built([{"o": at(ANY, 1), "l": at([1], 1)}], "total", MACHINES, hbm=5))
     assert sorted(cells.cell_size.tolist()) == [1, 1, 2]
     assert np.bincount(cells.group_of).tolist() == [1, 1]
 
 
 def test_few_lists_among_many_options_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where cells and options are too many, one list among many options distinguishes no ranks."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 5)], "total")
-    builder.add_table("t")
-    for index in range(30):
-        builder.add_option(f"o{index}", [Block(Where.ANY_RANK, [Shard({}, [1])])])
-    builder.add_option("l", [Block([1], [Shard({}, [1])])])
-    instance = builder.build()
+    table = {f"o{index}": at(ANY, 1) for index in range(30)} | {"l": at([1], 1)}
+    instance = built([table], "total", MACHINES, hbm=5)
     assert by_class(instance).count == 3
     monkeypatch.setattr(partition, "MOST_LISTED", 10)
     assert by_class(instance).count == 1
@@ -58,48 +53,32 @@ def test_few_lists_among_many_options_tell_nothing_apart(monkeypatch: pytest.Mon
 
 def test_ranks_that_pins_name_in_other_blocks_are_not_equal() -> None:
     """A pin puts one block on rank 0 and a dearer one on rank 1: they may not be swapped."""
-    builder = InstanceBuilder([[0, 1, 2]], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    blocks = [Block(Where.ANY_RANK, [Shard({}, [c])]) for c in (1, 9)]
-    builder.add_option("o", blocks)
-    builder.add_table("u")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [4])])])
-    plain = builder.build()
+    plain = built([[at(ANY, 1), at(ANY, 9)], at(ANY, 4)], machines=[[0, 1, 2]])
     assert equal_ranks(lower(plain, plain.allowed)) == [[0, 1, 2]]
-    pinned = builder.build(pins=[Pin(0, 0, ((0,), (1,)))])
+    pinned = replace(plain, pins=(Pin(0, 0, ((0,), (1,))),))
     assert equal_ranks(lower(pinned, pinned.allowed)) == []
     assert by_class(pinned).count == 3
 
 
 def test_the_current_plan_tells_ranks_apart_where_moves_are_limited() -> None:
     """Rank 1 holds the table now: it is like no other once staying matters."""
-    builder = InstanceBuilder([[0, 1, 2]], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])])])
-    current = [Current(0, 0, ((1,),))]
-    free = builder.build(current=current)
-    limited = builder.build(current=current, max_moved_tables=0)
+    free = built([at(ANY, 1)], machines=[[0, 1, 2]], current=[Current(0, 0, ((1,),))])
+    limited = replace(free, max_moved_tables=0)
     assert equal_ranks(lower(free, free.allowed)) == [[0, 1, 2]]
     assert equal_ranks(lower(limited, limited.allowed)) == [[0, 2]]
 
 
 def test_uneven_shards_tell_ranks_apart() -> None:
     """The last rank's smaller shard makes it unlike the others."""
-    builder = InstanceBuilder([[0, 1, 2]], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [5], repeat=2), Shard({}, [1])])])
-    instance = builder.build()
+    uneven = Block(Where.EVERY_RANK, [Shard({}, [5], repeat=2), Shard({}, [1])])
+    instance = built([uneven], machines=[[0, 1, 2]])
     assert equal_ranks(lower(instance, instance.allowed)) == [[0, 1]]
 
 
 def candidates(*tables: dict[str, tuple[Where, int]]) -> Candidates:
     """Tables on two ranks; each option is one block of shards of a cost."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
-    for number, options in enumerate(tables):
-        builder.add_table(str(number))
-        for name, (where, cost) in options.items():
-            builder.add_option(name, [Block(where, [Shard({"hbm": 1}, [cost])])])
-    instance = builder.build()
+    instance = built([{name: at(where, cost, hbm=1) for name, (where, cost) in table.items()}
+                      for table in tables], hbm=9)  # fmt: skip
     return lower(instance, instance.allowed)
 
 
@@ -151,11 +130,6 @@ def test_interchangeable_ranks(
     assert sorted(sorted(map(int, each)) for each in found) == classes
 
 
-def at(*ranks: list[int]) -> Placement:
-    """Tables of one block each on given ranks."""
-    return Placement(np.arange(len(ranks)), [[np.asarray(each)] for each in ranks])
-
-
 def test_an_ordered_model_keeps_one_of_equal_plans() -> None:
     """The first rank holds most of the large table: two shards on ranks 1 and 2 break the order,
     on 0 and 1 they keep it; the small table may lie anywhere."""
@@ -163,7 +137,7 @@ def test_an_ordered_model_keeps_one_of_equal_plans() -> None:
     model = build(instance, by_rank(instance), Parts(ordered=True))
     for ranks, broken in (([1, 2], [("order", 0, 1)]), ([0, 1], []), ([0, 2], [("order", 1, 2)]),
                           ([0, 0], []), ([2, 2], [("order", 1, 2)])):  # fmt: skip
-        values = encode(model, at(ranks, [2]))
+        values = encode(model, placed(range(2), ranks, [2]))
         assert values is not None
         assert [row for row in broken_rows(model, values) if row[0] == "order"] == broken
 
@@ -171,7 +145,7 @@ def test_an_ordered_model_keeps_one_of_equal_plans() -> None:
 def test_renaming_moves_all_tables_alike() -> None:
     """Ranks 2, 2, 1 hold the large table: they become 0, 0, 1, and the small one goes along."""
     instance = three_ranks(count=3)
-    found = renamed(lower(instance, instance.allowed), at([1, 2, 2], [1]))
+    found = renamed(lower(instance, instance.allowed), placed(range(2), [1, 2, 2], [1]))
     assert sorted(found.ranks[0][0]) == [0, 0, 1]
     assert list(found.ranks[1][0]) == [1]
 

@@ -28,6 +28,7 @@ from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate, certificate_to_dict
 from formulations.search.peaked import left_by
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
 
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -64,8 +65,7 @@ def boxed(
 
 
 def accepted(instance: Instance, certificate: Certificate, truth: int) -> None:
-    """Assert that checker and judge accept a certificate, and neither with a target above the
-    optimum."""
+    """Checker and judge accept a certificate, and neither with a target above the optimum."""
     forged = replace(certificate, target=truth + 1)
     assert certifies(instance, certificate)
     assert judge.closes(instance, certificate)
@@ -255,11 +255,9 @@ def test_a_list_of_all_ranks_has_a_floor() -> None:
 
 def two_phases() -> Instance:
     """The instance of docs/proof.md: compute and exchange cannot both be even."""
-    builder = InstanceBuilder([[0, 1]], ["compute", "exchange"], [], "step_time")
-    for name, cost in (("a", (4, 0)), ("b", (2, 2)), ("c", (2, 2))):
-        builder.add_table(name)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
-    return builder.build()
+    tables = {name: {"whole": at(ANY, *cost)} for name, cost in
+              (("a", (4, 0)), ("b", (2, 2)), ("c", (2, 2)))}  # fmt: skip
+    return built(tables, "step_time", phases=["compute", "exchange"])
 
 
 def test_the_example_of_the_page_is_proved() -> None:
@@ -334,14 +332,8 @@ def test_shares_of_classes_become_whole_tables() -> None:
 def test_phases_that_are_multiples_are_one() -> None:
     """Compute and backward, twice as much but for rounding, are limited together; exchange goes in
     units of 500."""
-    phases = ["compute", "exchange", "backward", "idle"]
-    builder = InstanceBuilder([[0, 1]], phases, [], "step_time")
-    for index, cost in enumerate(
-        [(1000, 500, 2001, 0), (3000, 1001, 6000, 0), (7000, 500, 14001, 0)]
-    ):
-        builder.add_table(f"t{index}")
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, cost)])])
-    instance = builder.build()
+    costs = (1000, 500, 2001, 0), (3000, 1001, 6000, 0), (7000, 500, 14001, 0)
+    instance = built([at(ANY, *cost) for cost in costs], "step_time", phases="pqrs")
     peaks = peaks_to_limit(instance, instance.allowed, 30_000)
     assert peaks is not None
     assert (peaks.first, peaks.second, peaks.step) == ((0, 2, 3), (1,), 500)

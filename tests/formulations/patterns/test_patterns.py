@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from formulations import Settings, checker, solve
 from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict, read_instance
 from formulations.patterns.knapsack import heaviest
 from formulations.patterns.pack import packed
@@ -21,6 +20,7 @@ from formulations.patterns.tree import Decision, decide
 from formulations.result.certificate import certificate_to_dict
 from formulations.result.check import check
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
 
 SOME = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -53,14 +53,10 @@ def test_what_is_closed_has_no_plan(instance: Instance, above: int) -> None:
 
 def large_shards(ranks: int = 3) -> Instance:
     """Tables with shards of 7, 5 or 4, one or two of which fill a rank, or halves on two ranks."""
-    machines = [list(range(ranks))]
-    builder = InstanceBuilder(machines, ["step"], [("hbm", "rank", 100)], "busiest_rank")
-    for name, cost in zip("abcde", (7, 7, 7, 5, 4), strict=True):
-        builder.add_table(name)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, (cost,))])])
-        halves = [Shard({"hbm": 1}, (cost - 2,))]
-        builder.add_option("halves", [Block(Where.ANY_RANK, halves, count=2, distinct=True)])
-    return builder.build()
+    tables = [{"whole": at(ANY, cost, hbm=1),
+               "halves": at(ANY, cost - 2, hbm=1, count=2, distinct=True)}
+              for cost in (7, 7, 7, 5, 4)]  # fmt: skip
+    return built(tables, machines=[range(ranks)], phases=["step"], hbm=100)
 
 
 def test_the_optimum_of_large_shards_is_certified_and_packed() -> None:

@@ -14,7 +14,7 @@ from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
 from tests.formulations.brute_force import brute_force
 from tests.formulations.certificates import rows
-from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.examples import four_tables
 
 EXAMPLE: dict[str, Any] = {
     "version": 3,

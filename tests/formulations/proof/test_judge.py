@@ -17,9 +17,9 @@ from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate, certificate_from_dict
 from tests.formulations.brute_force import brute_force
 from tests.formulations.certificates import random_certificate, random_functions, random_peaks
+from tests.formulations.examples import four_tables
 from tests.formulations.fuzz.generate import generate
 from tests.formulations.proof.test_checked import mutate, proves, written
-from tests.formulations.proof.test_prove import four_tables
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

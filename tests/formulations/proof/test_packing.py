@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from formulations import checker
 from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.build import Block
 from formulations.instance.file import instance_to_dict
 from formulations.proof.packing import Packing
 from formulations.proof.prove import prove
 from formulations.proof.rows import measures
+from tests.formulations.examples import ANY, EVERY, at, built
 
 #: An option: what it puts on every rank, and its shards that choose one.
 Option = tuple[int, tuple[int, ...]]
@@ -22,20 +23,13 @@ Option = tuple[int, tuple[int, ...]]
 
 def instance_of(tables: list[list[Option]], ranks: int, of_hbm: bool) -> Instance:
     """Options as costs, or as uses of ``hbm`` whose capacity is 20."""
-    builder = InstanceBuilder(
-        [range(ranks)], ["p"], [("hbm", "rank", [20] * ranks)], "busiest_rank"
-    )
 
-    def shard(value: int) -> Shard:
-        return Shard({"hbm": value}, [0]) if of_hbm else Shard({}, [value])
+    def block(where: Where, value: int) -> Block:
+        return at(where, 0, hbm=value) if of_hbm else at(where, value)
 
-    for t, options in enumerate(tables):
-        builder.add_table(f"t{t}")
-        for o, (floor, items) in enumerate(options):
-            blocks = [Block(Where.EVERY_RANK, [shard(floor)])]
-            blocks += [Block(Where.ANY_RANK, [shard(item)]) for item in items]
-            builder.add_option(f"o{o}", blocks)
-    return builder.build()
+    found = [{f"o{o}": [block(EVERY, floor), *(block(ANY, item) for item in items)]
+              for o, (floor, items) in enumerate(options)} for options in tables]  # fmt: skip
+    return built(found, machines=[range(ranks)], hbm=20)
 
 
 def least_peak(tables: list[list[Option]], ranks: int) -> int:
@@ -102,22 +96,13 @@ def test_many_shards_are_left_to_sums() -> None:
     """Neither 1,800 shards nor 2^30 of one block are tried: each is a level of recursion."""
     many = instance_of([[(0, (6,) * 6)]] * 300, 2, of_hbm=False)
     assert Packing(many, measures(many)).refutes(np.ones(300, dtype=bool), 5400) is None
-    builder = InstanceBuilder([range(2)], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])], count=2**30)])
-    huge = builder.build()
+    huge = built([at(ANY, 1, count=2**30)])
     assert Packing(huge, measures(huge)).refutes(np.ones(1, dtype=bool), 2**29 - 1) is None
 
 
 def test_a_tree_takes_no_more_steps_than_a_reader_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     """The prover stops splitting before its proof is too long to check, and the proof holds."""
-    hbm = [("hbm", "rank", 9)]
-    builder = InstanceBuilder([range(2)], ["p"], hbm, "busiest_rank")
-    for table in "abcd":
-        builder.add_table(table)
-        builder.add_option("fast", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [8])])])
-        builder.add_option("slow", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [14])])])
-    instance = builder.build()
+    instance = built([{"fast": at(ANY, 8, hbm=6), "slow": at(ANY, 14, hbm=1)}] * 4, hbm=9)
     monkeypatch.setattr(Packing, "refutes", lambda *_: None)
     whole = prove(instance, 22)
     monkeypatch.setattr("formulations.proof.tree._STEPS", 0)

@@ -18,19 +18,10 @@ from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
 from formulations.proof.relaxation import Relaxation, _Matrix
 from formulations.proof.tree import Tree
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, four_tables
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def four_tables() -> Instance:
-    """The example of docs/proof.md: fast (6 bytes, cost 8) or slow (1, 14) on two ranks of 9."""
-    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 9)], Objective.BUSIEST_RANK)
-    for table in "abcd":
-        builder.add_table(table)
-        builder.add_option("fast", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [8])])])
-        builder.add_option("slow", [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [14])])])
-    return builder.build()
 
 
 @LOOSE
@@ -184,11 +175,7 @@ def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
 def three_tables_on(*rooms: int) -> Instance:
     """Three tables of 5 bytes, and machines of one rank each with so many bytes."""
     machines = [[rank] for rank in range(len(rooms))]
-    builder = InstanceBuilder(machines, ["p"], [("hbm", "rank", rooms)], Objective.BUSIEST_RANK)
-    for table in "abc":
-        builder.add_table(table)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [1])])])
-    return builder.build()
+    return built([at(ANY, 1, hbm=5)] * 3, machines=machines, hbm=list(rooms))
 
 
 def test_ranks_that_differ_are_pooled_first() -> None:
@@ -209,14 +196,11 @@ def test_nothing_is_built_for_time_that_is_over() -> None:
 
 def test_machines_told_apart() -> None:
     """Three tables of 10, each on one of two whole machines: a split by machine proves 20."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], Objective.BUSIEST_RANK)
-    for table in "abc":
-        builder.add_table(table)
-        builder.add_option("whole", [Block(Where.ONE_MACHINE, [Shard({}, [10])])])
-    certificate = prove(builder.build(), 20)
+    instance = built([at(MACHINE, 10)] * 3, machines=MACHINES)
+    certificate = prove(instance, 20)
     assert certificate is not None and certificate.target == 20
     assert any("machines" in node for node in certificate.nodes)
-    assert certifies(builder.build(), certificate)
+    assert certifies(instance, certificate)
 
 
 def test_nothing_to_place_costs_nothing() -> None:

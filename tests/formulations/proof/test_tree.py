@@ -13,7 +13,7 @@ from formulations.proof.relaxation import Relaxation
 from formulations.proof.rows import Rows
 from formulations.proof.tree import Effort, Tree, bare, empty_table, forced_sums, swept
 from tests.formulations.brute_force import brute_force
-from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.examples import four_tables
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from formulations.errors import InstanceError
-from formulations.instance import Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.proof.build import build_rows
 from formulations.proof.prove import symmetric_lp
 from formulations.proof.weights import choice_prices, option_prices, vector_of, vector_to_list
 from tests.corpus import mistakes
-from tests.formulations.proof.test_prove import four_tables
+from tests.formulations.examples import EVERY, at, built, four_tables
 from tests.formulations.strategies import instances
 
 COST = {"row": "cost", "of": "busiest_rank", "times": 1}
@@ -30,13 +29,8 @@ def test_prices_by_hand() -> None:
 
 def fused() -> Instance:
     """Two tables of one fusion group at level 0 or 1."""
-    builder = InstanceBuilder([[0]], ["p"], [], Objective.BUSIEST_RANK)
-    for table in "ab":
-        builder.add_table(table)
-        for level in (0, 1):
-            block = Block(Where.EVERY_RANK, [Shard({}, [1])])
-            builder.add_option(f"o{level}", [block], ("g", level))
-    return builder.build()
+    table = {f"o{level}": (at(EVERY, 1), ("g", level)) for level in (0, 1)}
+    return built([table] * 2, machines=[[0]])
 
 
 def test_a_fusion_group_stands_at_its_dearest_level() -> None:

@@ -7,17 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formulations.instance import Current, Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Current, Instance, Objective
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads, exposed
-from formulations.result.placement import Placement, same_ranks
+from formulations.result.placement import same_ranks
 from formulations.search import kernels
 from formulations.search.anneal import Choice, Sampler, Within
 from formulations.search.anneal_data import CLUSTER_LOAD, LOAD, LOADS, MACHINE_LOAD, WIDE
 from formulations.search.parameters import DEFAULT
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import every_kind
+from tests.formulations.examples import ANY, EVERY, at, built, every_kind, placed
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -56,8 +55,7 @@ def started(instance: Instance, target: list[int], seed: int = 0) -> Sampler | N
 
 
 def contradictory(instance: Instance) -> bool:
-    """Whether a pin, or today's plan, puts shards on one rank that must part: nothing is left to
-    search."""
+    """Whether a pin, or today's plan, puts shards on one rank that must part: no search."""
     given = [pin.ranks or () for pin in instance.pins] + [now.ranks for now in instance.current]
     return any(len(set(ranks)) < len(ranks) for blocks in given for ranks in blocks)
 
@@ -65,24 +63,15 @@ def contradictory(instance: Instance) -> bool:
 def test_what_every_rank_carries_comes_first() -> None:
     """Beside the 4 bytes on every rank, a table of 6 needs a rank of its own; packed before them,
     it would share one with a table of 2 or 4."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [10, 10])], "busiest_rank")
-    ways = ((6, 1, Where.ANY_RANK), (4, 5, Where.ANY_RANK), (2, 5, Where.ANY_RANK))
-    for index, (use, cost, where) in enumerate((*ways, (4, 0, Where.EVERY_RANK))):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(where, [Shard({"hbm": use}, [cost])])])
-    instance = builder.build()
+    tables = [at(ANY, 1, hbm=6), at(ANY, 5, hbm=4), at(ANY, 5, hbm=2), at(EVERY, 0, hbm=4)]
     for seed in range(8):
-        sampler = started(instance, [10], seed)
+        sampler = started(built(tables, hbm=10), [10], seed)
         assert sampler is not None and sampler.over == 0.0
 
 
 def test_like_shards_part() -> None:
     """Two shards that need much memory and two that need much time end on both ranks alike."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", [100, 100])], "busiest_rank")
-    for index, (use, cost) in enumerate(((40, 10), (40, 10), (10, 40), (10, 40))):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": use}, [cost])])])
-    instance = builder.build()
+    instance = built([at(ANY, 10, hbm=40)] * 2 + [at(ANY, 40, hbm=10)] * 2, hbm=100)
     for seed in range(8):
         sampler = started(instance, [100], seed)
         assert sampler is not None
@@ -203,12 +192,8 @@ def test_every_replica_keeps_its_loads(instance: Instance, count: int) -> None:
 def test_replicas_pass_a_barrier() -> None:
     """Two shards of 6 that share a rank must part, one move at a time, and every first move is for
     the worse: a cold state stays, the coldest of replicas gets there."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 11)], "busiest_rank")
-    for name, size in (("a", 6), ("b", 6), ("c", 5), ("d", 5)):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [size])])])
-    instance = builder.build()
-    both = Placement(np.arange(4), [[np.asarray([r])] for r in (0, 0, 1, 1)])
+    instance = built([at(ANY, size, hbm=size) for size in (6, 6, 5, 5)], hbm=11)
+    both = placed(range(4), [0], [0], [1], [1])
     single_shards_only = (0, 100, 8, 1, 100, 0, 0)
     sampler = Sampler(instance, 3, replace(BRISK, mix=single_shards_only))
     sampler.run(both, Within([11]), [(1e-3, 1e-3)], 20_000)
@@ -222,12 +207,9 @@ def test_replicas_pass_a_barrier() -> None:
 def test_phases_share_one_target(replicas: int) -> None:
     """A target all of which lies with the other phase than the best plan needs is shifted there,
     and follows plans down."""
-    builder = InstanceBuilder([[0, 1]], ["p", "q", "r"], [], "step_time")
-    for name, costs in (("a", (40, 0, 0)), ("b", (30, 20, 0))):
-        builder.add_table(name)
-        builder.add_option("dear", [Block(Where.ANY_RANK, [Shard({}, costs)])])
-        builder.add_option("cheap", [Block(Where.ANY_RANK, [Shard({}, (0, 18, 7))])])
-    sampler = Sampler(builder.build(), 4, BRISK)
+    tables = [{"dear": at(ANY, *costs), "cheap": at(ANY, 0, 18, 7)} for costs in
+              ((40, 0, 0), (30, 20, 0))]  # fmt: skip
+    sampler = Sampler(built(tables, "step_time", phases="pqr"), 4, BRISK)
     rungs = ladder(0.3, 1e-2, replicas) if replicas > 1 else [HEATS]
     sampler.run(Choice(np.asarray([0, 2])), Within([30, 1, 1]), rungs, 20_000)
     assert sampler.value == 25
@@ -235,23 +217,15 @@ def test_phases_share_one_target(replicas: int) -> None:
 
 def test_a_phase_that_costs_nothing_keeps_no_plan_away() -> None:
     """Below a plan met, a phase without any cost is not asked for less than nothing."""
-    builder = InstanceBuilder([[0]], ["p", "q"], [], "step_time")
-    builder.add_table("t")
-    for cost in (9, 8, 7, 6, 5, 4):
-        builder.add_option(f"o{cost}", [Block(Where.ANY_RANK, [Shard({}, (cost, 0))])])
-    sampler = Sampler(builder.build())
+    table = {f"o{cost}": at(ANY, cost, 0) for cost in (9, 8, 7, 6, 5, 4)}
+    sampler = Sampler(built([table], "step_time", [[0]], phases="pq"))
     sampler.run(Choice(np.asarray([0])), Within([9, 0], least=4), [HEATS], 2000)
     assert sampler.value == 4
 
 
 def test_tables_start_on_the_machines_told() -> None:
     """Every shard of a table told a machine starts there, the other's anywhere."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
-    for name in "abc":
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])], count=2)])
-    instance = builder.build()
-    sampler = Sampler(instance)
+    sampler = Sampler(built([at(ANY, 1, count=2)] * 3, machines=[[0, 1], [2, 3]]))
     sampler.begin(Choice(np.arange(3), np.asarray([1, 0, -1])), Within([9]))
     placement = sampler.placement()
     assert {int(r) for r in placement.ranks[0][0]} <= {2, 3}
@@ -272,13 +246,11 @@ def test_it_repeats() -> None:
 
 def test_a_forbidden_plan_in_production_is_not_returned_to() -> None:
     """Where today's option is forbidden and nothing may move, there is no plan to propose."""
-    builder = InstanceBuilder([[0]], ["p"], [], "total")
-    builder.add_table("t")
-    builder.add_option("other", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=1)])])
-    builder.add_option("today", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=1)])])
-    instance = builder.build(
-        forbidden=[(0, 1)], current=[Current(0, 1, ((0,),))], max_moved_tables=0
-    )
+    table = {name: at(ANY, 1, move_bytes=1) for name in ("other", "today")}
+    instance = built(
+        [table], "total", [[0]], forbidden=[(0, 1)], current=[Current(0, 1, ((0,),))],
+        max_moved_tables=0,
+    )  # fmt: skip
     sampler = started(instance, [10])
     assert sampler is not None
     sampler.run(None, Within([10]), [HEATS], 500)
@@ -287,14 +259,9 @@ def test_a_forbidden_plan_in_production_is_not_returned_to() -> None:
 
 def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
     """A table with one level in a group decides for those that may also leave it."""
-    builder = InstanceBuilder([[0]], ["p"], [], "total")
-    block = [Block(Where.EVERY_RANK, [Shard({}, [0])])]
-    builder.add_table("a")
-    builder.add_option("o", block, fusion=("f", 0))
-    builder.add_table("b")
-    builder.add_option("o", block, fusion=("f", 2))
-    builder.add_option("p", block)
-    instance = builder.build()
+    block = at(EVERY, 0)
+    tables = [(block, ("f", 0)), {"o": (block, ("f", 2)), "p": block}]
+    instance = built(tables, "total", [[0]])
     sampler = Sampler(instance)
     sampler.run(Choice(np.asarray([0, 1])), Within([0]), [HEATS], 100)
     assert sampler.value == 0 and check(instance, sampler.placement(best=True)).feasible
@@ -303,9 +270,7 @@ def test_a_fusion_group_takes_the_level_all_its_tables_can_take() -> None:
 def test_a_plan_that_costs_nothing_ends_a_run() -> None:
     """What is hidden can leave nothing to pay; no lower target is asked for, which would be met for
     ever."""
-    builder = InstanceBuilder([[0]], ["p", "q"], [], "pipelined_step", hidden=(9, 9))
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, (3, 2))])])
-    sampler = Sampler(builder.build())
+    instance = built([at(ANY, 3, 2)], "pipelined_step", [[0]], (9, 9), "pq")
+    sampler = Sampler(instance)
     sampler.run(Choice(np.asarray([0])), Within([5, 5]), [HEATS], 1000)
     assert sampler.value == 0

@@ -9,8 +9,7 @@ from formulations import Settings
 from formulations.clock import Clock, Limits
 from formulations.evidence.certify import CERTIFICATE
 from formulations.evidence.verify import certifies
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate
@@ -22,6 +21,7 @@ from formulations.search.prover import Prover
 from formulations.search.question import APART, ask, with_room
 from formulations.search.whole import Whole, place
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, INSIDE, MACHINE, MACHINES, at, built
 from tests.formulations.strategies import instances
 
 LOOSE = tries(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -29,14 +29,8 @@ LOOSE = tries(max_examples=60, deadline=None, suppress_health_check=list(HealthC
 
 def four_tables() -> Instance:
     """A rank for each, which the cheaper option fills to 995 of 1,000 bytes."""
-    builder = InstanceBuilder(
-        [[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1000), ("ddr", "machine", 50)], "busiest_rank"
-    )
-    for name in "abcd":
-        builder.add_table(name)
-        for option, hbm, cost in (("full", 995, 1000), ("half", 500, 1010)):
-            builder.add_option(option, [Block(Where.ANY_RANK, [Shard({"hbm": hbm}, [cost])])])
-    return builder.build()
+    table = {"full": at(ANY, 1000, hbm=995), "half": at(ANY, 1010, hbm=500)}
+    return built([table] * 4, machines=MACHINES, hbm=1000, ddr=50)
 
 
 def chosen(bound: int, plan: int | None = None, small: bool = True) -> list[list[int]]:
@@ -131,21 +125,12 @@ def test_a_choice_of_options_is_placed() -> None:
 
 def test_room_is_taken_from_shards_that_choose_their_rank() -> None:
     """Even shards use what they use; machines keep their room, where shards need not be packed."""
-    builder = InstanceBuilder(
-        [[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1000), ("ddr", "machine", 50)], "busiest_rank"
-    )
-    builder.add_table("a")
-    for where in (
-        Where.ANY_RANK,
-        Where.ANY_RANK_OF_ONE_MACHINE,
-        Where.ONE_MACHINE,
-        Where.EVERY_RANK,
-    ):
-        builder.add_option(where.name, [Block(where, [Shard({"hbm": 100, "ddr": 10}, [1])])])
-    roomy = with_room(builder.build(), 0.5, 0.01)
+    table = {w.name: at(w, 1, hbm=100, ddr=10) for w in (ANY, INSIDE, MACHINE, EVERY)}
+    instance = built([table], machines=MACHINES, hbm=1000, ddr=50)
+    roomy = with_room(instance, 0.5, 0.01)
     assert roomy.shard_use.tolist() == [[150, 10], [150, 10], [100, 10], [100, 10]]
     assert [each.capacity.tolist() for each in roomy.resources] == [[990] * 4, [50] * 2]
-    none = with_room(builder.build(), 1e12, 2.0)  # whatever is asked, numbers stay numbers
+    none = with_room(instance, 1e12, 2.0)  # whatever is asked, numbers stay numbers
     assert none.shard_use[:, 0].tolist() == [1001, 1001, 100, 100]
     assert none.resources[0].capacity.tolist() == [0] * 4
 

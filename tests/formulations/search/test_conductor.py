@@ -8,8 +8,7 @@ import pytest
 from formulations import Settings
 from formulations.clock import Clock
 from formulations.cpsat import Answer, Found
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.presolve import usable
 from formulations.result.outcome import BoundSource, Status, StoppedBy
 from formulations.result.placement import Placement
@@ -24,15 +23,12 @@ from formulations.search.prover import Prover
 from formulations.search.question import WHOLE, Reply
 from formulations.search.turns import Part
 from formulations.search.whole import Whole
+from tests.formulations.examples import ANY, at, built
 
 
 def three_on_two() -> Instance:
     """Tables of cost 4, 3 and 3 on two ranks: 6 is the best, 5 the mean."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for name, cost in (("a", 4), ("b", 3), ("c", 3)):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    return builder.build()
+    return built([at(ANY, cost) for cost in (4, 3, 3)])
 
 
 def on(*ranks: int) -> Placement:
@@ -116,14 +112,9 @@ def test_every_core_that_was_asked_for_makes_plans(
 def test_the_exact_model_starts_anew_where_few_options_are_left(
     monkeypatch: pytest.MonkeyPatch, dearer: int, stale: bool
 ) -> None:
-    """A plan of 6 rules out options that alone cost that: one of four is no reason, two of five
-    are."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for name, costs in (("a", (4, *[9] * dearer)), ("b", (3,)), ("c", (3,))):
-        builder.add_table(name)
-        for number, cost in enumerate(costs):
-            builder.add_option(f"o{number}", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    instance = builder.build()
+    """A plan of 6 rules out options that cost that: one of four is no reason, two of five are."""
+    first = {f"o{number}": at(ANY, cost) for number, cost in enumerate((4, *[9] * dearer))}
+    instance = built([first, at(ANY, 3), at(ANY, 3)])
     settings = Settings(time_limit=60, options={"news_left": 0.7})
     context = Context(instance, settings, Clock(settings), usable(instance))
     whole, said = Whole(context), list[bool]()

@@ -11,8 +11,8 @@ import numpy as np
 
 import formulations
 from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.search.fitting import Fitting
+from tests.formulations.examples import ANY, EVERY, at, built
 
 #: Name, kind of place, number of shards, use and cost of each.
 Way = tuple[str, Where, int, int, int]
@@ -20,15 +20,9 @@ Way = tuple[str, Where, int, int, int]
 
 def made(tables: list[list[Way]], capacity: int, ranks: int = 4) -> Instance:
     """Tables with options of one block each."""
-    builder = InstanceBuilder(
-        [list(range(ranks))], ["p"], [("hbm", "rank", [capacity] * ranks)], "busiest_rank"
-    )
-    for index, ways in enumerate(tables):
-        builder.add_table(f"t{index}")
-        for name, where, count, use, cost in ways:
-            block = Block(where, [Shard({"hbm": use}, [cost])], count=count)
-            builder.add_option(name, [block])
-    return builder.build()
+    found = [{name: at(where, cost, count=count, hbm=use) for name, where, count, use, cost in ways}
+             for ways in tables]  # fmt: skip
+    return built(found, machines=[range(ranks)], hbm=capacity)
 
 
 def chosen(instance: Instance, target: int) -> list[str] | None:
@@ -63,8 +57,7 @@ def test_what_every_rank_carries_counts_in_memory_too() -> None:
 
 
 def test_full_memory_has_a_price() -> None:
-    """Forty bytes hold four of six fast tables beside two slow ones; those that lose least are
-    slow."""
+    """Forty bytes hold four of six fast tables and two slow ones, those that lose least."""
     tables: list[list[Way]] = [
         [("fast", Where.ANY_RANK, 1, 9, 10), ("slow", Where.ANY_RANK, 1, 2, 20 + cost)]
         for cost in (50, 0, 70, 30, 10, 90)
@@ -88,29 +81,23 @@ def test_a_shard_pays_for_the_time_that_it_leaves_unused() -> None:
     assert chosen(instance, 100) == ["whole"] * 8 + ["spread"]
 
 
+FLOOR = at(EVERY, 50, 50)
+
+
+CUT = {"whole": at(ANY, 40, 0), "halves": at(ANY, 22, 0, count=2)}
+
+
 def test_a_shard_takes_at_most_half_of_what_a_target_leaves_above_the_means() -> None:
     """Every rank has 50 in each phase, and 10 more in the first in the mean; a whole table raises
     that peak by 30, so it is halved below 110 + 60."""
-    builder = InstanceBuilder([list(range(4))], ["p", "q"], [], "step_time")
-    builder.add_table("t0")
-    builder.add_option("everywhere", [Block(Where.EVERY_RANK, [Shard({}, [50, 50])])])
-    builder.add_table("t1")
-    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [40, 0])])])
-    builder.add_option("halves", [Block(Where.ANY_RANK, [Shard({}, [22, 0])], count=2)])
-    instance = builder.build()
-    assert chosen(instance, 170) == ["everywhere", "whole"]
-    assert chosen(instance, 169) == ["everywhere", "halves"]
+    instance = built([FLOOR, CUT], "step_time", [range(4)], phases="pq")
+    assert [chosen(instance, target)[1] for target in (170, 169)] == ["whole", "halves"]
 
 
 def test_a_shard_may_take_what_other_work_hides() -> None:
     """As above, but 90 of the first phase are hidden: the whole table raises nothing at all."""
-    builder = InstanceBuilder([list(range(4))], ["p", "q"], [], "pipelined_step", hidden=[90, 0])
-    builder.add_table("t0")
-    builder.add_option("everywhere", [Block(Where.EVERY_RANK, [Shard({}, [50, 50])])])
-    builder.add_table("t1")
-    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [40, 0])])])
-    builder.add_option("halves", [Block(Where.ANY_RANK, [Shard({}, [22, 0])], count=2)])
-    assert chosen(builder.build(), 50) == ["everywhere", "whole"]
+    instance = built([FLOOR, CUT], "pipelined_step", [range(4)], [90, 0], "pq")
+    assert chosen(instance, 50)[1] == "whole"
 
 
 def test_time_that_no_table_needs_costs_nothing() -> None:

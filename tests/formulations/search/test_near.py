@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
-from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
+from formulations import Instance, Placement, Settings, solve
 from formulations.instance import Current
-from formulations.instance.build import Block, Shard
 from formulations.result.check import check, moved_bytes, moved_tables
 from formulations.search import kept as module
 from formulations.search import loops
@@ -26,21 +25,17 @@ from formulations.search.kernels import compiled
 from formulations.search.near import nearest, repaired, settled
 from formulations.search.numbers import NEAR
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built, placed
 from tests.formulations.strategies import instances
 
 
 def tables_on(ranks: list[int], sizes: list[int], room: int) -> tuple[Instance, Placement]:
     """Whole tables of some bytes on ranks with some room, and the plan that puts them there."""
-    last = max(2, max(ranks) + 1)
-    builder = InstanceBuilder([list(range(last))], ["time"], [("hbm", "rank", room)], "step_time")
-    for index, size in enumerate(sizes):
-        builder.add_table(f"t{index}")
-        shard = Shard({"hbm": size}, [size], move_bytes=size)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [shard])])
-    instance = builder.build()
-    current = tuple(Current(t, t, ((rank,),)) for t, rank in enumerate(ranks))
-    there = Placement(np.arange(len(sizes)), [[np.asarray([rank])] for rank in ranks])
-    return replace(instance, current=current), there
+    current = [Current(t, t, ((rank,),)) for t, rank in enumerate(ranks)]
+    tables = [{"whole": at(ANY, size, hbm=size, move_bytes=size)} for size in sizes]
+    machines = [range(max(2, max(ranks) + 1))]
+    instance = built(tables, "step_time", machines, phases=["time"], hbm=room, current=current)
+    return instance, placed(range(len(sizes)), *[[rank] for rank in ranks])
 
 
 def bytes_of(instance: Instance, plan: Placement) -> int:
@@ -117,15 +112,12 @@ def test_solve_mends_its_hint_and_says_what_moved() -> None:
 @pytest.mark.parametrize("objective", ["total", "busiest_rank"])
 def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     """Without multipliers too: of three tables with a cheaper option, one may move."""
-    builder = InstanceBuilder([[0, 1, 2]], ["time"], [("hbm", "rank", 9)], objective)
-    for index in range(3):
-        builder.add_table(f"t{index}")
-        for name, cost in (("dear", 10 + 10 * (index == 1)), ("cheap", 1)):
-            shard = Shard({"hbm": 1}, [cost], move_bytes=1)
-            builder.add_option(name, [Block(Where.ANY_RANK, [shard])])
-    current = tuple(Current(t, 2 * t, ((t,),)) for t in range(3))
-    instance = replace(builder.build(), current=current, max_moved_tables=1)
-    there = Placement(2 * np.arange(3), [[np.asarray([t])] for t in range(3)])
+    tables = [{name: at(ANY, cost, hbm=1, move_bytes=1) for name, cost in (("dear", dear),
+               ("cheap", 1))} for dear in (10, 20, 10)]  # fmt: skip
+    current = [Current(t, 2 * t, ((t,),)) for t in range(3)]
+    limited = {"current": current, "max_moved_tables": 1}
+    instance = built(tables, objective, [range(3)], hbm=9, **limited)
+    there = placed([0, 2, 4], [0], [1], [2])
     assert repaired(instance, there) is there
     plan = settled(instance, there)
     assert plan is not None and check(instance, plan).feasible

@@ -1,30 +1,25 @@
 """Makers of plans, one at a time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from formulations import Settings
 from formulations.clock import Clock
 from formulations.evidence.certify import CERTIFICATE
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
-from formulations.result.placement import Placement
+from formulations.instance import Instance
 from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
 from formulations.search.parameters import DEFAULT, Parameters
 from formulations.search.plans import Plans
+from tests.formulations.examples import ANY, MACHINES, at, built, placed
 
 
 def tight() -> Instance:
     """Twelve tables on four ranks whose memory all of them fill only if every one is slow."""
-    builder = InstanceBuilder(
-        [[0, 1], [2, 3]], ["p"], [("hbm", "rank", [6, 6, 6, 6])], "busiest_rank"
-    )
-    for index in range(12):
-        builder.add_table(f"t{index}")
-        for name, cost, use in (("fast", 1, 6), ("slow", 1000 + index, 2)):
-            builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": use}, [cost])])])
-    return builder.build()
+    tables = [{"fast": at(ANY, 1, hbm=6), "slow": at(ANY, 1000 + i, hbm=2)} for i in range(12)]
+    return built(tables, machines=MACHINES, hbm=6)
 
 
 def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
@@ -44,15 +39,31 @@ def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
     assert context.work == work
 
 
+def eight_equal() -> Instance:
+    """Eight equal tables for four ranks."""
+    return built([at(ANY, 1000)] * 8, machines=MACHINES)
+
+
+def eight(bound: int | None = None, plan: Sequence[int] = ()) -> Context:
+    """A search for plans of eight equal tables, by counted work, where a bound and a plan on these
+    ranks may be known."""
+    instance = eight_equal()
+    asked = Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    if bound is not None:
+        context.lift(bound, CERTIFICATE)
+    assert not plan or context.offer(placed(range(8), *[[rank] for rank in plan]), "test")
+    return context
+
+
+EVEN = [0, 1, 2, 3] * 2
+
+
 @pytest.mark.parametrize(("bound", "begun"), [(1000, 3), (1950, 1)])
 def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
     """Where the best plan, the optimum here, is far above the bound, every fourth miss in a row
     is the last of its replicas; near the bound they go on."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(bound, CERTIFICATE)
-    ranks = [[np.asarray([index % 4])] for index in range(8)]
-    assert context.offer(Placement(np.arange(8), ranks), "test")
+    context = eight(bound, EVEN)
     seeds = []
     with pytest.MonkeyPatch.context() as patch:
         of = Sampler.__init__
@@ -71,9 +82,7 @@ def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
 @pytest.mark.parametrize(("bound", "begun"), [(100, 2), (2000, 1)])
 def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, begun: int) -> None:
     """Those that have met a plan go on: the choice is for what begins later."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(bound, CERTIFICATE)
+    context = eight(bound)
     made = list[Sampler]()
     with pytest.MonkeyPatch.context() as patch:
         replicated = Plans._replicated
@@ -95,9 +104,7 @@ def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
     value: int, begun: int
 ) -> None:
     """One that costs far less than what they have; else they go on."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(1000, CERTIFICATE)
+    context = eight(1000)
     plans, aims = Plans(context, np.arange(8)), list[list[int]]()
     plans.choose(Choice(np.arange(8), value=1900))
     with pytest.MonkeyPatch.context() as patch:
@@ -118,8 +125,7 @@ def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
 def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
     """The other side tells one at the last moment of their making: the next turn begins from it,
     with its own machines."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context = eight()
     plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2)
     machines = list[object]()
     with pytest.MonkeyPatch.context() as patch:
@@ -144,10 +150,7 @@ def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
 @pytest.mark.parametrize(("value", "adopted"), [(2000, False), (1999, True)])
 def test_a_choice_as_dear_as_the_best_plan_is_not_adopted(value: int, adopted: bool) -> None:
     """No plan of it is better, as its value is what it costs where shards need not fit."""
-    instance, asked = eight_equal(), Settings(time_limit=None)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    ranks = [[np.asarray([index % 4])] for index in range(8)]
-    assert context.offer(Placement(np.arange(8), ranks), "test")
+    context = eight(plan=EVEN)
     plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), value=value)
     plans.choose(told)
     plans._listen()
@@ -156,8 +159,7 @@ def test_a_choice_as_dear_as_the_best_plan_is_not_adopted(value: int, adopted: b
 
 def test_a_turn_works_with_one_choice() -> None:
     """What is told between two steps of a turn waits for the next one."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context = eight()
     plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2, 5)
     begun = list[object]()
     with pytest.MonkeyPatch.context() as patch:
@@ -179,24 +181,10 @@ def test_a_turn_works_with_one_choice() -> None:
     assert len(begun) == 2 and begun[0] is None and begun[1] is told.machines
 
 
-def eight_equal() -> Instance:
-    """Eight equal tables for four ranks."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
-    for index in range(8):
-        builder.add_table(f"t{index}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1000])])])
-    return builder.build()
-
-
 def swept(bound: int, plan: list[int] | None) -> list[int]:
     """Targets that packing eight equal tables goes through if all are missed; perhaps with a plan
     known that puts them on these ranks."""
-    instance, asked = eight_equal(), Settings(time_limit=None)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(bound, CERTIFICATE)
-    if plan is not None:
-        ranks = [[np.asarray([rank])] for rank in plan]
-        assert context.offer(Placement(np.arange(8), ranks), "test")
+    context = eight(bound, plan or ())
     targets = list[int]()
     with pytest.MonkeyPatch.context() as patch:
 
@@ -223,8 +211,7 @@ def test_nothing_is_packed_that_cannot_beat_the_plan() -> None:
 
 def test_a_target_that_is_met_is_followed_by_lower_ones() -> None:
     """Eight equal tables on four ranks: the sweep ends with the best plan, two on each."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context = eight()
     Plans(context, np.arange(8)).pack()
     assert context.objective == 2000
 
@@ -232,17 +219,15 @@ def test_a_target_that_is_met_is_followed_by_lower_ones() -> None:
 def test_a_target_that_is_nearly_met_is_followed_by_lower_ones() -> None:
     """A plan of 3,000 less than 1% above 2,981 counts as one that meets it, once: without a better
     one, targets rise."""
-    instance, asked = eight_equal(), Settings(time_limit=None)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(2710, CERTIFICATE)
+    context = eight(2710)
     targets = list[int]()
     with pytest.MonkeyPatch.context() as patch:
 
         def settle(_: Plans, options: np.ndarray, target: int) -> float:
             targets.append(target)
             if len(targets) == 2:
-                ranks = [[np.asarray([rank])] for rank in (0, 0, 0, 1, 1, 2, 2, 3)]
-                assert context.offer(Placement(np.arange(8), ranks), "test")
+                plan = placed(range(8), *[[rank] for rank in (0, 0, 0, 1, 1, 2, 2, 3)])
+                assert context.offer(plan, "test")
             return 0.01
 
         patch.setattr(Plans, "_settle", settle)
@@ -256,11 +241,7 @@ def test_a_pass_from_a_choice_aims_not_far_above_the_bound(
 ) -> None:
     """Targets are 30% of the way from the plan of 2,000 to the bound, but from a choice of options
     at most 10% above the bound."""
-    instance, asked = eight_equal(), Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    context.lift(bound, CERTIFICATE)
-    ranks = [[np.asarray([index % 4])] for index in range(8)]
-    assert context.offer(Placement(np.arange(8), ranks), "test")
+    context = eight(bound, EVEN)
     targets = list[int]()
     plans = Plans(context, np.arange(8))
     plans._packed = True

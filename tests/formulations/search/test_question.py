@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations.clock import Clock, Limits
 from formulations.evidence.verify import certifies
-from formulations.instance import Instance, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance, Objective
 from formulations.instance.facts import own_cost
 from formulations.model import partition
 from formulations.presolve import usable
@@ -25,6 +24,7 @@ from formulations.search.question import APART, POOLED, ask
 from formulations.search.state import State
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, MACHINES, at, built
 from tests.formulations.search.test_conductor import on, three_on_two
 from tests.formulations.search.test_fitting import whole_or_halves
 from tests.formulations.strategies import instances
@@ -75,16 +75,9 @@ def test_own_cost_and_use(instance: Instance) -> None:
 
 def test_machines_apart_tells_machines() -> None:
     """Two tables that fill a machine each go to different ones; one on both is told none."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("ddr", "machine", 12)], "busiest_rank")
-    for name, ranks in (("a", [2, 3]), ("b", None)):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 10}, [5])], among=ranks)])
-    builder.add_table("c")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"ddr": 2}, [5])], count=2)])
-    builder.add_table("d")
-    builder.add_option("o", [Block([0], [Shard({}, [1])])])
-    instance = builder.build()
-    machines = ask(APART, instance, Limits(seconds=10)).machines
+    second = replace(at(ANY, 5, ddr=10), among=[2, 3])
+    tables = [second, at(ANY, 5, ddr=10), at(ANY, 5, ddr=2, count=2), at([0], 1)]
+    machines = ask(APART, built(tables, machines=MACHINES, ddr=12), Limits(seconds=10)).machines
     assert machines is not None
     assert machines.tolist() == [1, 0, -1, -1]
 

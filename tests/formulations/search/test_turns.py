@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from formulations import solve
 from formulations.clock import Clock, OutOfTime
 from formulations.evidence.certify import CERTIFICATE
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
+from formulations.instance.build import InstanceBuilder
 from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
 from formulations.presolve import usable
@@ -28,6 +28,7 @@ from formulations.search.turns import Part, step
 from formulations.search.whole import improve_whole, solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
 
 
@@ -177,29 +178,18 @@ def test_a_stale_model_ends_early() -> None:
 
 def many_alike() -> Instance:
     """Sixty tables whose best spread over seven ranks takes CP-SAT long to prove."""
-    builder = InstanceBuilder([list(range(7))], ["p"], [], "busiest_rank")
-    for table in range(60):
-        builder.add_table(f"t{table}")
-        cost = 1000 + 37 * table % 101
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])])])
-    return builder.build()
+    return built([at(ANY, 1000 + 37 * t % 101) for t in range(60)], machines=[range(7)])
 
 
 def distinct(tables: int = 14) -> Instance:
     """Tables of their own compute, exchange and memory, whole or in halves, on four ranks."""
-    rng = Random(0)
-    builder = InstanceBuilder(
-        [[0, 1, 2, 3]], ["compute", "exchange"], [("hbm", "rank", 70)], "step_time"
-    )
-    for table in range(tables):
+    rng, found = Random(0), []
+    for _ in range(tables):
         compute, exchange = rng.randint(1000, 9000), rng.randint(1, 6) * 500
-        memory = rng.randint(2, 30)
-        builder.add_table(f"t{table}")
-        whole = Shard({"hbm": memory}, (compute, exchange))
-        builder.add_option("whole", [Block(Where.ANY_RANK, [whole])])
-        half = Shard({"hbm": memory // 2}, (compute // 2 + 200, exchange))
-        builder.add_option("halves", [Block(Where.ANY_RANK, [half], count=2)])
-    return builder.build()
+        memory, half = rng.randint(2, 30), compute // 2 + 200
+        found.append({"whole": at(ANY, compute, exchange, hbm=memory),
+                      "halves": at(ANY, half, exchange, hbm=memory // 2, count=2)})  # fmt: skip
+    return built(found, "step_time", [range(4)], phases=["compute", "exchange"], hbm=70)
 
 
 def begun(work: float | None) -> Context:

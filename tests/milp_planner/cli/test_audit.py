@@ -82,8 +82,7 @@ def test_column_shards_are_counted_by_their_ranks(cli: Cli) -> None:
 
 
 def test_what_it_found_is_kept(cli: Cli) -> None:
-    """-o keeps the better plan and --page its report; the plan verifies and costs what audit
-    said."""
+    """-o keeps the better plan and --page its report, which verifies and costs what audit said."""
     done = _audit(cli, CSV, "-o", "better.json", "--page", "better.html", "--json")
     assert done.code == 0 and cli("verify", "better.json").code == 0
     assert read_plan("better.json").outcome.objective == done.json["best"]

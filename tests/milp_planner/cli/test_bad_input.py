@@ -40,8 +40,7 @@ def text_of(name: str, given: str | dict[int, str]) -> str:
 def test_one_sentence_exit_two_nothing_written(
     cli: Cli, tmp_path: Path, row: dict[str, Any]
 ) -> None:
-    """The sentence says what is wrong and what is allowed; stdout stays empty, the folder
-    unchanged."""
+    """It says what is wrong and what is allowed; stdout stays empty, the folder unchanged."""
     for name, given in row.get("files", {}).items():
         (tmp_path / name).write_text(text_of(name, given))
     if "plan.json" in row["run"]:

@@ -115,8 +115,7 @@ HYBRID,0.1,2.5,0.2
 
 
 def test_a_noisy_sweep_is_refused_as_a_noisy_measurement_is(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1 and no file; all points beyond the limit are named, and --max-spread moves the
-    limit."""
+    """Exit code 1 and no file; points beyond the limit are named, and --max-spread moves it."""
     (tmp_path / "noisy.csv").write_text(NOISY)
     before = set(tmp_path.iterdir())
     done = cli("calibrate", "--raw", "noisy.csv", "-o", "fit.yaml")

@@ -11,8 +11,7 @@ from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 
 def test_nothing_wrong_is_one_line(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 0 and one line, plus one on host memory that nobody stated; --json gives an empty
-    list."""
+    """Exit code 0 and one line, one more on host memory not stated; --json gives an empty list."""
     done = cli("check", "model.yaml", "cluster.yaml")
     first, second = done.out.splitlines()
     assert done.code == 0 and "no problems" in first
@@ -89,8 +88,7 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def test_an_unchecked_price_is_named(cli: Cli, inputs: Path) -> None:
-    """HBM for 1% of the rows is outside the checked region: that table is named, the other is
-    not."""
+    """HBM for 1% of the rows is outside the checked region: it is named, the other is not."""
     tables = TABLE.format(name="wide", ratio=0.2) + TABLE.format(name="thin", ratio=0.01)
     (inputs / "thin.yaml").write_text(THIN_MODEL + tables)
     told = cli("plan", "thin.yaml", "hits.yaml", "-f", "greedy")

@@ -22,8 +22,7 @@ def test_every_row_is_judged_against_the_best_bound(cli: Cli) -> None:
 
 
 def test_prints_a_section_an_objective(cli: Cli) -> None:
-    """Each objective's section has all three objectives of every plan, gap and time, within 100
-    columns."""
+    """Each objective's section has every plan's objectives, gap and time, within 100 columns."""
     done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--objective",
                "step_time", "--objective", "total")  # fmt: skip
     assert done.code == 0 and "minimising step_time" in done.out

@@ -119,8 +119,7 @@ def test_plan_without_placement(cli: Cli, planned: Path, tmp_path: Path) -> None
 
 
 def test_a_dlrmv4_environment_is_read_whole(cli: Cli, tmp_path: Path) -> None:
-    """Precision and codec reach the model; variables that belong elsewhere or nowhere are
-    reported."""
+    """Precision and codec reach the model; variables of elsewhere or nowhere are reported."""
     (tmp_path / "run.sh").write_text(
         "export EMB_SHARDING_OVERRIDES=album_id=auto,uid=rw HBM_CAP_GB=90 SEED=1\n"
         "export SPARSE_A2A_FWD=bf16 QCOMM_LOWMEM_CODEC=1\n"

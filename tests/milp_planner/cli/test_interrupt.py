@@ -29,8 +29,7 @@ def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_interrupted_while_importing(tmp_path: Path) -> None:
-    """Ctrl-C before the program has loaded: one line and code 130, whatever the import makes of
-    it."""
+    """Ctrl-C before the program has loaded: one line and code 130, whatever the import does."""
     (tmp_path / "typer.py").write_text(
         "import os, signal, time\n"
         "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(20)\n"

@@ -87,8 +87,7 @@ def test_exit_codes(error: BaseException, code: int, capsys: pytest.CaptureFixtu
 def test_failures_as_json(
     error: BaseException, kind: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With --json, stderr is one object of kind, message and code; for a bug it has the
-    traceback."""
+    """With --json, stderr is one object of kind, message and code; for a bug, the traceback."""
     assert failures.report(error, as_json=True) == code
     shown = capsys.readouterr()
     told = json.loads(shown.err)["error"]
@@ -148,8 +147,7 @@ def test_limits_must_be_positive_numbers(limit: str) -> None:
 
 @pytest.mark.parametrize("found", ["0", "4", "1.5", "x", "", "-1", "1" * 30, "٣"])
 def test_whole_numbers_keep_their_limits(found: str) -> None:
-    """Numbers outside 1 to 3, and text that is no whole number, are refused with what is
-    allowed."""
+    """Numbers outside 1 to 3, and other text, are refused with what is allowed."""
     with pytest.raises(typer.BadParameter, match="allowed: a whole number, 1 to 3"):
         whole(1, 3)(found)
     assert whole(1, 3)("3") == 3 and whole(0, 5)(0) == 0

@@ -95,8 +95,7 @@ def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
 
 
 def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> None:
-    """Widths that no shard can have are refused; a note names legal ones that two ranks cannot
-    take."""
+    """Widths that no shard can have are refused; legal ones that no two ranks take are named."""
     for width, code in ((7, 2), (8, 0), (32, 0)):
         limited = f"dim: 64, constraints: {{column_widths: [{width}]}}, pooling_factor: 20"
         (tmp_path / "cut.yaml").write_text(MODEL.replace("dim: 64, pooling_factor: 20", limited))
@@ -107,8 +106,7 @@ def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> N
 
 
 def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1; each tier's need and shortfall are shown, and following the advice gives a
-    plan."""
+    """Exit code 1; each tier's need and shortfall are shown; the advice gives a plan."""
     cluster = CLUSTER.replace("2GiB", "64MiB").replace("4GiB", "128MiB")
     (tmp_path / "tiny.yaml").write_text(cluster)
     done = cli("plan", "model.yaml", "tiny.yaml", "-f", "cpsat")
@@ -256,8 +254,7 @@ def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> N
 
 
 def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """Nothing has to move at any price, so the sum equals the objective; it is certified and
-    verified."""
+    """Nothing moves at any price: the sum is the objective; it is certified and verified."""
     done = again(cli, "--move-cost", "1ms/GB")
     assert done.code == 0, done.err
     assert "with moves at" in done.out and "of which 0 ps for moves" in done.out

@@ -61,8 +61,7 @@ def test_an_older_torchrec_is_a_sentence(cli: Cli, folder: Path) -> None:
 
 @needs_service
 def test_one_row_a_sku(cli: Cli, folder: Path) -> None:
-    """The SKU with room fits; if one is proved too small, the exit code is 1 and the row says
-    why."""
+    """The SKU with room fits; if one is too small, the exit code is 1 and the row says why."""
     done = cli("torchrec-dry-run", "two.py:inputs", "--skus", "big.yaml", "-o", "plans")
     assert done.code == 0, done.err
     assert "big" in done.out and "yes" in done.out and "0.00%" in done.out

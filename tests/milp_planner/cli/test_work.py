@@ -50,8 +50,7 @@ def test_first_interruption_stops_the_solver_and_keeps_its_answer() -> None:
 
 
 def test_an_interruption_while_the_answer_is_written() -> None:
-    """After the job is done, one Ctrl-C is recorded but raises nothing, so that files are
-    written."""
+    """After the job is done, one Ctrl-C is recorded but raises nothing: files are written."""
     work = Work("job")
     assert work.run(lambda: "found") == "found" and not work.interrupted
     os.kill(os.getpid(), signal.SIGINT)

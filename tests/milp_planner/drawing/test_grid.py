@@ -43,8 +43,7 @@ def test_eighty_columns_cut_no_word(rows: list[tuple[str, str, str, str]]) -> No
 
 
 def test_words_stay_whole_where_they_can() -> None:
-    """Text breaks after blanks and separators, then after underscores, and only then inside a
-    word."""
+    """Text breaks after blanks and separators, then after underscores, at last inside a word."""
     assert wrapped("roundrobin beside_caching", 14) == "roundrobin\nbeside_caching"
     assert wrapped("column_wise:8", 8) == "column_\nwise:8"
     assert wrapped("0,2×2,3,4×2,5-6", 8) == "0,2×2,3,\n4×2,5-6"

@@ -2,27 +2,24 @@
 
 import numpy as np
 
-from formulations import Block, Instance, InstanceBuilder, Placement, Shard, Where
+from formulations import Instance, InstanceBuilder, Placement, Where
+from tests.formulations.examples import ANY, EVERY, MACHINES, at
 
 
 def example(objective: str = "step_time", hbm: int = 100) -> Instance:
     """``a`` row-wise or table-wise, ``b`` table-wise, ``c`` off all ranks."""
     builder = InstanceBuilder(
-        machines=[[0, 1], [2, 3]],
-        phases=["fwd_compute", "bwd_compute"],
-        resources=[("hbm", "rank", hbm), ("ddr", "machine", [50, 60]), ("pool", "cluster", 9)],
-        objective=objective,
+        MACHINES, ["fwd_compute", "bwd_compute"],
+        [("hbm", "rank", hbm), ("ddr", "machine", [50, 60]), ("pool", "cluster", 9)], objective,
         name="example",
-    )
+    )  # fmt: skip
     builder.add_table("a")
-    builder.add_option(
-        "row_wise", [Block(Where.EVERY_RANK, [Shard({"hbm": 10, "ddr": 5}, [3, 4])])]
-    )
-    builder.add_option("table_wise", [Block(Where.ANY_RANK, [Shard({"hbm": 60}, [9, 9])])])
+    builder.add_option("row_wise", [at(EVERY, 3, 4, hbm=10, ddr=5)])
+    builder.add_option("table_wise", [at(ANY, 9, 9, hbm=60)])
     builder.add_table("b")
-    builder.add_option("table_wise", [Block(Where.ANY_RANK, [Shard({"hbm": 70}, [20, 1])])])
+    builder.add_option("table_wise", [at(ANY, 20, 1, hbm=70)])
     builder.add_table("c")
-    builder.add_option("pooled", [Block(Where.CLUSTER, [Shard({"pool": 4}, [1, 1])], count=2)])
+    builder.add_option("pooled", [at(Where.CLUSTER, 1, 1, pool=4, count=2)])
     return builder.build()
 
 

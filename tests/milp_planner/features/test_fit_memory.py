@@ -30,8 +30,7 @@ def used(plan: Plan, rank: int) -> int:
 
 
 def test_a_peak_as_predicted_gives_back_what_was_stated(plan: Plan) -> None:
-    """If measured equals predicted on every rank, the stated reservation comes back without
-    spread."""
+    """Measured as predicted on every rank, the stated reservation comes back, without spread."""
     fit = fit_memory(Reading(plan, "p", rank, used(plan, rank)) for rank in range(8))
     assert (fit.outside, fit.least, fit.spread) == (STATED, STATED, 0)
     assert fit.yaml == "outside_embeddings:\n  measured_peak: 7168MiB\n"

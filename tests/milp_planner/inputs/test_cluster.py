@@ -259,8 +259,7 @@ def test_one_machine_by_hand() -> None:
 
 
 def test_four_machines_by_hand() -> None:
-    """4 × 8: through 400 GB/s go 8·24/32 buffers of an all-to-all and 24/32 of one of a
-    reduce-scatter."""
+    """4 × 8: through 400 GB/s 8·24/32 buffers of an all-to-all, 24/32 of a reduce-scatter."""
     graph = links(8, 8, 8, 8)
     assert all_to_all_bandwidth(graph, range(32)) == pytest.approx(400 * GB / 6)
     own_link = 400 * GB * 32 / 31

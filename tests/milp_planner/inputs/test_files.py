@@ -176,8 +176,7 @@ def test_ranks_of_listed_machines_are_counted_first(tmp_path: Path) -> None:
 def test_problems_are_collected_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a damaged file the first problems are listed, and the sentence says that there are
-    more."""
+    """Of a damaged file the first problems are listed, and that there are more."""
     for module in (errors, problems, strict_yaml, files):
         monkeypatch.setattr(module, "MOST_PROBLEMS", 5)
     head = "name: m\nworkload: {batch_per_rank: 8}\n"

@@ -22,6 +22,10 @@ READERS: dict[str, Callable[[Any], object]] = {
     "constraints": Constraints.from_dict,
     "cluster": Cluster.from_dict,
     "workload": lambda fields: Workload.from_dict({"batch_per_rank": 4, **fields}),
+    "model": lambda fields: Model.from_dict({**model(table()), **fields}),
+    "range": lambda fields: Model.from_dict(
+        model({"names": "t1..t2", "rows": 5, "dim": 8, **fields})
+    ),
     "access": lambda access: Model.from_dict(model(table(access=access))),
     "yaml": lambda text: read_yaml(text, "f"),
 }

@@ -17,7 +17,6 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model, Workload
 from milp_planner.inputs.constraints import TENTHS, mismatches, ranks_needed
 from milp_planner.inputs.files import load_model
-from tests.corpus import mistakes
 from tests.milp_planner.inputs.builders import cluster, model, table
 
 
@@ -49,13 +48,6 @@ def test_patterns_fill_before_defaults() -> None:
         (8, "fp16"), (16, "fp16"), (4, "fp32")
     ]  # fmt: skip
     assert "patterns" not in read.to_dict()
-
-
-@pytest.mark.parametrize(("patterns", "words"), mistakes(__file__, "wrong patterns"))
-def test_wrong_patterns(patterns: object, words: str) -> None:
-    """Each gets one sentence that says where it is."""
-    with pytest.raises(BadInput, match=words):
-        Model.from_dict({**model(table()), "patterns": patterns})
 
 
 def test_numbers_of_numpy() -> None:
@@ -92,35 +84,6 @@ def test_order_is_kept() -> None:
     names = ["z", "a", "m"]
     read = Model.from_dict(model(*(table(name=name) for name in names)))
     assert [each.name for each in read.tables] == names
-
-
-def test_repeated_name() -> None:
-    """If two tables have one name, the second is refused."""
-    with pytest.raises(
-        BadInput, match=r"^tables\[1\]\.name: found 't' again \(as in tables\[0\]\)"
-    ):
-        Model.from_dict(model(table(), table()))
-
-
-@pytest.mark.parametrize(("defaults", "sentence"), mistakes(__file__, "wrong defaults"))
-def test_wrong_defaults(defaults: object, sentence: str) -> None:
-    """Defaults are checked even if no table uses them."""
-    with pytest.raises(BadInput, match=sentence):
-        Model.from_dict({**model(), "defaults": defaults})
-
-
-@pytest.mark.parametrize(
-    ("defaults", "sentence"),
-    [
-        ({"rows": {"dim": 64}}, r"^defaults\.rows: found .*; allowed: "),
-        ({"access": {"kind": "zipf", "alpha": -1}}, r"^defaults\.access\.alpha: found -1"),
-    ],
-)
-def test_a_wrong_default_every_table_overrides(defaults: dict[str, object], sentence: str) -> None:
-    """A default is checked even if every table sets the field itself."""
-    overriding = table(access={"kind": "unknown"})
-    with pytest.raises(BadInput, match=sentence):
-        Model.from_dict({**model(overriding), "defaults": defaults})
 
 
 @pytest.mark.parametrize(
@@ -177,37 +140,6 @@ def test_defaults_and_patterns_reach_every_table() -> None:
     assert [t.dim for t in made.tables] == [8, 8, 8, 4]
 
 
-@pytest.mark.parametrize(
-    "text", ["t5..t3", "t1..u3", "t1", "t1..t", "t1..t100001", "t1...t3", "t9..t010"]
-)
-def test_what_is_no_range(text: str) -> None:
-    """Falling, unlike, too long, or with different numbers of zeros: one sentence with an
-    example."""
-    with pytest.raises(BadInput, match=r"tables\[0\]\.names: found .*; allowed: two names of ris"):
-        model_of({"names": text, "rows": 5, "dim": 8})
-
-
-@pytest.mark.parametrize(("other", "value"), [("name", "t"), ("features", ["f"])])
-def test_what_goes_not_beside(other: str, value: object) -> None:
-    """A range cannot have a single name or the names of features."""
-    with pytest.raises(BadInput, match=f"excludes {other}"):
-        model_of({"names": "t1..t2", other: value, "rows": 5, "dim": 8})
-
-
-def test_a_name_in_two_ranges_is_refused() -> None:
-    """Names are unique over all lines; the sentence names both lines."""
-    with pytest.raises(
-        BadInput, match=r"tables\[2\]\.name: found 't3' again \(as in tables\[1\]\)"
-    ):
-        model_of(*({"names": n, "rows": 5, "dim": 8} for n in ("a1..a9", "t1..t3", "t3..t4")))
-
-
-def test_a_pattern_that_matches_some_is_refused() -> None:
-    """A pattern must match all tables of a line or none."""
-    with pytest.raises(BadInput, match=r"patterns\.t1: matches only some of t1\.\.t3"):
-        model_of({"names": "t1..t3", "rows": 5, "dim": 8}, patterns={"t1": {"weighted": True}})
-
-
 def test_mistakes_are_found_on_their_line(tmp_path: Path) -> None:
     """A wrong field in a later line is reported there, and only once."""
     file = tmp_path / "m.yaml"
@@ -232,12 +164,6 @@ def test_csv(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(HEAD + "tables: {csv: t.csv}\n")
     read = load_model(tmp_path / "m.yaml").tables
     assert [(t.name, t.rows) for t in read] == [("t1", 5), ("t2", 5), ("t3", 5), ("u", 7)]
-
-
-def test_the_tables_of_all_lines_are_counted() -> None:
-    """Two lines of 60,000 are too many together; no table is made."""
-    with pytest.raises(BadInput, match=r"tables: found 120,000 tables; allowed: 100,000 in all"):
-        model_of(*({"names": f"{c}_1..{c}_60000", "rows": 5, "dim": 8} for c in "ab"))
 
 
 def test_defaults() -> None:

@@ -237,24 +237,6 @@ def test_from_dict_names_its_source() -> None:
         Model.from_dict(builders.model({"name": "t", "dim": 8}), "plan.json")
 
 
-def test_alias_and_name_together_are_refused() -> None:
-    """hbm and hbm_bytes are the same field; with both, one is an unknown field."""
-    data = builders.cluster(
-        machines=[{"ddr": "1MB", "ranks": [{"hbm": "1MB", "hbm_bytes": "2MB"}]}]
-    )
-    for name in ("ranks_per_machine", "hbm", "ddr"):
-        del data[name]
-    with pytest.raises(BadInput, match=r"machines\[0\]\.ranks\[0\]\.hbm_bytes: unknown field"):
-        Cluster.from_dict(data)
-
-
-@pytest.mark.parametrize("value", [True, "8", 8.0, None, [8]])
-def test_numbers_are_not_coerced(value: object) -> None:
-    """Strict: text, booleans and floats are not whole numbers."""
-    with pytest.raises(BadInput, match=r"tables\[0\]\.dim: found .*; allowed: a whole number"):
-        Model.from_dict(builders.model(builders.table(dim=value)))
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -304,22 +286,6 @@ def test_tags_of_unions_are_no_fields() -> None:
     assert data_path(Model, location) == ("tables", 0, "access", "alpha")
     inside = ("tables", 0, "access", "top_ids", "ids", 1, "share")
     assert data_path(Model, inside) == ("tables", 0, "access", "ids", 1, "share")
-
-
-def test_the_cause_comes_first() -> None:
-    """A misspelt field is also a missing one; the sentence names the misspelling and counts the
-    rest."""
-    misspelt = {"name": "t", "row": 5, "dim": 8}
-    with pytest.raises(BadInput, match=r"row: unknown field; .* \(and 1 more problem\)$"):
-        Model.from_dict(model(misspelt))
-
-
-def test_the_rest_is_counted() -> None:
-    """Three more mistakes are counted; if there are none, nothing is said of them."""
-    with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing \(and 3 more problems\)$"):
-        Model.from_dict(model({"name": "a"}, {"name": "b"}))
-    with pytest.raises(BadInput, match=r"tables\[0\]\.rows: is missing$"):
-        Model.from_dict(model({"name": "a", "dim": 3}))
 
 
 def test_an_error_holds_every_problem() -> None:

@@ -50,8 +50,7 @@ def test_layouts_are_those_of_torchrec() -> None:
 def test_a_group_has_its_ranks_share_of_each_machine(
     size: int, layout: str, machines: int, each: int
 ) -> None:
-    """8 machines of 8 ranks: a group's machines, its ranks on each, and DDR in proportion to
-    them."""
+    """8 machines of 8 ranks: a group's machines, its ranks on each, and DDR in proportion."""
     group = group_of(divided(size, layout, ddr="1024GB"))
     assert [len(machine.ranks) for machine in group.machines] == [each] * machines
     assert {machine.ddr_bytes for machine in group.machines} == {128 * 10**9 * each}
@@ -65,8 +64,7 @@ def test_reserved_ddr_is_shared_too() -> None:
 
 
 def test_a_group_is_read_back_and_recognised() -> None:
-    """A group is read back from its dictionary; memory that differs from the whole cluster's is
-    noticed."""
+    """A group is read back from its dictionary; memory unlike the cluster's is noticed."""
     group = group_of(divided(16, "contiguous"))
     assert Cluster.from_dict(group.to_dict()) == group
     assert group_of(group) is group

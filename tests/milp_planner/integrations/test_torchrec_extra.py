@@ -11,8 +11,7 @@ PACKAGE = "milp_planner.integrations.torchrec"
 
 
 def test_extra_is_installed() -> None:
-    """With TorchRec installed, the folder ``torchrec/`` beside this file runs; without it, this
-    skips."""
+    """With TorchRec installed, ``torchrec/`` beside this file runs; without, this skips."""
     pytest.importorskip("torchrec", reason="torchrec extra absent: tests/…/torchrec left out")
 
 

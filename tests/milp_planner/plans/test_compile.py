@@ -83,8 +83,7 @@ def first_places(instance: Instance, options: list[int]) -> Placement:
 def test_instances_are_valid_and_survive_their_file(
     tables: list[dict[str, Any]], site: Cluster, buffers: str
 ) -> None:
-    """Arrays built directly pass every rule of the format and survive writing and reading the
-    file."""
+    """Arrays built directly pass every rule of the format and survive its file."""
     instance = compiled(*tables, site=site, buffers=buffers)
     validate(instance)
     assert instance_from_dict(instance_to_dict(instance)).fingerprint == instance.fingerprint
@@ -167,8 +166,7 @@ def test_pinned_ranks_become_lists() -> None:
 
 @pytest.mark.usefixtures("even_batches")
 def test_largest_collective_is_one_resource_a_collective() -> None:
-    """The largest collective makes the peak: each resource counts all tables and its own
-    buffers."""
+    """The largest collective is the peak: each resource counts all tables and its own buffers."""
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 10}
     tables = seq, {"rows": 4000}
     instance = compiled(*tables, buffers="largest_collective")

@@ -25,8 +25,7 @@ def test_repr_is_a_few_lines(found: Plan) -> None:
 
 
 def test_the_headline_says_what_is_certified(found: Plan) -> None:
-    """It comes before objective, bound and gap, in the terminal's words, as text and in a
-    notebook."""
+    """It comes before objective, bound and gap, in the same words, as text and in a notebook."""
     words = standing(found.outcome)
     assert ", certified to " in words or words == "certified optimal"
     for shown in (repr(found), found._repr_html_()):

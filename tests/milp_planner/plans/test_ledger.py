@@ -105,8 +105,7 @@ def test_a_plan_that_counts_other_bytes_has_no_ledger() -> None:
 
 
 def test_the_largest_batch_fits_and_a_larger_one_does_not() -> None:
-    """Planned again with the same options and places, it fits at the stated batch and at no larger
-    one."""
+    """With the same options and places, it fits at the stated batch and at no larger one."""
     read = model({**SEQ, **ROW_WISE, "access": HOT}, batch_per_rank=65_536)
     plan = planned(read)
     growth = growth_of(plan)

@@ -149,8 +149,7 @@ def test_both_copies_must_fit() -> None:
 
 
 def test_the_best_executable_plan_by_brute_force() -> None:
-    """No placement that a reshard can make is cheaper: all ranks of three whole tables are
-    tried."""
+    """No placement that a reshard can make is cheaper: every rank of three tables is tried."""
     old = first((8, 2, 3), cluster(1))
     found = plan(
         model((1, 2, 9)), cluster(1), start=old, executable="torchrec", formulation="cpsat",

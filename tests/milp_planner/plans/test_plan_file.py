@@ -59,8 +59,7 @@ def test_round_trip(plan: Plan) -> None:
 
 
 def test_large_parts_are_embedded_compressed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit, a part is gzip in base64 beside its fingerprint, and is read back
-    unchanged."""
+    """Above the limit, a part is gzip in base64 beside its fingerprint, read back unchanged."""
     monkeypatch.setattr(plan_file, "LARGE_CHARACTERS", 1000)
     document = plan_to_dict(plan)
     assert set(document["instance"]) == {"encoding", "data"}

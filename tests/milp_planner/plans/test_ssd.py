@@ -66,8 +66,7 @@ def test_brute_force_agrees(case: str) -> None:
 
 
 def test_the_ledger_counts_ssd() -> None:
-    """Live rows, what compaction may leave beside them, and the drives' size; the file keeps all of
-    it."""
+    """Live rows, what compaction may leave, and the drives' size; the file keeps all of it."""
     found = plan(*small(), settings=Settings(time_limit=30, workers=1))
     stored = [table.name for table in found.tables if table.mode == "SSD"]
     ledger = ledger_of(found)

@@ -135,8 +135,7 @@ def planned_alone(access: Any, sharding: str = "row_wise") -> Plan:
 
 
 def test_unknown_hot_ids_are_told_with_their_load() -> None:
-    """Half of all lookups go to one row: its rank has 1/2 + 1/2 · 1/4 of them, 2.5 times the
-    mean."""
+    """Half the lookups go to one row: that rank has 1/2 + 1/2 · 1/4 of them, 2.5 times the mean."""
     known = {"kind": "top_ids", "ids": [{"share": 0.5}]}
     found = planned_alone(known)
     assert abs(charged_everywhere(found)["t"] - 2.5) < 1e-6

@@ -40,8 +40,7 @@ def test_links_by_hand() -> None:
 
 
 def test_groups_of_one_domain_exchange_over_nvlink() -> None:
-    """If spans are half a domain, groups exchange over NVLink; a single group has nothing to
-    exchange."""
+    """If spans are half a domain, groups exchange over NVLink; one group exchanges nothing."""
     assert links_of(domains(4, 2, 4, span=2)).across == 400e9
     assert links_of(domains(4, 2, 4, span=4)).across == inf
     assert links_of(domains(4, 2, 4, span=1)).across == 400e9
@@ -79,8 +78,7 @@ def test_table_row_wise_vectors(
 
 
 def test_an_option_for_every_group() -> None:
-    """Table-row-wise on each domain, a grid on each pair, and no option per group if there is only
-    one."""
+    """Table-row-wise on each domain, a grid on each pair, with one, no option per group."""
     place = domains(4, 2, 2)
     assert price(only("table_row_wise"), place).names == [
         "table_row_wise/HBM_ONLY/group_0", "table_row_wise/HBM_ONLY/group_1",
@@ -117,8 +115,7 @@ def test_shards_cover_the_table(kind: str) -> None:
 
 @pytest.mark.parametrize("hbm", ["80GiB", "300KiB", "160KiB"])
 def test_brute_force_agrees(hbm: str) -> None:
-    """Three tables on two domains, with and without enough memory: the optimum of all
-    placements."""
+    """Three tables on two domains, with and without enough memory: the best of all placements."""
     kinds = ["table_wise", "table_row_wise", "grid_shard", "row_wise"]
     limits = {"sharding_types": kinds, "modes": ["HBM_ONLY"], "column_widths": [32]}
     tables = [{"rows": rows, "optimizer": "sgd", "constraints": limits} for rows in (900, 700, 500)]
@@ -133,8 +130,7 @@ def test_brute_force_agrees(hbm: str) -> None:
 
 
 def test_what_ships() -> None:
-    """One rack is a domain of 72 ranks, two racks are two; on the latter, table-row-wise spans a
-    rack."""
+    """One rack is a domain of 72 ranks, two racks are two; there, table-row-wise spans a rack."""
     one, two = find_cluster("gb200-nvl72"), find_cluster("2xgb200-nvl72")
     assert (one.num_ranks, one.span, two.num_ranks, two.span) == (72, 1, 144, 18)
     assert links_of(one).all_to_all > 18 * links_of(two).all_to_all / 2

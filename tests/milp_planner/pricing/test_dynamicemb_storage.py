@@ -41,8 +41,7 @@ def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) 
 def test_published_vectors(
     shape: tuple[int, int, str], tenths: int, expected: tuple[int, int, int, int]
 ) -> None:
-    """The planner's published figures to the byte (the last without its float error of one
-    byte)."""
+    """The planner's published figures to the byte (the last without a float error of one)."""
     rows, dim, optimizer = shape
     hbm, values, hybrid, caching = expected
     row = torcheasyrec.planner_value_bytes(dim, 4, optimizer)

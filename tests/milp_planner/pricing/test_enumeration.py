@@ -246,8 +246,7 @@ def test_inference_drops_the_state() -> None:
 
 
 def test_choices_become_codes_and_masks() -> None:
-    """Codes give back their names; masks tell rows split over all ranks from those over a
-    machine's."""
+    """Codes give back their names; masks tell rows over all ranks from a machine's."""
     choices = [
         Choice("row_wise", "CACHING", Fraction(3, 10), 64),
         Choice("table_row_wise", "HOST_ONLY", Fraction(0), 64, machine_ranks=4),

@@ -174,8 +174,7 @@ def test_own_ratios_and_the_workload_s() -> None:
 
 
 def test_column_shards_are_on_different_ranks() -> None:
-    """A rank has one store per table, so blocks of key-value tables are distinct; others are
-    not."""
+    """A rank has one store per table, so their blocks are distinct; others are not."""
     options = priced({"rows": 10**6, "dim": 128}, ranks=4)
     instance = compile_instance(options)
     for name, want in (("column_wise:2/SSD/0.1", True), ("column_wise:2/HBM_ONLY", False)):

@@ -39,8 +39,7 @@ def test_every_shipped_profile_follows_the_law(name: str) -> None:
 
 
 def test_only_torchrecs_own_profile_averages_bandwidths() -> None:
-    """For TorchRec's cache, x_eff = hit ratio only in TorchRec's own profile; elsewhere times are
-    added."""
+    """For TorchRec's cache, x_eff = hit ratio in TorchRec's profile only; elsewhere times add."""
     for name in profile_names():
         curve = load_profile(name).uvm_caching
         theirs = name == "torchrec-default"

@@ -72,8 +72,7 @@ def test_whole_tables_are_one_shard() -> None:
 
 
 def test_worst_batch_by_hand() -> None:
-    """10,000 ids per rank in samples of 100: six deviations of 1,000 more, but no more than all
-    ids."""
+    """10,000 ids per rank in samples of 100: six deviations of 1,000 more, at most all ids."""
     batch = Batch(0.0, ids=80_000.0, ids_a_sample=100.0)
     assert worst_batch(np.ones(1), 8, batch) == pytest.approx([1.6])
     assert worst_batch(np.ones(1), 8, Batch(0.0, 80.0, 80.0)) == pytest.approx([8.0])

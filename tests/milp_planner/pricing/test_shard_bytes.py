@@ -16,8 +16,7 @@ and offset of each bag, and a pooled output for each bag."""
 
 
 def test_dynamicemb_modes_on_eight_ranks() -> None:
-    """1,024 rows of 1,536 bytes per rank; metadata 21 bytes per slot and 4 per bucket, all in
-    HBM."""
+    """1,024 rows of 1,536 bytes per rank; metadata 21 bytes per slot , 4 per bucket, all in HBM."""
     options = priced(DYN)
     e = options.entries
     hbm_only = entry(options, "row_wise/HBM_ONLY/roundrobin")

@@ -148,8 +148,7 @@ def test_each_direction_has_its_own_element_type() -> None:
 
 
 def test_poolings_multiply_ids_and_outputs() -> None:
-    """Three poolings per sample of half an id each equal the exchange of three half-filled
-    features."""
+    """Three poolings per sample of half an id each exchange as three half-filled features."""
     one, three = priced({"pooling_factor": 0.5}), priced({"pooling_factor": 0.5, "num_poolings": 3})
     a, b = (o.entries.cost[entry(o, "table_wise/HBM_ONLY")] for o in (one, three))
     assert b[1] == pytest.approx(3 * a[1], abs=3)

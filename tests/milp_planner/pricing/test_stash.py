@@ -68,8 +68,7 @@ def test_the_window_limits_a_rank() -> None:
 
 
 def test_the_dense_part_has_less_room() -> None:
-    """Apart from the activations, it has 30 GiB less than the update, in which nothing is
-    exchanged."""
+    """Apart from the activations, it has 30 GiB less than the update, which exchanges nothing."""
     rooms = capacities(model(TABLE), site())
     assert rooms[UPDATE][0] == 80 * 2**30
     assert rooms[DENSE][0] == 50 * 2**30 - 2 * 512 * 128 * 4

@@ -103,8 +103,7 @@ def test_a_group_is_priced_as_a_cluster_of_its_ranks() -> None:
 
 
 def test_state_is_averaged_in_fp32() -> None:
-    """Row-wise Adagrad has 4 bytes per row whatever the table's type, Adagrad 4 per cell, SGD
-    none."""
+    """Row-wise Adagrad has 4 bytes per row whatever its type, Adagrad 4 per cell, SGD none."""
     found = {
         kind: sync_ms(price(model({**T, "dtype": "fp16", "optimizer": kind}), divided()))
         for kind in ("rowwise_adagrad", "adagrad", "sgd")

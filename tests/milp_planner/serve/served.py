@@ -103,8 +103,7 @@ class Client:
 
 @contextmanager
 def command(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """``milp-planner serve`` on a free port, started as a user would: its address and its
-    process."""
+    """``milp-planner serve`` on a free port, as a user starts it: its address and its process."""
     process = subprocess.Popen(
         [sys.executable, "-m", "milp_planner", "serve", "--port", "0", *arguments],
         stderr=subprocess.PIPE, text=True,

@@ -210,8 +210,7 @@ def test_wrong_rows(csv: Path, row: str, words: str) -> None:
 
 
 def test_every_wrong_row_is_told_at_once(csv: Path) -> None:
-    """Two wrong rows of three each have their line; beyond the first twenty, wrong rows are
-    counted."""
+    """Two wrong rows of three each have their line; beyond twenty, they are counted."""
     csv.write_text(f"{HEAD}\na,CACHING,1.5,row_wise,\nb,HBM_ONLY,,row_wise,\nc,HBM,,row_wise,\n")
     with pytest.raises(BadInput) as caught:
         read_csv(csv)

@@ -24,8 +24,7 @@ def test_checks(asserted: dict[str, Any], found: dict[str, Any], reason: str | N
 
 
 def test_what_was_not_run_is_not_decided() -> None:
-    """After an interruption, an assertion about scenarios that were not run neither holds nor is
-    broken."""
+    """Interrupted, an assertion about scenarios not run neither holds nor is broken."""
     assertion = Assertion.from_dict({"name": "a", "fits": True})
     found = judge(assertion, [TASK], {})
     assert found.holds is None and found.missing == 1 and not found.broken

@@ -108,8 +108,7 @@ def test_contradictions_are_told() -> None:
 
 
 def test_best_and_bound_come_from_every_objective_of_the_inputs() -> None:
-    """A plan for the step time beats busiest_rank's own plan, whose bound holds for both
-    objectives."""
+    """A plan for step time beats busiest_rank's own plan, whose bound holds for both."""
     busiest = record(objective_kind="busiest_rank", objective=20, bound=9)
     step = record(objective_kind="step_time", objective=12, bound=5)
     busiest["objectives"] = {"busiest_rank": 20, "step_time": 21}

@@ -47,8 +47,7 @@ def test_the_terminal_shows_what_stands_out() -> None:
 
 
 def test_gaps_are_certified_by_whoever_can() -> None:
-    """A heuristic's gap is measured to the exact row's certificate and shown before the other
-    gap."""
+    """A heuristic's gap is measured to the exact row's certificate and comes before the other."""
     best = proved(10 * 10**9, certified_bound=9 * 10**9)
     found = batch_of("s", "", 2, [record(objective=12 * 10**9), best])
     assert [(r.certified_gap, r.gap) for r in found.summary] == [(3 / 12, 2 / 12), (1 / 10, 0.0)]
@@ -88,8 +87,7 @@ def test_a_thousand_rows_stay_under_a_megabyte() -> None:
 
 
 def test_what_all_names_end_in_is_left_off() -> None:
-    """Only whole settings are left off; a single name, and what stands before the first comma,
-    stay."""
+    """Whole settings are left off; a single name, what stands before the first comma, stay."""
     assert shared_ending(["g:a=1,b=2,c=3", "g:a=2,b=2,c=3"]) == ",b=2,c=3"
     assert shared_ending(["g:a=1,b=2", "g:a=1,b=12"]) == ""
     assert shared_ending(["x,b", "b"]) == "" == shared_ending(["x,b", "x,b"])

@@ -173,8 +173,7 @@ def test_a_long_torn_line(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
-    """A limit on file size stands for a full disk: earlier records stay, and a later call
-    continues."""
+    """A limit on file size stands for a full disk: records stay, and a later call continues."""
     code = (
         "import resource, sys; from scenarios.batch.store import Store\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"

@@ -242,8 +242,7 @@ def test_who_takes_whose_plans(tmp_path: Path) -> None:
 
 
 def test_the_page_joins_bounds_too(tmp_path: Path) -> None:
-    """In results that did not share, a row's best is that of less memory, its best bound that of
-    more."""
+    """In results not shared, a row's best is that of less memory, its best bound that of more."""
     asked = suite(formulations=["cpsat"], objectives=["step_time"])
     small, large = run_batch(asked, tmp_path, workers=1).results
     assert small["shape"] == large["shape"]

@@ -154,8 +154,7 @@ def test_time_against_what_is_swept() -> None:
 
 
 def test_time_against_names_that_are_swept() -> None:
-    """Names keep the order of the suite, points stand at their names' places, and gaps stay
-    gaps."""
+    """Names keep the order of the suite, points are at their names' places, gaps stay."""
     records = [
         record(axes={"dist_type": rule}, objective=value)
         for rule, value in (("roundrobin", 9), ("continuous", 5), ("any", 7))

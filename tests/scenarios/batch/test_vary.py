@@ -133,8 +133,7 @@ def test_growth_is_rounded_up(rows: int, percent: Fraction) -> None:
 
 
 def test_workload_and_routing_axes() -> None:
-    """Grid of ratios, storage model, fusion and routing rule reach the model; nothing else
-    changes."""
+    """Grid of ratios, storage model, fusion and routing rule reach the model; nothing else."""
     base = Model.from_dict(
         {
             "name": "m",
@@ -241,8 +240,7 @@ def test_axes_of_the_division() -> None:
 
 @pytest.mark.parametrize("size", ["auto", 2, "all"])
 def test_a_record_is_of_the_best_division(tmp_path: Path, size: Any) -> None:
-    """It has plan's figures, the samples of all ranks, the division, and the time of its
-    averaging."""
+    """It has plan's figures, the samples of all ranks, the division, and its averaging's time."""
     sweep = {"sharding_group_size": size, "layout": "contiguous", "strategy": "default"}
     [scenario] = scenarios(tmp_path, **sweep, sync_interval=100_000)
     record = execute(scenario, scenario.key())

@@ -11,8 +11,6 @@ import pytest
 
 from formulations import BoundSource, Instance, InstanceError, Objective, Settings
 from formulations.errors import UnsupportedInstance
-from formulations.instance import Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import Outcome, Status, StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import News
@@ -24,6 +22,7 @@ from scenarios.compare import shared
 from scenarios.compare.call import best_of, gap_to
 from scenarios.compare.facts import BoundInfo, ComparisonRow
 from scenarios.compare.shared import ENDED, Shared, ended
+from tests.formulations.examples import ANY, at, built
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
 
@@ -40,8 +39,7 @@ def _row(label: str, value: int | None, bound: int | None, exact: bool = True) -
 
 
 def test_bounds_are_those_of_the_section() -> None:
-    """Only the requested rows of the objective count; a plan that violates a constraint refutes
-    nothing."""
+    """Only the requested rows of the objective count; a plan that breaks a rule refutes nothing."""
     rows = [_row("a", 10, 6), _row("b", 9, 8), _row("c", 12, 9, exact=False), _row("d", 9, None)]
     assert best_of(rows, "total") == BoundInfo(9, "c", False)
     assert best_of(rows[3:], "total") is None
@@ -139,10 +137,7 @@ def test_an_uncovered_instance_is_a_row_with_its_reason(monkeypatch: pytest.Monk
 
 def two_phases() -> Instance:
     """One table of cost 3 + 4 on one of two ranks."""
-    builder = InstanceBuilder([[0, 1]], ["p", "q"], [("hbm", "rank", 9)], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [3, 4])])])
-    return builder.build()
+    return built([at(ANY, 3, 4, hbm=5)], phases="pq", hbm=9)
 
 
 def outcome(instance: Instance, bound: int, exact: bool = True) -> Outcome:
@@ -192,8 +187,7 @@ def test_a_plan_that_meets_a_bound_ends_its_solve(monkeypatch: pytest.MonkeyPatc
 
 
 def test_auto_is_compared_and_costs_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default auto has a row; scale is the same search here and has the same figures without a
-    solve."""
+    """By default auto has a row; scale, here the same search, has its figures without a solve."""
     asked: list[str] = []
     solve = call.solve
 

@@ -97,8 +97,7 @@ def test_what_is_certified_comes_first(certified: int, told: list[str]) -> None:
 
 
 def test_the_status_says_on_whose_word() -> None:
-    """It stands beside the certified gap; a plan found needs nobody's word, and old files have
-    none."""
+    """It stands beside the certified gap; a found plan needs no word, old files have none."""
     proved = "optimal by cpsat, certified to 0.50%"
     assert _row("cpsat", "optimal", 10 * MS, standing=proved).word == "optimal by cpsat"
     assert (

@@ -149,8 +149,7 @@ def test_every_row_that_does_not_belong_is_named_at_once(tmp_path: Path) -> None
 
 
 def test_what_is_certified_comes_first() -> None:
-    """The distance to the certified bound comes first, then that to a solver's bound, if it is
-    higher."""
+    """The distance to the certified bound comes first, then that to a solver's higher bound."""
     today = plan(MODEL, cluster(), formulation="greedy", settings=QUICK)
     judged = audit(today, MODEL, cluster(), time_limit=5)
     info = audit_of(judged)

@@ -59,8 +59,7 @@ def test_each_mode_asks_for_its_layout(
 
 
 def test_every_key_is_inserted_before_the_clock_starts(built: list[SimpleNamespace]) -> None:
-    """All rows are looked up once beforehand; timed ids are skewed, in range and new every
-    round."""
+    """All rows are looked up once before; timed ids are skewed, in range and new every round."""
     probe = cuda_machine.runtime_probe("HYBRID", 0.1, 0, "cpu")
     assert torch.cat(built[0].table.seen).tolist() == list(range(64))
     drawn = [probe.prepare(number) for number in range(200)]

@@ -222,8 +222,7 @@ def test_a_gpus_link_is_what_fetching_rows_reaches_and_its_copy_is_told() -> Non
 
 
 def test_a_gpu_with_dynamicemb_gets_that_librarys_curves() -> None:
-    """dynamicemb's times give x_eff over the cache ratio and the divisor; bandwidths remain
-    torch's."""
+    """dynamicemb's times give x_eff over cache ratio and divisor; bandwidths stay torch's."""
     machine = FakeMachine(device="cuda", runtime_x_eff=0.5)
     profile = calibrate(machine, name="gpu").profile
     assert profile.host_link == pytest.approx(machine.host_link, rel=1e-6)

@@ -49,8 +49,7 @@ def made_up(
 
 @pytest.mark.parametrize(("noise", "within"), [(0.0, 0.005), (0.15, 0.08)])
 def test_steps_that_nobody_measured_are_predicted(noise: float, within: float) -> None:
-    """The median error over steps of other sizes, widths, poolings, skews and mixed tables is
-    small."""
+    """The median error of steps of other sizes, widths, poolings, skews and mixes is small."""
     known = draw_steps(FITTED, 120, most=2**27, moved=2**24)
     found = fit_steps(made_up(known, noise), "ddr", "made up").model
     assert found is not None and found.batch is not None
@@ -114,8 +113,7 @@ def test_too_few_steps_are_not_fitted() -> None:
 
 @given(st.integers(0, 10**6))
 def test_no_coefficient_helps_by_being_moved(seed: int) -> None:
-    """The fit is the optimum over non-negative coefficients: moving any of them a little is no
-    better."""
+    """The fit is the optimum over non-negative coefficients: to move one a little is no better."""
     generator = np.random.default_rng(seed)
     terms, seconds = generator.uniform(0, 1, (12, 5)), generator.uniform(0.5, 2, 12)
     found, error = relative_fit(terms, seconds)

@@ -91,8 +91,7 @@ def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scal
 
 
 def test_noise_is_refused_with_its_name_and_size() -> None:
-    """The error names the worst probe, its spread and the limit; below the limit there is no
-    error."""
+    """The error names the worst probe, its spread and the limit; below it there is none."""
     calm = Sample("calm", (1.0, 1.01, 1.02, 1.03), {})
     wild = Sample("wild", (1.0, 2.0, 3.0, 4.0), {})
     quiet([calm], 0.25)

@@ -57,8 +57,7 @@ def test_ids_fall_on_the_near_rows_with_the_stated_share(
 def test_fresh_ids_every_round_and_the_same_every_time(
     machine: torch_machine.TorchMachine,
 ) -> None:
-    """Each round has new ids, since repeated ones would be in the cache; a seed repeats all
-    batches."""
+    """Each round has new ids, as repeated ones would be cached; a seed repeats all batches."""
     probe = machine.lookup("HOST_ONLY", 0.0, 64)
     (_, first), (_, second), (_, again) = (probe.prepare(n) for n in (0, 1, 0))
     assert not torch.equal(first, second)

@@ -6,21 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from formulations import BoundSource, InstanceError
 from formulations.capacity.budget import Budget
-from formulations.instance import Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.result.outcome import StoppedBy, found
-from formulations.result.placement import Placement
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers, answer
 from milp_planner.features.explain.call import answers_to_dict, explain, read_answers
 from milp_planner.features.explain.why import why
 from milp_planner.plans.placement import Plan
 from milp_planner.request.questions import Asked
+from tests.formulations.examples import ANY, at, built, placed
 from tests.milp_planner.features import plans
 from tests.milp_planner.features.plan.test_ranks import drawn
 
@@ -98,13 +95,9 @@ def test_what_was_answered_before_a_stop_is_kept() -> None:
 
 def test_nothing_is_solved_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """An alternative that equals a proved optimum needs no solve of its own."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 9)], "busiest_rank")
-    builder.add_table("t")
-    for name in ("a", "b"):
-        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [7])])])
-    instance = builder.build()
-    plan = Placement(np.asarray([0]), [[np.asarray([0])]])
-    outcome = found(instance, "cpsat", plan, StoppedBy.PROOF, 7, BoundSource("cpsat", True))
+    instance = built([dict.fromkeys("ab", at(ANY, 7, hbm=5))], hbm=9)
+    proof = BoundSource("cpsat", True)
+    outcome = found(instance, "cpsat", placed([0], [0]), StoppedBy.PROOF, 7, proof)
     budget = Budget(plans.LIMITS, "cpsat")
     monkeypatch.setattr(Budget, "solve", None)
     info, _ = why(instance, outcome, budget)

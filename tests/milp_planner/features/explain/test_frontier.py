@@ -220,8 +220,7 @@ def test_what_cannot_be_asked_is_said(planned: Plan) -> None:
 
 
 def test_any_field_has_a_curve(planned: Plan) -> None:
-    """Beside the plan's own value, and only it changes: the batch of a rank, and the rows of a
-    table."""
+    """Beside the plan's own value, alone changed: a rank's batch, a table's rows."""
     info, _ = frontier(planned, "workload.batch_per_rank", ["×2"], quick(30), 0.05)
     own, double = info.points
     assert (own.budget, double.budget) == ("now", "×2") and double.batch == 2 * own.batch

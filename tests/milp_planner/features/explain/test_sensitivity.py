@@ -130,8 +130,7 @@ def test_wrong_arguments_are_refused(plan: Plan) -> None:
 
 
 def _again(instance: Instance, seed: int) -> Instance:
-    """The instance with new costs, and new uses of one resource, as a changed skew may change
-    buffers."""
+    """The instance with new costs, and new uses of one resource, as skew may change buffers."""
     rng = np.random.default_rng(seed)
     use = instance.shard_use.copy()
     use[:, 0] = np.maximum(0, use[:, 0] + rng.integers(-1, 2, len(use)))
@@ -178,8 +177,7 @@ def test_a_poor_plan_is_not_blamed_on_prices(instance: Instance, seed: int) -> N
 
 
 def test_regret_without_a_proof_is_an_interval() -> None:
-    """Kept 12, best known 10, bound 8: between 20% and 50%; without a bound there is no upper
-    end."""
+    """Kept 12, best known 10, bound 8: between 20% and 50%; without a bound, no upper end."""
     assert regret_of(12, 10, 8) == (0.2, 0.5)
     assert regret_of(12, 10, None) == (0.2, None)
     assert regret_of(12, 10, 0) == (0.2, None)

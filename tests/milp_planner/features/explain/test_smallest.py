@@ -116,8 +116,7 @@ def test_the_line_for_the_clusters_file_leaves_what_is_needed() -> None:
 
 
 def test_a_coarse_grain_says_what_it_left_open() -> None:
-    """The least capacity known to be enough is at most a grain above the largest proved too
-    small."""
+    """The least capacity that is enough is at most a grain above the largest proved too small."""
     info = least_memory(two_modes(16, 20), "ddr", 12, grain=5)
     assert info.least is not None
     assert info.too_small is not None

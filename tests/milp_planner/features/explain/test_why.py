@@ -15,13 +15,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from formulations import (
-    Block,
     Instance,
-    InstanceBuilder,
     Settings,
-    Shard,
     Status,
-    Where,
     solve,
 )
 from formulations.capacity.budget import Budget
@@ -42,7 +38,7 @@ from milp_planner.pricing.hit_ratios import CachePolicy, hit_ratios
 from milp_planner.pricing.popularity import popularity
 from milp_planner.start.mapping import start_on
 from tests.formulations.brute_force import brute_force, table_placements
-from tests.formulations.examples import two_modes
+from tests.formulations.examples import ANY, at, built, two_modes
 from tests.milp_planner.features.explain.quick import quick, small, truth
 
 LIMITS = Settings(time_limit=30, workers=1)
@@ -109,8 +105,7 @@ def test_no_time_leaves_certified_bounds() -> None:
 
 
 def test_the_budget_that_forbids_is_named() -> None:
-    """CACHING for both tables needs 20 of the 12 bytes of DDR: with b kept at CACHING, a lacks
-    8."""
+    """CACHING for both needs 20 of the 12 bytes of DDR: with b kept at CACHING, a lacks 8."""
     instance = two_modes()
     plan = solve(instance, "cpsat", LIMITS)
     info, _ = why(instance, plan, quick(), count=1)
@@ -182,8 +177,7 @@ def test_a_swap_is_a_real_plan(instance: Instance) -> None:
 @settings(max_examples=60, deadline=None)
 @given(instance=small(), data=st.data())
 def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataObject) -> None:
-    """A swap's objective and shortages, computed from partial loads, are those of the whole
-    check."""
+    """A swap's objective and shortages, from partial loads, are those of the whole check."""
     best = solve(instance, "cpsat", LIMITS).placement
     assume(best is not None)
     option = data.draw(st.integers(0, instance.num_options - 1))
@@ -203,14 +197,9 @@ def test_a_swap_is_what_the_check_says_of_it(instance: Instance, data: st.DataOb
 
 
 def test_of_many_tables_the_costliest_are_asked_about() -> None:
-    """Above the limit, only the tables with most time on one rank are explained, costliest
-    first."""
-    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", 10**6)], "busiest_rank")
-    for index in range(MOST_TABLES + 5):
-        builder.add_table(f"t{index}")
-        for name, cost in (("a", index + 1), ("b", index + 2)):
-            builder.add_option(name, [Block(Where.ANY_RANK, [Shard(cost=(cost,))])])
-    instance = builder.build()
+    """Above the limit, those with most time on one rank are explained, costliest first."""
+    tables = [{"a": at(ANY, i + 1), "b": at(ANY, i + 2)} for i in range(MOST_TABLES + 5)]
+    instance = built(tables, hbm=10**6)
     outcome = solve(instance, "greedy", Settings(time_limit=2))
     info, _ = why(instance, outcome, Budget(Settings(time_limit=0.5)), count=1)
     assert [t.table for t in info.tables] == [f"t{i}" for i in reversed(range(5, MOST_TABLES + 5))]
@@ -235,8 +224,7 @@ CLUSTER = {
 
 
 def test_bytes_by_hand() -> None:
-    """256 samples: 3 ids of 8 bytes per table in, dim values of 4 bytes out; the first rank is
-    slowest."""
+    """256 samples: 3 ids of 8 bytes per table in, dim values of 4 bytes out; rank 0 is slowest."""
     info = slowest_of(plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5))
     assert [(r.rank, r.incoming, r.outgoing) for r in info.rows] == [
         (0, 2 * 256 * 3 * 8, 256 * (64 + 16) * 4), (1, 256 * 3 * 8, 256 * 32 * 4)
@@ -373,8 +361,7 @@ def test_a_larger_power_is_more_skew() -> None:
 
 
 def test_a_measured_busiest_rank_goes_along() -> None:
-    """Its excess over the mean is scaled, whatever else is known; without statistics there is no
-    skew."""
+    """Its excess over the mean is scaled; without statistics there is no skew."""
     hot = {"measured_skew": {"max_over_mean": 1.5, "ranks": 4}}
     for kind in ({"kind": "unknown"}, {"kind": "top_ids", "ids": [{"share": 0.5}]}):
         found = with_skew(ACCESS.validate_python({**kind, **hot}), ROWS, 1.2)

@@ -135,8 +135,7 @@ def test_a_price_on_moves(uneven: Plan) -> None:
 
 
 def test_a_price_on_moves_in_a_file(uneven: Plan, tmp_path: Path) -> None:
-    """The file is read back and verified, and refuted if its figures, price or placement were
-    changed."""
+    """The file is read back and verified, refuted with changed figures, price or placement."""
     again = uneven.replan(model=freed(uneven), move_cost="1ns/GB", time_limit=10)
     path = again.save(tmp_path / "plan.json")
     read = read_plan(path)

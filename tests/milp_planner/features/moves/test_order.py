@@ -6,18 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import Block, Instance, InstanceBuilder, Placement, Shard, Where, check
+from formulations import Instance, Placement, check
 from milp_planner.features.moves.order import migration
+from tests.formulations.examples import ANY, at, built
 
 
 def pieces(capacity: int, sizes: list[int]) -> Instance:
     """Tables of one shard each on two ranks; a shard costs its size."""
-    builder = InstanceBuilder([[0, 1]], ["step"], [("hbm", "rank", capacity)], "busiest_rank")
-    for index, size in enumerate(sizes):
-        shard = Shard(use={"hbm": size}, cost=(size,), move_bytes=size)
-        builder.add_table(f"t{index}")
-        builder.add_option("any", [Block(Where.ANY_RANK, [shard])])
-    return builder.build()
+    return built([at(ANY, size, hbm=size, move_bytes=size) for size in sizes], hbm=capacity)
 
 
 def on(ranks: list[int], instance: Instance) -> Placement:

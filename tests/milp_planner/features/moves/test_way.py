@@ -3,12 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from formulations import Placement
-from formulations.instance import Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from milp_planner import Cluster, Model, explain, plan, report
 from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
@@ -16,22 +13,18 @@ from milp_planner.features.explain.answers import Answers
 from milp_planner.features.moves.way import MovesInfo, moves, moves_of, notes
 from milp_planner.inputs.interconnect import Interconnect
 from milp_planner.request.questions import Asked
+from tests.formulations.examples import ANY, EVERY, at, built, placed
 
 
-def at(*ranks: int) -> Placement:
+def whole(*ranks: int) -> Placement:
     """Every table is whole and on the given rank."""
-    return Placement(np.arange(len(ranks)), [[np.asarray([r])] for r in ranks])
+    return placed(range(len(ranks)), *[[rank] for rank in ranks])
 
 
 def test_the_first_moves_bring_most() -> None:
     """Costs 8, 4 and 1 on one rank: the first of two moves gains 4 of 5 and moves its 4 bytes."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for name, cost in (("large", 8), ("middle", 4), ("small", 1)):
-        builder.add_table(name)
-        builder.add_option(
-            "o", [Block(Where.ANY_RANK, [Shard({"hbm": 2}, [cost], move_bytes=cost)])]
-        )
-    info, steps = moves_of(builder.build(), at(0, 0, 0), at(0, 1, 1))
+    instance = built([at(ANY, cost, hbm=2, move_bytes=cost) for cost in (8, 4, 1)], hbm=10)
+    info, steps = moves_of(instance, whole(0, 0, 0), whole(0, 1, 1))
     assert (info.before, info.after, info.fits) == (13, 8, True)
     assert [(p.moves, p.tables, p.bytes, p.objective) for p in info.points] == [
         (0, 0, 0, 13), (1, 1, 4, 9), (2, 2, 5, 8)
@@ -40,14 +33,11 @@ def test_the_first_moves_bring_most() -> None:
     assert len(steps) == 2
 
 
-def placed(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") -> MovesInfo:
+def moved(before: tuple[int, ...], after: tuple[int, ...], unit: str = "ps") -> MovesInfo:
     """Tables that cost 3 ns and move 4,000 bytes each, over a link of 400 GB/s: 10 ns per table."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for table in range(len(before)):
-        builder.add_table(f"t{table}")
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [3_000], move_bytes=4_000)])])
+    instance = replace(built([at(ANY, 3_000, move_bytes=4_000)] * len(before)), time_unit=unit)
     link = Interconnect.model_validate({"intra_machine": "400GB/s"})
-    return moves_of(replace(builder.build(), time_unit=unit), at(*before), at(*after), link)[0]
+    return moves_of(instance, whole(*before), whole(*after), link)[0]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +54,7 @@ def test_a_move_pays_when_its_time_is_gained_back(
     before: tuple[int, ...], after: tuple[int, ...], seconds: float, steps: int | None, said: str
 ) -> None:
     """The rank that receives most determines the time, which is divided by the gain per step."""
-    info = placed(before, after)
+    info = moved(before, after)
     assert (info.move_seconds, info.pays_after_steps) == (pytest.approx(seconds), steps)
     assert said in " ".join(notes(info)) and bool(said) == bool(info.tables)
     assert info.to_dict()["pays_after_steps"] == steps
@@ -75,40 +65,30 @@ def test_a_move_pays_when_its_time_is_gained_back(
 
 def test_without_a_link_or_picoseconds_no_payback_is_known() -> None:
     """Without a link, moving bytes has no time; in another unit, a step has none."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for name in "ab":
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5], move_bytes=1)])])
-    info, _ = moves_of(builder.build(), at(0, 0), at(0, 1))
+    info, _ = moves_of(built([at(ANY, 5, move_bytes=1)] * 2), whole(0, 0), whole(0, 1))
     assert (info.move_seconds, info.pays_after_steps) == (None, None)
     assert list(notes(info)) == ["how long the move takes is not known"]
-    assert placed((0, 0), (0, 1), "units").pays_after_steps is None
+    assert moved((0, 0), (0, 1), "units").pays_after_steps is None
 
 
 def test_one_step_is_no_plural() -> None:
     """A move that a single step pays for."""
-    said = " ".join(notes(replace(placed((0, 0), (0, 1)), pays_after_steps=1)))
+    said = " ".join(notes(replace(moved((0, 0), (0, 1)), pays_after_steps=1)))
     assert said.endswith("paid back after at least 1 step")
 
 
 def test_a_rank_receives_what_it_does_not_hold_yet() -> None:
     """From a quarter of a table to all of it: three quarters, not nothing because it holds some."""
-    builder = InstanceBuilder([[0, 1, 2, 3]], ["p"], [], "busiest_rank")
-    builder.add_table("a")
-    builder.add_option("cut", [Block(Where.EVERY_RANK, [Shard({}, [9], move_bytes=25)])])
-    builder.add_option("whole", [Block(Where.ANY_RANK, [Shard({}, [1], move_bytes=100)])])
-    ends = (
-        Placement(np.asarray([option]), [[np.asarray(ranks)]])
-        for option, ranks in ((0, [0, 1, 2, 3]), (1, [2]))
-    )
+    table = {"cut": at(EVERY, 9, move_bytes=25), "whole": at(ANY, 1, move_bytes=100)}
     link = Interconnect.model_validate({"intra_machine": "1B/s"})
-    info, _ = moves_of(builder.build(), *ends, link)
+    ends = placed([0], range(4)), placed([1], [2])
+    info, _ = moves_of(built([table], machines=[range(4)]), *ends, link)
     assert (info.receives, info.move_seconds) == (75, 75.0)
 
 
 def test_what_cannot_move_alone_is_not_in_the_time() -> None:
     """The line says that it takes a restart on top."""
-    info = placed((0, 0), (0, 1))
+    info = moved((0, 0), (0, 1))
     assert info.way is not None
     stuck = replace(info, way=replace(info.way, stuck=("t1",)))
     assert "take a restart on top" in " ".join(notes(stuck))
@@ -117,12 +97,8 @@ def test_what_cannot_move_alone_is_not_in_the_time() -> None:
 
 def test_a_rank_receives_nothing_of_what_it_holds() -> None:
     """With another option on the same rank, the bytes change memory but cross no link."""
-    builder = InstanceBuilder([[0]], ["p"], [], "busiest_rank")
-    builder.add_table("a")
-    for name, cost in (("slow", 5), ("fast", 1)):
-        builder.add_option(name, [Block(Where.ANY_RANK, [Shard({}, [cost], move_bytes=9)])])
-    ends = (Placement(np.asarray([option]), [[np.asarray([0])]]) for option in (0, 1))
-    info, _ = moves_of(builder.build(), *ends)
+    table = {name: at(ANY, cost, move_bytes=9) for name, cost in (("slow", 5), ("fast", 1))}
+    info, _ = moves_of(built([table], machines=[[0]]), placed([0], [0]), placed([1], [0]))
     assert (info.move_seconds, info.pays_after_steps) == (0.0, 0)
     assert [(t.before, t.after) for t in info.tables] == [("slow", "fast")]
     assert list(notes(info)) == ["no rank receives bytes that it does not already hold"]
@@ -130,11 +106,7 @@ def test_a_rank_receives_nothing_of_what_it_holds() -> None:
 
 def test_there_is_no_way_from_a_plan_that_does_not_fit() -> None:
     """Today's plan needs 12 of 10 bytes: the answer says so, with both objectives."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for name in "ab":
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [5])])])
-    info, steps = moves_of(builder.build(), at(0, 0), at(0, 1))
+    info, steps = moves_of(built([at(ANY, 5, hbm=6)] * 2, hbm=10), whole(0, 0), whole(0, 1))
     assert (info.fits, info.way, info.before, info.after, steps) == (False, None, 10, 5, [])
 
 

@@ -3,13 +3,14 @@
 Changes of the model if nothing fits: every reported one works when it is made.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from formulations import Block, InstanceBuilder, Settings, Shard, Status, Where, solve
+from formulations import Settings, Status, solve
 from milp_planner import plan
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.plan.shortage import (
@@ -23,7 +24,7 @@ from milp_planner.features.plan.shortage import (
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from scenarios.catalog import find_cluster, find_model
-from tests.formulations.examples import two_modes
+from tests.formulations.examples import ANY, at, built, two_modes
 from tests.milp_planner.inputs import builders
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -128,14 +129,11 @@ def test_the_tables_to_drop_are_enough() -> None:
 
 
 def test_what_the_proof_rests_on() -> None:
-    """A certificate if sums or packing refute; otherwise the solver's word, which is named as
-    such."""
-    builder = InstanceBuilder([[0, 1, 2]], ["step"], [("hbm", "rank", 3)], "total")
-    for name in "abc":  # each rank could hold one, but none may go to the third rank
-        builder.add_table(name)
-        block = Block(Where.ANY_RANK, [Shard({"hbm": 2}, (1,))], among=(0, 1))
-        builder.add_option("any", [block])
-    for instance, kind in ((two_modes(hbm=11), "certificate"), (builder.build(), "solver")):
+    """A certificate if sums or packing refute; else the solver's word, named as such."""
+    # each rank could hold one table, but none may go to the third rank
+    table = {"any": replace(at(ANY, 1, hbm=2), among=(0, 1))}
+    packed = built([table] * 3, "total", [[0, 1, 2]], hbm=3)
+    for instance, kind in ((two_modes(hbm=11), "certificate"), (packed, "solver")):
         outcome = with_diagnosis(instance, solve(instance, "cpsat", LIMITS), LIMITS)
         assert outcome.status == Status.INFEASIBLE
         assert (outcome.certificate is None) == (kind == "solver")
@@ -223,8 +221,7 @@ def test_as_many_tables_as_it_takes() -> None:
 
 
 def test_rows_of_two_bytes_may_be_returned_as_they_are() -> None:
-    """fp32 is assumed, as FBGEMM returns; a trainer that sets output_dtype needs half of the
-    buffers."""
+    """As FBGEMM returns, fp32 is assumed; one that sets output_dtype needs half the buffers."""
     table = {"rows": 1000, "dtype": "fp16", "pooling_factor": 1, "num_features": 40}
     read = model(table, **FP16)
     found = {each.kind: each for each in remedies(read, cluster(hbm="14MiB", ddr="0B"))}

@@ -58,8 +58,7 @@ def entry(folder: Path) -> Path:
 
 
 def test_the_second_answer_is_the_first(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
-    """It equals the first to the last byte, is marked as cached, and verifies; no cache keeps
-    nothing."""
+    """Equal to the last byte, is marked as cached, and verifies; no cache keeps nothing."""
     cache = PlanCache(tmp_path)
     first = solved(inputs, cache)
     assert not cache.answered
@@ -111,8 +110,7 @@ def test_a_changed_byte_anywhere_is_a_miss(
 
 
 def test_another_question_is_a_miss(inputs: tuple[Model, Cluster], kept: Path) -> None:
-    """One row more, one byte of memory less, another objective, profile, goal, seed or
-    formulation."""
+    """A row more, a byte of memory less, another objective, profile, goal, seed or formulation."""
     model, cluster = inputs
     rows = model.to_dict()
     rows["tables"][0]["rows"] += 1
@@ -163,8 +161,7 @@ def other(value: Any) -> Any:
 def test_a_changed_field_of_the_inputs_is_a_miss(
     inputs: tuple[Model, Cluster], kept: Path, data: st.DataObject
 ) -> None:
-    """Changing any field of model, cluster or constraints is another question, or an invalid
-    one."""
+    """Changing any field of model, cluster or constraints is another question, or invalid."""
     documents = [copy.deepcopy(each.to_dict()) for each in inputs]
     of = data.draw(st.integers(0, 2))
     if of == 2:  # a new constraint
@@ -236,8 +233,7 @@ def test_another_version_is_a_miss(
 
 
 def test_a_forged_entry_is_refused(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
-    """Even if the digest is right, an outcome that claims more than it proves fails
-    verification."""
+    """Even if the digest is right, a claim beyond the proof fails verification."""
     compiled, asked = compile_for(*inputs, "step_time"), Settings(workers=1, polish=False, gap=0.5)
     true = solved(inputs, PlanCache(tmp_path)).outcome
     entry(tmp_path).unlink()

@@ -91,8 +91,7 @@ def test_every_division_is_there_once() -> None:
 
 @pytest.fixture(scope="module")
 def chosen() -> Plan:
-    """Two contiguous groups, the best of seven divisions; no rank has room for the rows of all
-    tables."""
+    """Two contiguous groups, the best of seven divisions; no rank has room for all rows."""
     return plan(tables(), place(100, "300KiB"), formulation="cpsat", settings=QUICK)
 
 
@@ -196,8 +195,7 @@ def test_a_better_plan_elsewhere(chosen: Plan, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_priced_is_told(tmp_path: Path) -> None:
-    """With Adam only one group can be priced; the rows say why, and verify refuses the others
-    again."""
+    """With Adam only one group can be priced; the rows say why, verify refuses the others."""
     found = plan(tables(optimizer="adam"), place(), formulation="cpsat", settings=QUICK)
     info = divisions_of(found)
     assert found.cluster.replicas == 1

@@ -17,8 +17,7 @@ GOALS = (
 
 
 def test_every_goal_says_whether_it_could_be_less() -> None:
-    """Least if the bound is met, open with or without a bound, even enough; goals at 0 are not
-    shown."""
+    """Least if it meets the bound, open with a bound or without, even enough; 0 is not shown."""
     assert goals_told(GOALS, "ps") == [
         "fullest rank 49.5% of usable (even enough)",
         "32 shards (open, at least 25)",
@@ -32,8 +31,7 @@ def test_every_goal_says_whether_it_could_be_less() -> None:
 
 
 def test_what_was_given_up_is_told_beside_the_best_plan() -> None:
-    """A hundred-thousandth of the best plan's cost is given up; that plan is proved, or only
-    found."""
+    """A hundred-thousandth of the best plan's cost is given up; a plan proved, or only found."""
     assert given_up(100_001, None, True, "ps") == []
     assert given_up(100_001, 100_000, True, "") == ["the best plan costs 100,000 (proved)"]
     assert given_up(100_001, 100_000, False, "") == [

@@ -10,12 +10,10 @@ Tables of a plan against uses and costs counted by hand.
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations import Block, InstanceBuilder, Placement, Shard, Where
 from formulations.instance import Current
 from formulations.result.outcome import BoundSource, StoppedBy, found, infeasible, nothing
 from milp_planner.features.plan.memory import KINDS, MemoryInfo, TierMemory, memory_svg
@@ -26,6 +24,7 @@ from milp_planner.features.plan.verdict import draw_verdict, restricted, verdict
 from milp_planner.plans.compile import as_current
 from milp_planner.pricing.entries import RANK_ENTRIES, SHARD_ENTRIES
 from scenarios.batch.curves import LowerBound, best_bound
+from tests.formulations.examples import ANY, EVERY, at, built, placed
 from tests.milp_planner.features.example import example, placement
 from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.features.small import MODEL, cluster
@@ -43,8 +42,7 @@ def test_tightest_places_by_hand() -> None:
 
 
 def test_a_plan_beside_the_one_of_today() -> None:
-    """It shows what today's plan costs and what moves; without today's plan it says nothing of
-    it."""
+    """It shows what today's plan costs and what moves; without today's plan it says nothing."""
     plan, bare = placement(), example()
     current = tuple(
         Current(t, int(option), tuple(map(tuple, plan.to_lists(t))))
@@ -108,8 +106,7 @@ def test_a_float_bound_is_called_float() -> None:
 
 
 def test_certified_speaks_of_the_certified_bound() -> None:
-    """The certified bound comes first, with its gap; if it equals the plan's cost, it stands
-    alone."""
+    """The certified bound comes first, with its gap; equal to the plan's cost, it stands alone."""
     outcome = found(
         example(), "cpsat", placement(), StoppedBy.PROOF, 28, BoundSource("cpsat", True)
     ).with_(certified_bound=14)
@@ -204,8 +201,7 @@ def test_of_one_memory_the_fullest_resource_is_shown() -> None:
 
 
 def test_the_busiest_ranks_include_who_sets_a_barrier() -> None:
-    """Besides the busiest rank, there is one for each barrier that the busiest rank does not
-    set."""
+    """Beside the busiest rank, one for each barrier that the busiest rank does not set."""
     info = ranks_of(example(), placement())
     rows = list(info.rows)
     rows[1] = replace(rows[1], critical=(False, True))
@@ -230,8 +226,7 @@ def test_every_entry_of_the_embeddings_has_a_colour() -> None:
 
 
 def test_every_table_by_hand() -> None:
-    """Use is summed over shards, its maximum is on one rank, and the cost is that of the slowest
-    rank."""
+    """Use is summed over shards, its maximum is on one rank, and the cost the slowest rank's."""
     a, b, c = tables_of(example(), placement()).rows
     assert a.used == {"hbm": 40, "ddr": 20, "pool": 0} and a.most["hbm"] == 10 and a.cost == 7
     assert b.used["hbm"] == 70 and b.ranks == ((2,),) and b.cost == 21
@@ -240,22 +235,15 @@ def test_every_table_by_hand() -> None:
 
 def test_two_shards_on_one_rank_add_up() -> None:
     """A column-wise table with both shards on one rank uses twice as much there."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 100)])
-    builder.add_table("t")
-    builder.add_option("cw", [Block(Where.ANY_RANK, [Shard({"hbm": 10}, [5])], count=2)])
-    row = tables_of(builder.build(), Placement(np.array([0]), [[np.array([1, 1])]])).rows[0]
+    row = tables_of(built([at(ANY, 5, hbm=10, count=2)], hbm=100), placed([0], [1, 1])).rows[0]
     assert row.most == {"hbm": 20} and row.cost == 10
 
 
 def test_drawing_folds_long_lists_to_the_costliest() -> None:
     """Of 60 tables the 40 costliest are shown in their order; the rest is counted."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 10**6)])
-    for i in range(60):
-        builder.add_table(f"table_{i}_with_a_name_far_longer_than_its_column")
-        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({"hbm": i}, [i])])])
-    info = tables_of(
-        builder.build(), Placement(np.arange(60), [[np.array([0])] for _ in range(60)])
-    )
+    name = "table_{}_with_a_name_far_longer_than_its_column"
+    tables = {name.format(i): at(EVERY, i, hbm=i) for i in range(60)}
+    info = tables_of(built(tables, machines=[[0]], hbm=10**6), placed(range(60), *[[0]] * 60))
     text = drawn(draw_tables(info))
     assert "… and 20 cheaper tables" in text and "table_19" not in text and "table_20" in text
     assert max(len(line) for line in text.splitlines()) <= 100
@@ -293,15 +281,10 @@ def test_every_priced_name_comes_apart() -> None:
 
 def test_large_plans_still_fit() -> None:
     """Long names, two tiers and all parts fit 100 columns."""
-    builder = InstanceBuilder(
-        [range(8)], ["p"], [("hbm", "rank", 2**40), ("ddr", "machine", 2**50)]
-    )
-    for i in range(3):
-        builder.add_table(f"a_very_long_table_name_with_number_{i}")
-        shard = Shard({"hbm": 123_456_789_012, "ddr": 987_654_321_012}, [123_456_789_012])
-        builder.add_option("table_column_wise:16x128/CACHING/0.35/hash_roundrobin",
-                           [Block(Where.ANY_RANK, [shard], count=3)])  # fmt: skip
-    placed = Placement(np.arange(3), [[np.array([0, 4, 7])] for _ in range(3)])
-    text = drawn(draw_tables(tables_of(builder.build(), placed)))
+    shards = at(ANY, 123_456_789_012, hbm=123_456_789_012, ddr=987_654_321_012, count=3)
+    table = {"table_column_wise:16x128/CACHING/0.35/hash_roundrobin": shards}
+    tables = {f"a_very_long_table_name_with_number_{i}": table for i in range(3)}
+    instance = built(tables, machines=[range(8)], hbm=2**40, ddr=2**50)
+    text = drawn(draw_tables(tables_of(instance, placed(range(3), *[[0, 4, 7]] * 3))))
     assert max(len(line) for line in text.splitlines()) <= 100
     assert all(figure in text for figure in ("0.35", "344.9 GiB", "2.69 TiB", "123.5 ms"))

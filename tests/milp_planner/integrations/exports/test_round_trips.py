@@ -90,8 +90,7 @@ def test_dlrmv4(seed: int) -> None:
 
 
 def test_joint_plan_is_covered_by_two_files() -> None:
-    """If TorchRec and dynamicemb tables are planned jointly, the two files hold every table
-    once."""
+    """With TorchRec and dynamicemb tables together, the two files hold every table once."""
     plan = plans.random_plan(1)
     both = [
         exports.read(exports.write(plan, to), to, plan.model) for to in ("torchrec", "dynamicemb")

@@ -10,14 +10,13 @@ import torch
 from torch import nn
 from torchrec import EmbeddingBagCollection, KeyedJaggedTensor
 from torchrec.distributed import DistributedModelParallel
-from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 from torchrec.optim.rowwise_adagrad import RowWiseAdagrad
 
 from milp_planner.integrations.torchrec.reshard import reshard
 from milp_planner.integrations.torchrec.sharding_plan import from_document
 
-from .two_processes import AnySharder, joined
+from .two_processes import AnySharder, batch, collection, joined
 
 WORLD = 3
 SHAPES = {"whole": (20, 8), "columns": (30, 16), "stays": (24, 8), "rows": (41, 8)}
@@ -64,14 +63,8 @@ class Model(nn.Module):
 
 def _model(before: str) -> DistributedModelParallel:
     torch.manual_seed(7)
-    tables = [
-        EmbeddingBagConfig(
-            name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"f_{name}"]
-        )
-        for name, (rows, dim) in SHAPES.items()
-    ]
-    weights = EmbeddingBagCollection(tables=tables, device=torch.device("cpu")).state_dict()
-    module = EmbeddingBagCollection(tables=tables, device=torch.device("meta"))
+    weights = collection("cpu", SHAPES).state_dict()
+    module = collection("meta", SHAPES)
     apply_optimizer_in_backward(RowWiseAdagrad, module.parameters(), {"lr": 0.1})
     model = DistributedModelParallel(
         Model(module),
@@ -99,12 +92,4 @@ def _step(model: DistributedModelParallel, rank: int) -> None:
 
 
 def _batch(rank: int) -> KeyedJaggedTensor:
-    draw = torch.Generator().manual_seed(10 + rank)
-    lengths = torch.randint(1, 4, (len(SHAPES) * 3,), generator=draw)
-    values = [
-        torch.randint(0, rows, (int(lengths[3 * i : 3 * i + 3].sum()),), generator=draw)
-        for i, (rows, _) in enumerate(SHAPES.values())
-    ]
-    return KeyedJaggedTensor(
-        keys=[f"f_{name}" for name in SHAPES], values=torch.cat(values), lengths=lengths
-    )
+    return batch(rank, SHAPES, least=1)

@@ -27,8 +27,7 @@ def _run(code: str, names: dict[str, Any], where: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Names defined after all Python blocks of the page ran in order, as a reader would run
-    them."""
+    """Names defined after all Python blocks of the page ran in order, as a reader runs them."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))

@@ -66,8 +66,7 @@ def test_kernels_beyond_host_memory(kernel: str) -> None:
 
 
 def test_ssd_is_a_limit() -> None:
-    """If no rank's SSD holds a key-value table, there is no plan, and SSD is named as the
-    shortage."""
+    """If no rank's SSD holds a key-value table, there is no plan, and SSD is the shortage."""
     from milp_planner.integrations.torchrec import NoPlan
 
     tables = [_table("big", 40_000)]

@@ -359,8 +359,7 @@ def test_timeout_is_the_time_limit() -> None:
 
 
 def test_key_value_shards_sit_on_different_ranks() -> None:
-    """A rank has one key-value store per table, so two column shards of a table never share a
-    rank."""
+    """A rank has one key-value store per table, so its column shards never share a rank."""
     option = bare_option("kv", [1, 1], "column_wise")
     option.compute_kernel = "key_value"
     for shard in option.shards:

@@ -166,8 +166,7 @@ def test_same_name_in_two_modules() -> None:
 
 
 def test_option_names_tell_widths_apart() -> None:
-    """If a table has two splits, their names include the number of shards; a single split's does
-    not."""
+    """Two splits of a table have the number of shards in their names; one does not."""
     split = [bare_option("t", [1] * count, "column_wise") for count in (2, 4)]
     for option in split:
         for index, shard in enumerate(option.shards):

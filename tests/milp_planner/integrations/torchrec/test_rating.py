@@ -110,8 +110,7 @@ def _two_modules() -> list[object]:
 
 
 def test_phases_by_module_and_sharding_type() -> None:
-    """Compute of all modules shares two phases; collectives have two per module and sharding
-    type."""
+    """Compute of all modules shares two phases; collectives two per module and sharding type."""
     options = _two_modules()
     rating = phased("critical_path", options)  # type: ignore[arg-type]
     assert rating.objective == Objective.STEP_TIME

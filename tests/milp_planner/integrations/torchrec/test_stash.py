@@ -59,8 +59,7 @@ def largest_first(sizes: list[int]) -> int:
 
 @pytest.mark.parametrize("objective", ["busiest_rank", "critical_path"])
 def test_the_balance_is_exact(objective: str) -> None:
-    """5, 4, 3, 3 and 3 on two ranks, all placements equally fast: 9, certified; largest first
-    gives 10."""
+    """5, 4, 3, 3 and 3 on two ranks, placements equally fast: 9, certified; largest first: 10."""
     sizes = [5, 4, 3, 3, 3]
     options = [flagged(f"t{i}", rows) for i, rows in enumerate(sizes)]
     made = planned(options, 100, Stash(balance=True), objective=objective)
@@ -141,8 +140,7 @@ def test_what_is_stashed() -> None:
 
 
 def test_the_balance_is_part_of_the_question(tmp_path: object) -> None:
-    """A plan stored without a balance does not answer for one with it, and is found again with
-    its goal."""
+    """A plan stored without a balance is no answer with it, and is found with its goal."""
     options = [flagged(f"t{i}", rows) for i, rows in enumerate([5, 4, 3, 3, 3])]
     cache = PlanCache(str(tmp_path))
     planned(options, 100, Stash(), cache=cache)

@@ -16,6 +16,7 @@ from milp_planner.integrations.exports.torchrec import document
 from milp_planner.integrations.torchrec.two_d import collection_arguments
 
 from . import two_processes
+from .sharded_checks import assert_trained_alike, saved
 from .two_groups import WORLD
 
 LAYOUTS = ("strided", "contiguous")
@@ -58,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen(folder: Path, layout: str) -> list[dict[str, Any]]:
     """The results that each process of a layout wrote."""
-    return [torch.load(folder / layout / str(rank), weights_only=False) for rank in range(WORLD)]
+    return saved(folder / layout, WORLD)
 
 
 @pytest.mark.slow
@@ -75,14 +76,8 @@ def test_replicas_are_those_of_the_plan(folder: Path, layout: str, pairs: object
 def test_a_step_equals_the_unsharded_module(folder: Path, layout: str) -> None:
     """Each rank's output agrees; replicas differ before the averaging, and after it all shards are
     those of one step on all four batches."""
-    ranks, covered = seen(folder, layout), 0
-    for rank in ranks:
-        torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
-        for name, (row, column), (rows, columns), weight in rank["shards"]:
-            expected = rank["updated"][name][row : row + rows, column : column + columns]
-            torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
-            covered += rows * columns
-    assert covered == 2 * sum(rows * dim for rows, dim, _ in two_processes.SHAPES.values())
+    ranks = seen(folder, layout)
+    assert_trained_alike(ranks, copies=2)
     for pair in {tuple(rank["replicas"]) for rank in ranks}:
         one, other = (ranks[rank]["before"] for rank in pair)
         assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))

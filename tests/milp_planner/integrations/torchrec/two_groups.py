@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,16 +38,8 @@ class OnCpu(DMPCollection):
 
 def run(rank: int, folder: str) -> None:
     """Entry point of each process; writes its results to ``folder``/rank."""
-    os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank % 2), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE="2"
-    )
-    torch.set_num_threads(1)
-    store = f"file://{folder}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=WORLD)
-    try:
+    with one.joined(rank, f"{folder}/store", WORLD, local=2):
         torch.save(_train(rank, Path(folder)), f"{folder}/{rank}")
-    finally:
-        dist.destroy_process_group()
 
 
 def _train(rank: int, folder: Path) -> dict[str, Any]:
@@ -77,7 +68,7 @@ def _train(rank: int, folder: Path) -> dict[str, Any]:
     output.square().sum().backward()
     alone = [tensor.clone() for *_, tensor in _shards(model)]
     model.sync()
-    expected, updated = _unsharded(reference, rank)
+    expected, updated = one.unsharded(reference, rank, WORLD)
     return {
         "replicas": dist.get_process_group_ranks(replicas),
         "output": output.detach(),
@@ -103,18 +94,6 @@ def _average(tensors: list[torch.Tensor], group: dist.ProcessGroup) -> None:
     for tensor in tensors:
         dist.all_reduce(tensor, group=group)
         tensor /= dist.get_world_size(group)
-
-
-def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """This rank's output, and the weights after one step on all ranks' batches.
-
-    A group takes half of the sum over its two ranks, and both groups are averaged.
-    """
-    outputs = [reference(one.batch(other)).values() for other in range(WORLD)]
-    sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
-    step = {name: one.RATE * p.grad / WORLD for name, p in reference.named_parameters()}
-    updated = {name: p.detach() - step[name] for name, p in reference.named_parameters()}
-    return outputs[rank].detach(), updated
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What each of two gloo processes does: plan together, shard, run forward and backward."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,7 @@ SHAPES = {
     "rows": (41, 8, ["row_wise"]),
     "host_rows": (37, 8, ["table_row_wise"]),
 }
+Shapes = Mapping[str, tuple[Any, ...]]
 
 
 class AnySharder(EmbeddingBagCollectionSharder):
@@ -39,11 +40,13 @@ class AnySharder(EmbeddingBagCollectionSharder):
 
 
 @contextmanager
-def joined(rank: int, store: str, world: int = WORLD) -> Iterator[None]:
-    """This process as a rank of the gloo group."""
+def joined(rank: int, store: str, world: int = WORLD, local: int = 0) -> Iterator[None]:
+    """This process as a rank of the gloo group, on machines of ``local`` ranks (or one)."""
+    local = local or world
     os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world)
-    )
+        RANK=str(rank), LOCAL_RANK=str(rank % local), WORLD_SIZE=str(world),
+        LOCAL_WORLD_SIZE=str(local),
+    )  # fmt: skip
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=world)
     try:
@@ -69,32 +72,27 @@ def constraints() -> dict[str, ParameterConstraints]:
     }
 
 
-def collection(device: str) -> EmbeddingBagCollection:
-    """The tables of :data:`SHAPES`."""
-    return EmbeddingBagCollection(
-        device=torch.device(device),
-        tables=[
-            EmbeddingBagConfig(
-                name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"f_{name}"]
-            )
-            for name, (rows, dim, _) in SHAPES.items()
-        ],
-    )
-
-
-def batch(rank: int) -> KeyedJaggedTensor:
-    """A rank's batch of three samples."""
-    draw = torch.Generator().manual_seed(10 + rank)
-    samples = 3
-    lengths = torch.randint(0, 4, (len(SHAPES) * samples,), generator=draw)
-    values = [
-        torch.randint(
-            0, rows, (int(lengths[i * samples : (i + 1) * samples].sum()),), generator=draw
+def collection(device: str, shapes: Shapes = SHAPES) -> EmbeddingBagCollection:
+    """Tables of these rows and columns."""
+    tables = [
+        EmbeddingBagConfig(
+            name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"f_{name}"]
         )
-        for i, (rows, _, _) in enumerate(SHAPES.values())
+        for name, (rows, dim, *_) in shapes.items()
+    ]
+    return EmbeddingBagCollection(device=torch.device(device), tables=tables)
+
+
+def batch(rank: int, shapes: Shapes = SHAPES, least: int = 0) -> KeyedJaggedTensor:
+    """A rank's batch of three samples, of ``least`` to three ids a table."""
+    draw = torch.Generator().manual_seed(10 + rank)
+    lengths = torch.randint(least, 4, (len(shapes) * 3,), generator=draw)
+    values = [
+        torch.randint(0, rows, (int(lengths[3 * i : 3 * i + 3].sum()),), generator=draw)
+        for i, (rows, *_) in enumerate(shapes.values())
     ]
     return KeyedJaggedTensor(
-        keys=[f"f_{name}" for name in SHAPES], values=torch.cat(values), lengths=lengths
+        keys=[f"f_{name}" for name in shapes], values=torch.cat(values), lengths=lengths
     )
 
 
@@ -139,7 +137,7 @@ def train_one_step(
     _load(model, weights)
     output = model(batch(rank)).values()
     output.square().sum().backward()
-    expected, updated = _unsharded(reference, rank)
+    expected, updated = unsharded(reference, rank, WORLD)
     return {
         "plan": {name: (p.sharding_type, p.ranks) for name, p in plan.plan[""].items()},
         "output": output.detach(),
@@ -149,14 +147,16 @@ def train_one_step(
     }
 
 
-def _unsharded(reference: nn.Module, rank: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-    """This rank's output, and the weights after one step on both ranks' batches.
+def unsharded(
+    reference: nn.Module, rank: int, world: int
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """This rank's output, and the weights after one step on all ranks' batches.
 
-    Sharded tables average the gradient over ranks, so one step takes 1/world of the sum.
+    Sharded tables, and replicas after their averaging, have the gradient's mean over ranks.
     """
-    outputs = [reference(batch(other)).values() for other in range(WORLD)]
+    outputs = [reference(batch(other)).values() for other in range(world)]
     sum(out.square().sum() for out in outputs).backward()  # type: ignore[union-attr]
-    updated = {name: p.detach() - RATE * p.grad / WORLD for name, p in reference.named_parameters()}
+    updated = {name: p.detach() - RATE * p.grad / world for name, p in reference.named_parameters()}
     return outputs[rank].detach(), updated
 
 

@@ -79,8 +79,7 @@ def test_only_extreme_skew_uses_the_simulated_table(mode: Literal["CACHING", "HY
 
 @pytest.mark.parametrize(("alpha", "batch", "other"), [(0.9, 1e5, "formula"), (2.5, 1e9, "table")])
 def test_a_batch_that_overfills_hybrid_is_followed(alpha: float, batch: float, other: str) -> None:
-    """A formula follows it whatever the skew: HYBRID loses popular rows for good, a cache
-    recovers."""
+    """A formula follows it whatever the skew: HYBRID loses hot rows for good, a cache recovers."""
     access, ratios = Zipf(kind="zipf", alpha=alpha), np.array([0.02, 0.95])
     hybrid = hit_ratios(access, 10**5, ratios, CachePolicy("HYBRID", False, batch))
     cache = hit_ratios(access, 10**5, ratios, CachePolicy("CACHING", False, batch))
@@ -296,8 +295,7 @@ def simulated_hits(
 @pytest.mark.parametrize("ratio", [0.1, 0.5])
 @pytest.mark.parametrize("frequency", [False, True])
 def test_against_the_simulator(alpha: float, ratio: float, frequency: bool) -> None:
-    """Both modes are within 0.05 of the simulated hit ratio, and so is a cache for distinct
-    rows."""
+    """Both modes are within 0.05 of the simulated hit ratio, as is a cache for distinct rows."""
     known, size = zipf(FEW_ROWS, alpha), np.array([ratio * FEW_ROWS])
     curve = (frequency_curve if frequency else recency_curve)(known, BATCH)
     cache = simulated_hits(alpha, ratio, "CACHING", frequency)
@@ -321,8 +319,7 @@ def test_batches_that_overfill_a_cache(alpha: float, frequency: bool) -> None:
 
 @pytest.mark.parametrize("follow", [frequency_curve, recency_curve])
 def test_overfull_and_larger_caches_meet(follow: Callable[..., CacheCurve]) -> None:
-    """At the size of the batch's distinct rows, all formulas agree that a cache holds the last
-    batch."""
+    """At the size of the batch's distinct rows, by all formulas a cache holds the last batch."""
     known = zipf(10**5, 0.8)
     size = np.array([known.distinct(1e4)])
     full, other = overflow_curve(known, size, 1e4, 300), follow(known, 1e4)

@@ -194,8 +194,7 @@ def test_torcheasyrecs_vectors(
 
 
 def test_runtime_by_hand() -> None:
-    """1000 rows of 64 floats: 1024 slots; half of them in one bucket of 1024, and the bytes beside
-    them."""
+    """1000 rows of 64 floats: 1024 slots; half in one bucket of 1024, and the bytes beside them."""
     options = DynamicEmbTableOptions()
     held = Rows(1000, 64, 4, "none")
     hbm, ddr = table_bytes(held, options, Fraction(1, 2), False, "runtime")
@@ -237,8 +236,7 @@ def test_admission_counter_reads_its_own_bucket() -> None:
 
 
 def test_bandwidth_of_a_mode() -> None:
-    """A tenth of the mixture; all of HBM at ratio 1; at one half, the mean time of path and
-    host."""
+    """A tenth of the mixture; all of HBM at ratio 1; at one half, the mean of path and host."""
     assert bandwidth(efficiency(Fraction(1), True), 900.0, 30.0) == 90.0
     assert bandwidth(0.285, 900.0, 30.0) == pytest.approx((0.285 * 900 + 0.715 * 30) / 10)
     for caching, path in ((True, 0.3102), (False, 0.1162)):

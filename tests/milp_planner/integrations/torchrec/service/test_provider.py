@@ -153,15 +153,13 @@ def test_what_it_does_not_read_is_refused(field: str, value: object) -> None:
 
 
 def test_hardware_bandwidth_is_read_where_hardware_is_known() -> None:
-    """A provider that knows the hardware already does what ``use_hardware_based_bandwidth``
-    asks."""
+    """A provider of known hardware already does what ``use_hardware_based_bandwidth`` asks."""
     asked = request(config=PlannerConfig(planner_variant=LP, use_hardware_based_bandwidth=True))
     assert produce(MilpPlannerProvider(SKUS, settings=QUICK), asked).success
 
 
 def test_dry_run_over_skus() -> None:
-    """One plan per SKU; a SKU that cannot hold the tables fails with the proof, and the others go
-    on."""
+    """One plan per SKU; one too small fails with the proof, and the others go on."""
     asked = request(skus=list(SKUS))
     ctx = context(asked)
     flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(SKUS, settings=QUICK)))

@@ -66,8 +66,7 @@ def left(sku: str, overhead: int = 0, **config: Any) -> int:
 
 
 def test_vectors() -> None:
-    """15% of the home SKU's HBM on both SKUs; base bytes and overhead replace dense bytes and
-    15%."""
+    """15% of the home SKU's HBM on both SKUs; base bytes and overhead replace both."""
     assert left("home", home_sku="home") == 72_986_738_680
     assert left("large", home_sku="home") == 180_360_921_080
     assert left("home", 2 * GIB, model_base_bytes=20 * GIB) == 62_274_568_192

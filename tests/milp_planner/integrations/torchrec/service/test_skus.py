@@ -155,8 +155,7 @@ def test_hardware_of_a_cluster() -> None:
 
 
 def test_one_machine_has_one_bandwidth() -> None:
-    """Without a network between machines, the bandwidth inside one stands for both (and is
-    unused)."""
+    """With no network between machines, the bandwidth inside one stands for both, unused."""
     alone = {**CLUSTER, "machines": 1, "interconnect": {"intra_machine": "450GB/s"}}
     found = hardware_of(Cluster.from_dict(alone))
     assert found.inter_host_bw == found.intra_host_bw
