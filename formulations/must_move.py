@@ -97,15 +97,15 @@ def would_move(
     instance: Instance, settings: Settings, clock: Clock, begun: Begun
 ) -> dict[str, object]:
     """The least that was found to move in a plan that keeps no limit on moves."""
-    from formulations.search.near import repaired
+    from formulations.search.near import settled
 
     if not instance.limits_moves:
         return {}
     free, plan = replace(instance, max_moved_tables=None, max_moved_bytes=None), begun.least
     if plan is None and settings.hint is not None:
-        plan = repaired(
-            free, settings.hint, settings.prices, clock.over, clock.over, settings.seed,
-            _bytes(begun.forced),
+        plan = settled(
+            free, settings.hint, settings.prices, clock.over, clock.over, seed=settings.seed,
+            least=_bytes(begun.forced),
         )  # fmt: skip
     return {} if plan is None else {"would_move": _moved(instance, plan)}
 

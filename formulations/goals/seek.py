@@ -21,7 +21,7 @@ from formulations.result.outcome import GoalReached, Outcome, with_plan
 from formulations.result.placement import Placement
 from formulations.search.home import renamed
 from formulations.search.loops import loaded, waited_for
-from formulations.search.near import nearest, repaired
+from formulations.search.near import nearest, settled
 from formulations.search.numbers import AIMS
 from formulations.search.parameters import DEFAULT
 from formulations.settings import EVEN_MEMORY, MOVED_BYTES, Settings
@@ -192,9 +192,10 @@ class _Seek:
         def over() -> bool:
             return self._over() or self._clock.now() >= end
 
-        wish = repaired(
-            instance, hint, settings.prices, over, self._clock.interrupted, settings.seed
-        )
+        wish = settled(
+            instance, hint, settings.prices, over, self._clock.interrupted, seed=settings.seed,
+            improve=False,
+        )  # fmt: skip
         if wish is None:
             return self.plan
         found = nearest(instance, wish, self.most, settings.prices, over, settings.seed)

@@ -45,26 +45,7 @@ def complete(instance: Instance, wish: Placement) -> bool:
     return bool((wish.options >= 0).all()) and bool(check(instance, wish).objectives)
 
 
-def repaired(
-    instance: Instance,
-    wish: Placement,
-    prices: Certificate | None = None,
-    over: Callable[[], bool] = lambda: False,
-    stop: Callable[[], bool] = lambda: False,
-    seed: int = 0,
-    least: int = 0,
-) -> Placement | None:
-    """A plan for which few bytes move: the wish if that is one; None if none was found.
-
-    Parameters are those of :func:`settled`.
-    """
-    if fits(instance, wish):
-        return wish
-    made = _repaired(instance, wish, prices, over, stop, seed, least)
-    return None if made is None else made[1]
-
-
-def settled(  # noqa: PLR0913 - one argument more than others, until time is one of them
+def settled(  # noqa: PLR0913 - more arguments than others, until time is one of them
     instance: Instance,
     wish: Placement,
     prices: Certificate | None = None,
@@ -73,8 +54,9 @@ def settled(  # noqa: PLR0913 - one argument more than others, until time is one
     left: Left = None,
     seed: int = 0,
     least: int = 0,
+    improve: bool = True,
 ) -> Placement | None:
-    """A plan for which few bytes move; None if none was found.
+    """A plan for which few bytes move, the wish if that is one; None if none was found.
 
     If the instance limits moves, the plan is then improved within these limits until the time is
     over.
@@ -99,38 +81,29 @@ def settled(  # noqa: PLR0913 - one argument more than others, until time is one
     seed : int
     least : int
         Bytes that must move at least, if that is known.
+    improve : bool
+        Whether to do so.
     """
-    if not instance.limits_moves:
-        return repaired(instance, wish, prices, over, stop, seed, least)
-    made = _repaired(instance, wish, prices, over, stop, seed, least)
-    if made is None:
-        return wish if fits(instance, wish) else None
-    search, plan = made
-    return search.improved(plan, over, left)
-
-
-def fits(instance: Instance, wish: Placement) -> bool:
-    """Whether a wish is a plan."""
-    return complete(instance, wish) and check(instance, wish).feasible
-
-
-def _repaired(
-    instance: Instance, wish: Placement, prices: Certificate | None,
-    over: Callable[[], bool], stop: Callable[[], bool], seed: int, least: int,
-) -> tuple[_Search, Placement] | None:  # fmt: skip
-    """A plan near the wish and what searches there; None if no plan was found, or nothing can
-    search."""
+    improve = improve and instance.limits_moves
+    known = wish if fits(instance, wish) else None
+    if known is not None and not improve:
+        return known
     able = usable(instance)
     if not np.logical_or.reduceat(able, instance.table_options[:-1]).all() or not waited_for(stop):
-        return None
+        return known
     wish, keep, bound = _choices(instance, wish, prices, able)
     search = _Search(instance, wish, keep, bound, seed)
     plan = search.packed()
     if plan is None:
         plan = search.mended(over, stop, least)
     if plan is None or not check(instance, plan).feasible:
-        return None
-    return search, plan
+        return known
+    return search.improved(plan, over, left) if improve else plan
+
+
+def fits(instance: Instance, wish: Placement) -> bool:
+    """Whether a wish is a plan."""
+    return complete(instance, wish) and check(instance, wish).feasible
 
 
 def nearest(

@@ -19,7 +19,7 @@ from formulations.instance.facts import per_option, shard_counts
 from formulations.priced import Priced, priced, with_moving
 from formulations.reduce import NEVER, bounds_at
 from formulations.result.outcome import StoppedBy, found
-from formulations.search.near import repaired
+from formulations.search.near import settled
 from formulations.settings import MOVED_BYTES, Goals
 from milp_planner.plans.compile import Compiled
 from milp_planner.plans.moving import Moving
@@ -116,9 +116,10 @@ def solve_moving(
     began, model = time.monotonic(), priced(compiled.instance, price)
     hint = settings.hint
     if hint is not None:
-        hint = repaired(
-            compiled.instance, hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed
-        )
+        hint = settled(
+            compiled.instance, hint, settings.prices, stop=settings.stop.is_set, seed=settings.seed,
+            improve=False,
+        )  # fmt: skip
     prices = None if settings.prices is None else with_moving(settings.prices, model.instance)
     limit = settings.time_limit
     left = None if limit is None else max(0.0, limit - (time.monotonic() - began))

@@ -22,7 +22,7 @@ from formulations.search import kept as module
 from formulations.search import loops
 from formulations.search.anneal import Sampler
 from formulations.search.kernels import compiled
-from formulations.search.near import nearest, repaired, settled
+from formulations.search.near import nearest, settled
 from formulations.search.numbers import NEAR
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built, placed
@@ -118,7 +118,7 @@ def test_a_plan_that_fits_is_improved_within_the_limit(objective: str) -> None:
     limited = {"current": current, "max_moved_tables": 1}
     instance = built(tables, objective, [range(3)], hbm=9, **limited)
     there = placed([0, 2, 4], [0], [1], [2])
-    assert repaired(instance, there) is there
+    assert settled(instance, there, improve=False) is there
     plan = settled(instance, there)
     assert plan is not None and check(instance, plan).feasible
     most = {"total": 31, "busiest_rank": 10}  # of 40 and 20
