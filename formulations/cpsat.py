@@ -93,7 +93,6 @@ class Use(Enum):
 
     CLAIMS = "claims"
     PLANS = "plans"
-    IMPROVE = "improve"  # PLANS, by CP-SAT's own large-neighbourhood search from the hint
 
 
 @dataclass(frozen=True)
@@ -320,7 +319,6 @@ def _configure(parameters: Any, limits: Limits, asked: Asked) -> None:
     parameters.catch_sigint_signal = False
     parameters.cp_model_presolve = asked.use != Use.CLAIMS
     parameters.stop_after_first_solution = asked.first
-    parameters.use_lns_only = asked.use == Use.IMPROVE
     if limits.seconds is not None:
         parameters.max_time_in_seconds = max(0.0, limits.seconds)
     if limits.work is not None:

@@ -21,7 +21,7 @@ from formulations.search.peaked import Peaked
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
 from formulations.search.turns import Part
-from formulations.search.whole import Whole, improve_whole
+from formulations.search.whole import Whole
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,6 @@ def packing(shared: Shared, plans: Plans) -> list[Part]:
 
     part = _maker(shared, "packing", pack)
     part.urgent = lambda: True
-    return [part]
-
-
-def improving(shared: Shared, plans: Plans) -> list[Part]:
-    """CP-SAT's own large-neighbourhood search from the best plan."""
-    context = shared.context
-
-    def improve(amount: float) -> bool:
-        improve_whole(context, amount, context.settings.seed + plans.passes)
-        return True
-
-    part = _maker(shared, "improving", improve)
-    part.waits = lambda: context.best is None
     return [part]
 
 
@@ -192,7 +179,6 @@ SMALL = Lists(
         prover,
         *MAKERS,
         machines,
-        improving,
         start_apart,
     ),
     alone=(whole_alone,),

@@ -35,8 +35,6 @@ class Plans:
     ----------
     sampler : Sampler or None
         Made on first use.
-    passes : int
-        Passes of annealing so far.
     """
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
@@ -46,7 +44,6 @@ class Plans:
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.sampler: Sampler | None = None
-        self.passes = 0
         self._steps = dict.fromkeys((False, True), self._parameters.step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
@@ -142,7 +139,6 @@ class Plans:
         context, sampler = self._context, self._ready()
         self.pack()
         self._listen()
-        self.passes += 1
         start, target = context.best if warm else None, self._target(warm)
         if not warm:
             target = min(target, self._above(self._parameters.far))
@@ -163,7 +159,6 @@ class Plans:
         sampler = self._ready()
         self._listen()
         sampler.choose_from(context.keep)
-        self.passes += 1
         target, ladder = [self._dearest()] * context.peaks, self._cooling(self._ladder()[0][0])
         self._turn(sampler, self._choice, target, ladder, amount)
         self._take(sampler)

@@ -38,15 +38,12 @@ class Question:
         How CP-SAT is called.
     ordered : bool
         Whether like ranks are ordered; only with every rank apart.
-    cuts : bool
-        Whether rows that only tighten the model are added.
     """
 
     partition: Callable[[Instance], Partition]
     source: BoundSource
     asked: Asked = field(default_factory=Asked)
     ordered: bool = False
-    cuts: bool = True
 
 
 #: Ranks of one kind pooled, with largest-shard rows. (HiGHS's bounds for this program were wrong by
@@ -58,7 +55,6 @@ APART = Question(by_machine, BoundSource("cpsat machines", exact=True), Asked(fo
 WHOLE = Question(by_rank, BoundSource("cpsat", exact=True), ordered=True)
 #: Everything, for plans alone: what a proof needs is left out.
 PLACE = replace(WHOLE, asked=Asked(Use.PLANS))
-IMPROVE = replace(WHOLE, asked=Asked(Use.IMPROVE), ordered=False, cuts=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +127,7 @@ def ask(
     OutOfTime
         When ``kept.check`` raises it while the model is built.
     """
-    kept = replace(kept or Parts(), ordered=question.ordered, cuts=question.cuts)
+    kept = replace(kept or Parts(), ordered=question.ordered)
     model = build(instance, question.partition(instance), kept)
     asked, hint = question.asked, None
     if take is not None:

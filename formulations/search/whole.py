@@ -1,5 +1,5 @@
 """The exact model as a part of the search: when it runs, over what, when it begins anew; and the
-same for plans alone, from the best one or with given options."""
+same for plans alone, with given options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from formulations.clock import OutOfTime
 from formulations.instance import IntArray
 from formulations.model.parts import Parts
 from formulations.search.context import Context
-from formulations.search.question import IMPROVE, PLACE, WHOLE, Reply, ask
+from formulations.search.question import PLACE, WHOLE, Reply, ask
 from formulations.search.state import Known
 
 
@@ -134,20 +134,6 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
     context.spend(reply.answer.work)
     _learn(context, reply, known.objective)
     return reply
-
-
-def improve_whole(context: Context, work: float, seed: int) -> None:
-    """CP-SAT's own large-neighbourhood search from the best plan, on the whole model."""
-    known = context.known
-    if known.best is None:
-        return
-    parts, offer = (
-        Parts(_with(known), limit=known.objective),
-        partial(context.offer, source="cpsat"),
-    )
-    limits = context.limits(work, seed)
-    reply = ask(IMPROVE, context.instance, limits, parts, known.best, offer)
-    context.spend(reply.answer.work)
 
 
 def place(context: Context, options: IntArray, work: float) -> None:

@@ -20,12 +20,11 @@ from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
-from formulations.result.placement import Placement
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.peaked import Peaked
 from formulations.search.turns import Part, step
-from formulations.search.whole import improve_whole, solve_whole
+from formulations.search.whole import solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built
@@ -153,20 +152,6 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
     assert context.objective == truth.objective
     assert truth.objective is None or context.bound == truth.objective
     assert (context.known.refuted is not None) == (truth.objective is None)
-
-
-@LOOSE
-@given(instances())
-def test_improving_is_never_worse_and_claims_nothing(instance: Instance) -> None:
-    """From a plan, CP-SAT's neighbourhood search ends at a plan no worse, and lifts no bound."""
-    truth = brute_force(instance)
-    assume(instance.num_tables > 0 and truth.placement is not None)
-    context = open_context(instance)
-    assert isinstance(truth.placement, Placement)
-    assert context.offer(truth.placement, "start")
-    improve_whole(context, 0.5, seed=1)
-    assert context.objective == truth.objective
-    assert context.bound is None
 
 
 def test_a_stale_model_ends_early() -> None:
