@@ -12,12 +12,16 @@ from formulations import InstanceError
 from formulations.baselines.greedy import starting_plan
 from formulations.result.check import moved_bytes, moved_tables
 from formulations.result.outcome import StoppedBy, found
-from milp_planner import Model, Plan, plan, read_plan, verify
+from milp_planner import Cluster, Model, Plan, compare, plan, read_plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.features.moves.again import Moves
 from milp_planner.features.plan.verdict import verdict_of
 from milp_planner.plans.moving import parse_price
+from scenarios.catalog import find_cluster
+from scenarios.generator import generate
 from tests.milp_planner.features.small import MODEL, cluster
+
+COUNTED: dict[str, Any] = {"time_limit": 900, "work_limit": 3, "workers": 1}
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +190,46 @@ def unproved(instance: Any, chosen: Any, settings: Any, clock: Any) -> Any:
     plan = starting_plan(instance, settings, clock)
     assert plan is not None
     return found(instance, "auto", plan, StoppedBy.TIME_LIMIT)
+
+
+@pytest.fixture(scope="module")
+def crowded() -> tuple[Model, Cluster, Plan]:
+    """Forty tables on eight ranks after a night, and the plan of the evening, which is not proved
+    to be the best one."""
+    place = find_cluster("8xh100")
+    evening = generate(40, seed=3)
+    data = evening.to_dict()
+    for table in data["tables"][::8]:
+        table["rows"] = round(1.3 * table["rows"])
+    data["tables"].append({**data["tables"][0], "name": "new"})
+    return Model.from_dict(data), place, plan(evening, place, **COUNTED)
+
+
+def test_all_ways_of_asking_certify_the_same(
+    crowded: tuple[Model, Cluster, Plan], tmp_path: Path
+) -> None:
+    """``plan`` and ``compare`` certify one bound in the same work; ``plan --from`` the plan before
+    that or a better one; and through a cache each has the best of all."""
+    _, place, before = crowded
+    model, bound = before.model, before.outcome.certified_bound or 0
+    assert 0 < bound < (before.outcome.objective or 0)
+    kept = {**COUNTED, "cache": tmp_path}
+    rows = compare(model, place, formulations=["auto"], objectives=["step_time"], **kept).rows
+    assert [row.outcome.certified_bound for row in rows if row.outcome] == [bound]
+    again = plan(model, place, start=before, **kept)
+    assert (again.outcome.certified_bound or 0) >= bound
+    last = plan(model, place, **kept)
+    assert (last.outcome.certified_bound or 0) >= (again.outcome.certified_bound or 0)
+
+
+def test_without_a_limit_on_moves_a_plan_is_no_dearer(
+    crowded: tuple[Model, Cluster, Plan],
+) -> None:
+    """Than within one, in the same work, but for what chance in the search makes of it; what few
+    moves give up of it is told apart."""
+    model, place, before = crowded
+    free = plan(model, place, start=before, **COUNTED).outcome
+    best = free.before_goals or free.objective or 0
+    for share in (0.05, 0.2):
+        held = plan(model, place, start=before, max_moved=Moves(share=share), **COUNTED).outcome
+        assert held.objective is None or best <= 1.0005 * (held.before_goals or held.objective)
