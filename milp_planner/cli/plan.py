@@ -9,6 +9,7 @@ from milp_planner.cli import console, options, readers
 from milp_planner.cli.console import Work
 from milp_planner.cli.failures import finish, say
 from milp_planner.cli.options import argument, asking, option
+from milp_planner.errors import BadInput
 from milp_planner.files import check_absent, check_writable, write_json
 from milp_planner.request import Aims, Limits, PlanRequest
 
@@ -48,7 +49,7 @@ def plan(
     (docs/from-plan-to-run.md). With --start, the search starts from the plan you run, or from an
     earlier one, and prefers plans that move little of it (docs/replan.md).
     """
-    from milp_planner.features.plan.call import planned
+    from milp_planner.features.plan.call import check, planned
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
     target = output or (None if json else Path(PLAN_FILE))
@@ -58,7 +59,9 @@ def plan(
     found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
     if request.start is not None:
         found["start"] = readers.find_start(request.start, tables, place)
-    if output is None and target is not None:  # last, so that mistakes in the inputs are told
+    if output is None and target is not None and target.exists():
+        if problems := check(tables, place, profile=request.profile):  # mistakes are told first
+            raise BadInput.of(problems)
         check_absent(target, f"-o {target} overwrites it")
     work = Work("pricing", prepares=True)
     asked = request.model_copy(update=found)
