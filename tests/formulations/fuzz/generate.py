@@ -1,7 +1,7 @@
 """Random small legal instances over everything the format allows, reproducible from a number."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -10,8 +10,6 @@ from formulations.instance import Current, Instance, Objective, Pin, Scope, Wher
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from tests.formulations.brute_force import combinations, table_placements
 
-#: Instances with more plans than this are drawn again, so that enumeration stays fast.
-MAX_COMBINATIONS = 30_000
 #: Sizes of machines: one machine, several equal ones, unequal ones, several of one rank.
 SHAPES = (
     (1,), (2,), (3,), (4,), (5,), (1, 1), (2, 2), (1, 2), (2, 1), (1, 1, 1), (1, 3), (3, 1),
@@ -60,34 +58,57 @@ class World:
     phases: int
     cost: Cost
     negative: bool
+    wheres: Sequence[Where] = _WHERES
 
     @property
     def ranks(self) -> int:
         return sum(map(len, self.machines))
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """What may be drawn: a share ``plain`` without pins, forbidden options and limits on moves, and
+    nothing with more than ``most`` plans, so that enumeration stays fast."""
+
+    objectives: Sequence[Objective] = tuple(Objective)
+    wheres: Sequence[Where] = _WHERES
+    costs: dict[str, Cost] = field(default_factory=lambda: COSTS)
+    uses: Sequence[int] = (6, 20, 2**33, 2**46)
+    tables: Sequence[int] = (1, 2, 2, 3, 3, 4)
+    fusion: bool = True
+    plain: float = 0.5
+    most: int = 30_000
+
+
 def generate(number: int, costs: dict[str, Cost] = COSTS) -> Instance:
     """The instance of a number, the same at every call, with costs of these kinds."""
-    rng = Random(number)
+    rng, kinds = Random(number), Kinds(costs=costs)
     while True:
         try:
-            instance = _draw(rng, f"fuzz {number}", costs)
+            instance = draw(rng, f"fuzz {number}", kinds)
         except InstanceError:  # sums beyond 2^62, or a pin with ranks for another number of blocks
             continue
         if instance is not None:
             return instance
 
 
-def _draw(rng: Random, name: str, costs: dict[str, Cost]) -> Instance | None:
-    objective = rng.choice(list(Objective))
+def draw(rng: Random, name: str, kinds: Kinds) -> Instance | None:
+    """An instance of these kinds; None if it has too many plans.
+
+    Raises
+    ------
+    InstanceError
+        If it breaks a rule: sums beyond 2^62, a pin with ranks for another number of blocks.
+    """
+    objective = rng.choice(kinds.objectives)
     machines = machines_of(rng)
     resources = [(f"r{i}", rng.choice(list(Scope))) for i in range(rng.choice((0, 1, 1, 2, 3)))]
-    kind = rng.choice(list(costs))
+    kind = rng.choice(list(kinds.costs))
     world = World(
-        machines, resources, rng.choice((6, 20, 2**33, 2**46)), rng.choice((1, 1, 2, 3)),
-        costs[kind], objective == Objective.TOTAL and rng.random() < 0.5,
+        machines, resources, rng.choice(kinds.uses), rng.choice((1, 1, 2, 3)), kinds.costs[kind],
+        objective == Objective.TOTAL and rng.random() < 0.5, kinds.wheres,
     )  # fmt: skip
-    tables = [_table(rng, world) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))]
+    tables = [_table(rng, world) for _ in range(rng.choice(kinds.tables))]
     room = [capacity_of(rng, world, scope, len(tables)) for _, scope in resources]
     hidden = None
     if objective == Objective.PIPELINED_STEP:
@@ -98,11 +119,11 @@ def _draw(rng: Random, name: str, costs: dict[str, Cost]) -> Instance | None:
         [(n, s, c) for (n, s), c in zip(resources, room, strict=True)], objective, name=name,
         source=kind, hidden=hidden,
     )  # fmt: skip
-    options = _add_tables(rng, builder, tables)
+    options = _add_tables(rng, builder, tables, kinds.fusion)
     plain = builder.build()
-    if combinations(plain) > MAX_COMBINATIONS:
+    if combinations(plain) > kinds.most:
         return None
-    return builder.build(**_constraints(rng, plain, options))
+    return builder.build(**_constraints(rng, plain, options, kinds.plain))
 
 
 def machines_of(rng: Random) -> list[list[int]]:
@@ -115,9 +136,9 @@ def machines_of(rng: Random) -> list[list[int]]:
 
 
 def _add_tables(
-    rng: Random, builder: InstanceBuilder, tables: list[list[list[Block]]]
+    rng: Random, builder: InstanceBuilder, tables: list[list[list[Block]]], fusion: bool
 ) -> list[list[int]]:
-    fused = rng.random() < 0.4
+    fused = rng.random() < 0.4 and fusion
     found = []
     for index, options in enumerate(tables):
         builder.add_table(f"t{index}")
@@ -164,7 +185,7 @@ def _nearly(rng: Random, world: World, block: Block) -> Block:
 
 def block_of(rng: Random, world: World, where: Where | None = None) -> Block:
     """A block of the given kind of place, or of any kind."""
-    where = rng.choice(_WHERES) if where is None else where
+    where = rng.choice(world.wheres) if where is None else where
     machine_kind = where in (Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE)
     among: list[int] | None = None
     chooses = where not in (Where.EVERY_RANK, Where.CLUSTER)
@@ -212,9 +233,11 @@ def _cost(rng: Random, world: World) -> int:
     return sign * world.cost(rng)
 
 
-def _constraints(rng: Random, instance: Instance, options: list[list[int]]) -> dict[str, Any]:
-    """Pins, forbidden options, a current plan and limits on moves; in half of the instances."""
-    if rng.random() < 0.5:
+def _constraints(
+    rng: Random, instance: Instance, options: list[list[int]], plain: float
+) -> dict[str, Any]:
+    """Pins, forbidden options, a current plan and limits on moves; in so large a share none."""
+    if rng.random() < plain:
         return {}
     pins, forbidden, current = [], [], []
     for table, own in enumerate(options):
