@@ -99,6 +99,11 @@ class Boxes:
         The cost of the best plan.
     level : int
         ``FUNCTIONS`` for programs over functions, whose work is counted; else over patterns.
+
+    Attributes
+    ----------
+    count : int
+        Boxes that have been open so far.
     """
 
     def __init__(self, peaks: Peaks, keep: Mask, upper: int, level: int = LEVELS[0]) -> None:
@@ -108,7 +113,7 @@ class Boxes:
         self._functions = FunctionProgram(peaks.instance, self._loads, upper)
         room = max(0, self._loads.room(keep, upper - 1))
         self.root = Box(keep, 0, room, 0, room if peaks.second else 0, level=level)
-        self._count = self._steps = 0
+        self.count = self._steps = 0
         self._open: list[tuple[int, int, Box]] = []
         self._push(self.root, 0, lambda: True)
 
@@ -212,8 +217,8 @@ class Boxes:
             box.best, bound = found, max(bound, found.bound)
         self._steps += box.best.steps  # of leaves only
         if bound < self.upper:
-            self._count += 1
-            heapq.heappush(self._open, (bound, self._count, box))
+            self.count += 1
+            heapq.heappush(self._open, (bound, self.count, box))
 
     def _refined(self, box: Box) -> bool:
         """Make a box's weights finer, or exclude options by them; False where neither helps."""

@@ -153,10 +153,11 @@ class Peaked:
     most: int = 4000
     near: float = 0.97
     turns: int = 3
-    #: A tree whose bound has risen by less than this share of the plan's cost in so many turns goes
-    #: before no other part.
+    #: A tree whose bound has risen by less than this share of the plan's cost in so many turns, and
+    #: in so many boxes, goes before no other part.
     risen: float = 1e-4
     idle: int = 2
+    few: int = 12
     #: While a tree may grow, a certificate is made where it closes this share of the gap.
     worth: float = 0.05
     #: The tree is built anew when a better plan leaves less than this share of its options.

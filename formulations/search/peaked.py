@@ -38,7 +38,8 @@ class Peaked:
         self._choose = choose
         self._context, self._level, self._boxes = context, level, None
         self._first: Certificate | None = None
-        self._options = self._turns = self._idle = 0
+        self._options = self._turns = 0
+        self._risen = 0, 0  # turns and boxes until the bound last rose
         self._spent = 0.0
 
     _boxes: Boxes | None
@@ -55,11 +56,16 @@ class Peaked:
             return spent == 0.0
         context = self._context
         few = spent <= context.parameters.urgent_share * context.clock.now()
-        leads = self._idle < PEAKED.idle and self._leads(self._boxes)
+        leads = not self._still(self._boxes) and self._leads(self._boxes)
         return few and (leads or self._behind(self._boxes))
 
     def _leads(self, boxes: Boxes) -> bool:
         return boxes.bound >= PEAKED.near * (self._context.bound or 0)
+
+    def _still(self, boxes: Boxes) -> bool:
+        """Whether the bound has not risen for some turns, in which there were some boxes."""
+        turns, count = self._risen
+        return self._turns >= turns + PEAKED.idle and boxes.count >= count + PEAKED.few
 
     def _behind(self, boxes: Boxes) -> bool:
         """Whether the best plan is cheaper by more than a little than the tree's."""
@@ -90,7 +96,9 @@ class Peaked:
 
         before, more = boxes.bound, boxes.run(over)
         risen = boxes.bound - before > PEAKED.risen * boxes.upper
-        self._turns, self._idle = self._turns + 1, 0 if risen else self._idle + 1
+        self._turns += 1
+        if risen:
+            self._risen = self._turns, boxes.count
         self._certify(boxes, more)
         options = boxes.choice(context.keep) if risen else None
         if options is not None:
@@ -114,7 +122,7 @@ class Peaked:
             ):
                 return None
             self._first, self._options, self._spent = first, int(keep.sum()), 0.0
-            self._turns = self._idle = 0
+            self._turns, self._risen = 0, (0, 0)
             self._boxes = Boxes(peaks, keep, upper, self._level)
         self._boxes.upper = upper
         return self._boxes

@@ -5,6 +5,7 @@ The whole model: solved to the end, and improved without a proof.
 Boxes of peaks as a part of the search.
 """
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -20,8 +21,10 @@ from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
 from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
+from formulations.search import peaked
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
+from formulations.search.numbers import PEAKED
 from formulations.search.peaked import Peaked
 from formulations.search.turns import Part, step
 from formulations.search.whole import solve_whole
@@ -243,3 +246,19 @@ def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
     assert best.placement is not None and best.objective < 0.97 * context.objective
     context.offer(best.placement, "better")
     assert boxes.urgent(0.1) and not boxes.urgent(1.0)
+
+
+@pytest.mark.parametrize(("few", "urgent"), [(0, False), (10**6, True)])
+def test_a_tree_stands_still_after_some_boxes(
+    monkeypatch: pytest.MonkeyPatch, few: int, urgent: bool
+) -> None:
+    """Where no rise counts, two turns make a tree wait, unless they were too short for as many
+    boxes."""
+    numbers = replace(PEAKED, risen=2.0, near=0.0, few=few)
+    monkeypatch.setattr(peaked, "PEAKED", numbers)
+    context = begun(3.0)
+    boxes = Peaked(context, FUNCTIONS, refused)
+    for _ in range(2):
+        boxes.run(0.05)
+    context.spend(1.0)
+    assert boxes.urgent(0.1) == urgent
