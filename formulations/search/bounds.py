@@ -15,10 +15,7 @@ from formulations.model.parts import Parts
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.question import APART, POOLED, Question, Reply, ask, with_room
-from formulations.search.whole import Whole, place
-
-#: For solves that only choose options; their results are not used as bounds.
-_START = replace(APART, asked=Asked(Use.PLANS, follow_lp=True))
+from formulations.search.whole import Whole
 
 
 class Bounds:
@@ -44,10 +41,8 @@ class Bounds:
         self._choose_second = choose_second
         self._told: int | None = None
         self._apart_value: int | None = None
-        self._parameters = chosen = context.parameters
-        self._urgent = context.clock.now() + context.clock.share(chosen.urgent_share)
-        self._rooms, self._dearer = list(chosen.surcharges), chosen.far
-        self._started = False
+        self._parameters = context.parameters
+        self._rooms = list(self._parameters.surcharges)
         self._way, self._silent, self._seek = 0.5, 0, False
         self._questions = 0
 
@@ -55,33 +50,10 @@ class Bounds:
         """The program over pooled places."""
         return self._below(amount, POOLED, self._tell)
 
-    def start_apart(self, amount: float) -> bool:
-        """On small instances with several machines: choose options and machines, from which all
-        workers start. The choice may cost a share more than the bound; each failed try doubles
-        that share."""
-        context, clock, chosen = self._context, self._context.clock, self._parameters
-        end = clock.now() + amount
-        roomy = with_room(context.instance, chosen.surcharges[0], chosen.slack)
-        while self.no_start and context.bound is not None and end - clock.now() > amount / 2:
-            limit = context.bound + int(self._dearer * abs(context.bound))
-            parts = Parts(keep=context.cheap(limit), limit=limit, check=clock.check)
-            self._dearer *= 2
-            try:
-                reply = ask(_START, roomy, context.limits(end - clock.now()), parts)
-            except OutOfTime:
-                return False
-            context.spend(reply.answer.work)
-            if reply.value is not None:
-                self.choose(_choice(reply))
-                self._told = self._apart_value = reply.value
-                self._started = True
-                place(context, np.asarray(reply.options), clock.share(chosen.placing))
-        return self.no_start
-
     def start_with_room(self, amount: float) -> bool:
-        """On other instances: choose options only, for the second worker. The first turn leaves
-        much room for packing, so that a plan is found soon; later turns leave less, as long as a
-        choice may still cost less than the best plan."""
+        """Choose options for the second worker. The first turn leaves much room for packing, so
+        that a plan is found soon; later turns leave less, as long as a choice may still cost less
+        than the best plan."""
         context, chosen = self._context, self._parameters
         while self._rooms and context.bound is not None and not context.over():
             roomy = with_room(context.instance, self._rooms.pop(0), chosen.slack)
@@ -99,18 +71,6 @@ class Bounds:
                 self._choose_second(_choice(reply))
                 break
         return bool(self._rooms)
-
-    @property
-    def no_start(self) -> bool:
-        """Whether there is no choice of options and machines yet, and one may be found at less
-        than twice the bound."""
-        return not self._started and self._dearer < 1.0
-
-    def start_is_urgent(self) -> bool:
-        """Whether to choose options and machines before anything else: early in the search, once
-        there is a bound."""
-        early = self._context.clock.now() < self._urgent and self._context.bound is not None
-        return early and self.no_start
 
     def machines(self, amount: float) -> bool:
         """The program with separate machines; the second worker starts from its choices.
@@ -206,18 +166,15 @@ class Bounds:
         return not reply.closed
 
     def _tell_second(self, reply: Reply) -> None:
-        """Pass on a choice that is cheaper than all before, and place it."""
+        """Pass on a choice that is cheaper than all before."""
         value = self._apart_value = reply.value
         if value is not None and (self._told is None or value < self._told):
             self._told = value
             tell = self.choose if self._whole.first else self._choose_second
             tell(_choice(reply))
-            amount = self._context.clock.share(self._parameters.placing)
-            place(self._context, np.asarray(reply.options), amount)
 
     def _tell(self, reply: Reply) -> None:
-        if not self._started:
-            self.choose(_choice(reply))
+        self.choose(_choice(reply))
 
 
 def _choice(reply: Reply) -> Choice:

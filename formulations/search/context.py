@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from formulations.clock import Clock, Limits
 from formulations.evidence.verify import accepted
 from formulations.instance import Instance
-from formulations.instance.facts import own_cost
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import within_gap
 from formulations.result.placement import Placement
@@ -118,12 +117,6 @@ class Context:
     def work(self) -> float:
         """Deterministic work counted so far."""
         return self.clock.work
-
-    def cheap(self, dearest: int) -> NDArray[np.bool_]:
-        """Options whose own cost is at most a value, if every table has one; else all options."""
-        keep = self.keep & (own_cost(self.instance) <= dearest)
-        every = np.logical_or.reduceat(keep, self.instance.table_options[:-1]).all()
-        return keep if every else self.keep
 
     @property
     def enough(self) -> bool:

@@ -77,15 +77,6 @@ def machines(shared: Shared, plans: Plans) -> list[Part]:
     return [part]
 
 
-def start_apart(shared: Shared, plans: Plans) -> list[Part]:
-    """Options and machines for plans to start from, where there are several machines."""
-    if len(shared.context.instance.machines) == 1:
-        return []
-    part = _program(shared, "start", shared.bounds.start_apart)
-    part.urgent = shared.bounds.start_is_urgent
-    return [part]
-
-
 def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
     """Options for plans to start from, from pooled programs with less and less room for packing."""
     return [_program(shared, "start", shared.bounds.start_with_room)]
@@ -179,7 +170,6 @@ SMALL = Lists(
         prover,
         *MAKERS,
         machines,
-        start_apart,
     ),
     alone=(whole_alone,),
     dual=(*MAKERS, whole),

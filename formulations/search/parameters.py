@@ -74,8 +74,8 @@ class Parameters:
     #: On small instances the exact model has a side to itself for this share of the time, and until
     #: the end if the plan is then not far above the bound.
     exact_first: float = 0.2
-    #: Parts that go before others (the prover and the start of small instances, the program with
-    #: separate machines) do so while they have used less than this share of the time.
+    #: Parts that go before others (the prover on small instances, the program with separate
+    #: machines) do so while they have used less than this share of the time.
     urgent_share: float = 0.5
     #: Placing columns up to which the exact model runs at all, and up to which an instance is
     #: small: then CP-SAT solves the exact model with all workers from the start.
@@ -96,8 +96,6 @@ class Parameters:
     #: Options left times machines up to which the program with separate machines is solved at all:
     #: beyond it, CP-SAT finds nothing in time and does not hear a stop for long.
     most_apart: int = 300_000
-    #: Share of the time left for placing what that program chose.
-    placing: float = 0.025
     #: Options up to which TorchRec's greedy heuristic makes a first plan (a few seconds at most).
     #: With more, choices are packed before anything else, because a first pass of annealing takes
     #: minutes there and the linear program takes long.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from formulations.clock import Limits
-from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
+from formulations.cpsat import Answer, Asked, Found, solve_cpsat
 from formulations.instance import Instance, IntArray, Scope
 from formulations.model.build import build
 from formulations.model.partition import Partition, by_class, by_machine, by_rank
@@ -53,8 +53,6 @@ POOLED = Question(by_class, BoundSource("cpsat pooled", exact=True))
 APART = Question(by_machine, BoundSource("cpsat machines", exact=True), Asked(follow_lp=True))
 #: Everything.
 WHOLE = Question(by_rank, BoundSource("cpsat", exact=True), ordered=True)
-#: Everything, for plans alone: what a proof needs is left out.
-PLACE = replace(WHOLE, asked=Asked(Use.PLANS))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,4 @@
-"""The exact model as a part of the search: when it runs, over what, when it begins anew; and the
-same for plans alone, with given options."""
+"""The exact model as a part of the search: when it runs, over what, when it begins anew."""
 
 from __future__ import annotations
 
@@ -11,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.clock import OutOfTime
-from formulations.instance import IntArray
 from formulations.model.parts import Parts
 from formulations.search.context import Context
-from formulations.search.question import PLACE, WHOLE, Reply, ask
+from formulations.search.question import WHOLE, Reply, ask
 from formulations.search.state import Known
 
 
@@ -134,22 +132,6 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
     context.spend(reply.answer.work)
     _learn(context, reply, known.objective)
     return reply
-
-
-def place(context: Context, options: IntArray, work: float) -> None:
-    """Place a choice of options; with so few columns, CP-SAT takes about a second."""
-    keep = np.zeros(context.instance.num_options, dtype=bool)
-    keep[options] = True
-    if columns_of_whole(context, keep) > context.parameters.whole_columns:
-        return
-    upper = None if context.objective is None else context.objective - 1
-    parts = Parts(keep, limit=upper, check=context.clock.check)
-    limits, offer = (
-        context.limits(work, context.settings.seed),
-        partial(context.offer, source="cpsat"),
-    )
-    reply = ask(PLACE, context.instance, limits, parts, take=offer)
-    context.spend(reply.answer.work)
 
 
 def _with(known: Known) -> NDArray[np.bool_]:

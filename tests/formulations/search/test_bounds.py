@@ -1,4 +1,4 @@
-"""Choices of options and machines for plans to start from."""
+"""Choices of options for plans to start from, and the program that keeps machines apart."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.prover import Prover
 from formulations.search.question import APART, ask, with_room
-from formulations.search.whole import Whole, place
+from formulations.search.whole import Whole
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, EVERY, INSIDE, MACHINE, MACHINES, at, built
 from tests.formulations.strategies import instances
@@ -33,25 +33,19 @@ def four_tables() -> Instance:
     return built([table] * 4, machines=MACHINES, hbm=1000, ddr=50)
 
 
-def chosen(bound: int, plan: int | None = None, small: bool = True) -> list[list[int]]:
-    """Positions of the options that starts have, where so much is known of the cost, and perhaps a
-    plan with this option of all tables."""
+def chosen(plan: int | None) -> list[list[int]]:
+    """Positions of the options that starts have; with a plan, it has this option of all tables."""
     instance, found = four_tables(), list[Choice]()
-    settings = Settings(time_limit=30, options={} if small else {"small_columns": 0, "margin": 0.0})
+    settings = Settings(time_limit=30, options={"small_columns": 0, "margin": 0.0})
     context = Context(instance, settings, Clock(settings), usable(instance))
-    context.lift(bound, CERTIFICATE)
+    context.lift(100, CERTIFICATE)
     if plan is not None:
         on_each = [[np.asarray([rank])] for rank in range(4)]
         assert context.offer(Placement(2 * np.arange(4) + plan, on_each), "test")
     bounds = Bounds(context, Whole(context), found.append, found.append)
-    while (bounds.start_apart if small else bounds.start_with_room)(10.0):
+    while bounds.start_with_room(10.0):
         pass
     return [(choice.options % 2).tolist() for choice in found]
-
-
-def test_starts_leave_memory_to_spare() -> None:
-    """What fills a rank to the last byte is no start: other shards would not fit beside it."""
-    assert chosen(1000) == [[1, 1, 1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -59,14 +53,8 @@ def test_starts_leave_memory_to_spare() -> None:
     [(None, [[1, 1, 1, 1]] * 3 + [[0, 0, 0, 0]]), (1, [[0, 0, 0, 0]]), (0, [])],
 )
 def test_room_becomes_less_where_it_may_pay(plan: int | None, found: list[list[int]]) -> None:
-    """On others than small instances, turn by turn; what costs more than the best plan is none."""
-    assert chosen(100, plan, small=False) == found
-
-
-@pytest.mark.parametrize(("bound", "found"), [(800, 1), (100, 0)])
-def test_a_limit_far_below_is_raised(bound: int, found: int) -> None:
-    """A bound far below all plans hides none, within reason."""
-    assert len(chosen(bound)) == found
+    """Turn by turn; what costs more than the best plan is none."""
+    assert chosen(plan) == found
 
 
 @pytest.mark.parametrize(("bound", "alone"), [(1500, False), (1900, True)])
@@ -111,16 +99,6 @@ def test_questions_close_in_on_the_program_that_keeps_machines_apart(instance: I
     values = [choice.value for choice in found if choice.value is not None]
     assert len(values) == len(found)
     assert values == sorted(set(values), reverse=True)
-
-
-def test_a_choice_of_options_is_placed() -> None:
-    """Four tables that fill half a rank each, where every one could have a rank of its own."""
-    instance, settings = four_tables(), Settings(time_limit=30)
-    context = Context(instance, settings, Clock(settings), usable(instance))
-    place(context, np.asarray([1, 3, 5, 7]), 5.0)
-    assert context.objective == 1010
-    place(context, np.asarray([0, 2, 4, 6]), 5.0)
-    assert context.objective == 1000
 
 
 def test_room_is_taken_from_shards_that_choose_their_rank() -> None:
