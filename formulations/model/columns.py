@@ -127,11 +127,8 @@ def _fixed(columns: Columns) -> None:
         column = columns.x[fixed.candidate]
         columns.terms.add(column, 0, fixed.entry, fixed.length * fixed.times)
         return
-    run = np.repeat(np.arange(len(fixed.rank)), fixed.length)
-    first = np.cumsum(fixed.length) - fixed.length
-    rank = fixed.rank[run] + np.arange(len(run)) - first[run]
-    column = columns.x[fixed.candidate[run]]
-    columns.terms.add(column, partition.cell_of[rank], fixed.entry[run], fixed.times[run])
+    candidate, rank, entry, times = fixed.by_rank
+    columns.terms.add(columns.x[candidate], partition.cell_of[rank], entry, times)
 
 
 def _spread(columns: Columns, group: Spread) -> None:

@@ -114,11 +114,6 @@ class Context:
         self.clock.spend(work)
 
     @property
-    def work(self) -> float:
-        """Deterministic work counted so far."""
-        return self.clock.work
-
-    @property
     def enough(self) -> bool:
         """Whether the certified bound is within the caller's gap of the best plan."""
         return within_gap(self.objective, self.clock.certified, self.settings.gap_asked)
