@@ -34,9 +34,9 @@ def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
     assert context.objective is None
     assert not plans.first(1.0)
     assert context.objective is not None
-    work = context.work
+    work = context.clock.work
     assert not plans.first(1.0)
-    assert context.work == work
+    assert context.clock.work == work
 
 
 def eight_equal() -> Instance:

@@ -218,7 +218,7 @@ def test_functions_raise_the_certified_bound_in_counted_work() -> None:
         boxes = Peaked(context, FUNCTIONS, refused)
         assert not boxes.waits()
         boxes.run(0.5)
-        found.append((context.clock.certified, context.work))
+        found.append((context.clock.certified, context.clock.work))
     assert found[0] == found[1]
     certified, work = found[0]
     first = context.known.certificate
@@ -230,7 +230,7 @@ def test_patterns_wait_for_the_wall_clock() -> None:
     """Their work is not counted, so under a limit on work they have nothing to do."""
     context = begun(3.0)
     assert not Peaked(context, LEVELS[0], refused).run(0.5)
-    assert context.work == 0.0 and context.clock.certified is None
+    assert context.clock.work == 0.0 and context.clock.certified is None
 
 
 def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
