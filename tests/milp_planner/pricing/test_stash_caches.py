@@ -111,14 +111,14 @@ def test_export_names_them_apart() -> None:
 
 
 def test_a_shipped_torchrec_does_what_is_priced() -> None:
-    """From 1.9.2 on its stash_emo_cache flushes the cache, frees it, and at restore fetches the
+    """In 1.8.0 and 1.9.2 stash_emo_cache flushes the cache, frees it, and at restore fetches the
     batch's ids again; the next batch's are the pipeline's. FBGEMM has caches on GPUs alone, so its
     kernel is one that notes its calls."""
     stashing = pytest.importorskip(
         "torchrec.distributed.memory_stashing", reason="this TorchRec has no memory stashing"
     ).MemoryStashingManager
     if not hasattr(stashing, "stash_emo_cache"):
-        pytest.skip("this TorchRec has no stash_emo_cache (1.9.2 has)")
+        pytest.skip("this TorchRec has no stash_emo_cache (1.8.0 and 1.9.2 have)")
     import torch
     from torchrec import KeyedJaggedTensor
     from torchrec.distributed.embedding_types import (
