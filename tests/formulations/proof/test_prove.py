@@ -70,17 +70,17 @@ def test_infeasibility_is_never_claimed_wrongly(instance: Instance) -> None:
 
 
 def test_most_infeasible_instances_are_proved() -> None:
-    """Of the small instances without a plan at least four in five get a certificate."""
+    """Of the small instances without a plan at least nine in ten get a certificate."""
     proved = []
 
-    @LOOSE
+    @settings(LOOSE, max_examples=200)
     @given(instances())
     def each(instance: Instance) -> None:
         if brute_force(instance).objective is None:
             proved.append(prove_infeasible(instance, seconds=30) is not None)
 
     each()
-    assert sum(proved) >= 0.8 * len(proved) and len(proved) >= 20
+    assert sum(proved) >= 0.9 * len(proved) and len(proved) >= 20
 
 
 def test_the_certificate_is_as_strong_as_the_linear_program() -> None:
