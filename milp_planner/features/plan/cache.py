@@ -312,7 +312,15 @@ def _bytes_of(value: object) -> bytes:
 
 
 def to_cache(source: PlanCache | str | Path | None) -> PlanCache | None:
-    """The given cache, or the cache in a given folder."""
+    """The given cache, or the cache in a given folder.
+
+    Raises
+    ------
+    BadInput
+        For anything else.
+    """
+    if not isinstance(source, PlanCache | str | Path | None):
+        raise BadInput(f"cache: found {source!r}; a folder, a PlanCache, or None for no cache")
     return source if isinstance(source, PlanCache | None) else PlanCache(source)
 
 

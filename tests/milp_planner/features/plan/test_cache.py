@@ -326,13 +326,19 @@ def test_an_entry_is_replaced(tmp_path: Path) -> None:
         assert entries.read("name") == data
 
 
+def test_a_cache_is_a_folder(inputs: tuple[Model, Cluster]) -> None:
+    """Whatever else is given is refused in a sentence."""
+    with pytest.raises(BadInput, match="cache: found False; a folder"):
+        plan(*inputs, cache=False)
+
+
 def test_a_proof_is_for_all_calls(inputs: tuple[Model, Cluster], tmp_path: Path) -> None:
     """What a comparison certifies, a plan with hardly any time certifies too, and one from another
     plan; a limit on moves leaves nothing for calls without it."""
     rows = compare(*inputs, formulations=["auto"], objectives=["step_time"], time_limit=5,
                    workers=1, cache=tmp_path).rows  # fmt: skip
     best = max(row.outcome.certified_bound or 0 for row in rows if row.outcome is not None)
-    brief = {"time_limit": 0.2, "workers": 1, "cache": tmp_path}
+    brief = {"work_limit": 0.2, "workers": 1, "cache": tmp_path}
     first = plan(*inputs, formulation="cpsat", **brief)
     again = plan(*inputs, before=first, **brief)
     for found in (first, again):
