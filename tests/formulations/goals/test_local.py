@@ -2,12 +2,9 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -15,15 +12,15 @@ from formulations.clock import Clock
 from formulations.goals import seek
 from formulations.goals.local import preferences
 from formulations.goals.problem import Problem
-from formulations.instance import Current, Instance, Scope
-from formulations.instance.facts import per_option, shard_counts, total_use
-from formulations.result.check import Loads, check, compute_loads, moved_tables, objectives
+from formulations.instance import Current, Instance
+from formulations.result.check import check, moved_tables
 from formulations.result.outcome import StoppedBy, found
 from formulations.result.placement import Placement
 from formulations.settings import DEFAULT_GOALS, GOALS, Goals, Settings
 from milp_planner.start.mapping import start_on
-from tests.formulations.brute_force import brute_force, table_placements
+from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built, placed
+from tests.formulations.needless import needless
 from tests.formulations.strategies import instances
 
 
@@ -71,39 +68,6 @@ def test_nothing_is_in_host_memory_or_cut_without_need(instance: Instance) -> No
     if truth.placement is None:
         return
     assert needless(free, finished(free, truth.placement, LATE)) == []
-
-
-def needless(instance: Instance, placement: Placement) -> list[str]:
-    """Tables that could leave host memory, or have fewer shards and no more of it, while all others
-    stay: within all capacities and at no cost to the objective."""
-    loads, found, name = compute_loads(instance, placement), [], instance.objective.value
-    group, level = instance.option_group, instance.option_level
-    host = total_use(instance)[:, [r.scope != Scope.RANK for r in instance.resources]]
-    shards = per_option(instance, shard_counts(instance))
-
-    def better(table: int, own: int) -> Iterator[Placement]:
-        others = np.delete(placement.options, table)
-        for option in filter(instance.allowed.__getitem__, instance.options_of(table)):
-            less = (host[option] < host[own]).any() or shards[option] < shards[own]
-            fused = others[group[others] == group[option]] if group[option] >= 0 else []
-            if less and (host[option] <= host[own]).all() and (level[fused] == level[option]).all():
-                for ranks in islice(table_placements(instance, option), 400):
-                    options, places = placement.options.copy(), [*placement.ranks]
-                    options[table], places[table] = option, [*map(np.asarray, ranks)]
-                    yield Placement(options, places)
-
-    def costs_nothing(table: int, other: Placement) -> bool:
-        old, new = (compute_loads(instance, p, [table]) for p in (placement, other))
-        use = [a - b + c for a, b, c in zip(loads.use, old.use, new.use, strict=True)]
-        off = loads.unplaced_cost - old.unplaced_cost + new.unplaced_cost
-        now = Loads(loads.cost - old.cost + new.cost, off, use)
-        fits = all((u <= r.capacity).all() for u, r in zip(use, instance.resources, strict=True))
-        return fits and objectives(instance, now)[name] <= objectives(instance, loads)[name]
-
-    for table, own in enumerate(placement.options.tolist()):
-        if any(costs_nothing(table, other) for other in better(table, own)):
-            found.append(instance.table_names[table])
-    return found
 
 
 def test_small_tables_leave_host_memory_and_stay_whole() -> None:

@@ -39,15 +39,10 @@ def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> Non
     assert "Suite small" in (tmp_path / "report.html").read_text("utf-8")
 
 
-def test_what_differs_between_two_batches(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    """Terminal, page and JSON; nothing is read but the folders."""
+def test_two_batches_are_compared_by_a_query(cli: Cli, folder: Path) -> None:
+    """And not by a page."""
     done = cli("report", folder, folder, "-o", "diff.html")
-    assert done.code == 0
-    assert "2 scenarios in both; plans of b: 0 lower, 2 equal" in " ".join(done.out.split())
-    assert "Two batches" in (tmp_path / "diff.html").read_text("utf-8")
-    found = cli("report", folder, folder, "--json").json
-    assert found["rows"] == {"changed": [], "alike": 2, "removed": [], "added": []}
-    assert found["names"] == [str(folder)] * 2
+    assert done.code == 2 and "batch --query" in done.err
 
 
 def test_what_differs_between_two_plans(cli: Cli, planned: Path, tmp_path: Path) -> None:

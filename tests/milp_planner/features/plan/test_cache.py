@@ -33,8 +33,8 @@ LIMITS = Settings(time_limit=60, workers=1, polish=False)
 
 @pytest.fixture(scope="module")
 def inputs() -> tuple[Model, Cluster]:
-    """Ten tables on eight ranks."""
-    model = catalog.find_model("generated:tables=10,seed=3,kind=torchrec")
+    """Twelve tables on eight ranks."""
+    model = catalog.find_model("generated:tables=12,seed=1,kind=torchrec")
     return model, catalog.find_cluster("8xh100")
 
 
@@ -261,7 +261,7 @@ def test_the_folder_stays_small(inputs: tuple[Model, Cluster], tmp_path: Path) -
 
 
 def _put_and_get(folder: Path) -> bool:
-    model = catalog.find_model("generated:tables=10,seed=3,kind=torchrec")
+    model = catalog.find_model("generated:tables=12,seed=1,kind=torchrec")
     cache = PlanCache(folder)
     for _ in range(3):
         solved((model, catalog.find_cluster("8xh100")), cache)

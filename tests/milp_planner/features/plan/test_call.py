@@ -65,7 +65,6 @@ def test_a_limit_that_is_none_is_refused(wrong: object) -> None:
         lambda: milp_planner.audit(best, MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
         lambda: milp_planner.compare(MODEL, place, time_limit=wrong),  # type: ignore[arg-type]
         lambda: milp_planner.explain(best, time_limit=wrong),  # type: ignore[arg-type]
-        lambda: milp_planner.simulate(best, time_limit=wrong),  # type: ignore[arg-type]
     ]
     for call in calls:
         with pytest.raises(BadInput, match=said):
