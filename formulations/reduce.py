@@ -90,7 +90,7 @@ def suits(instance: Instance, certificate: Certificate) -> bool:
 
 def bounds_at(
     instance: Instance, kept: NDArray[np.bool_], certificate: Certificate
-) -> OptionBounds:
+) -> OptionBounds | None:
     """Exact bounds of every option at the multipliers of a certificate's root.
 
     The instance may differ from the certificate's in its capacities: multipliers are valid for any.
@@ -103,6 +103,11 @@ def bounds_at(
     certificate : Certificate
         Of kind ``bound``.
 
+    Returns
+    -------
+    OptionBounds or None
+        None when no vector of its root prices anything, as where all its cases are impossible.
+
     Raises
     ------
     InstanceError
@@ -111,7 +116,7 @@ def bounds_at(
     return _bounds(build_rows(instance), kept, certificate)
 
 
-def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> OptionBounds:
+def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> OptionBounds | None:
     keep = kept & rows.possible
     bound, of_option = None, np.full(len(kept), NEVER, dtype=np.int64)
     of_option[keep] = -NEVER
@@ -126,9 +131,7 @@ def _bounds(rows: Rows, kept: NDArray[np.bool_], certificate: Certificate) -> Op
         of_option[keep] = np.maximum(of_option[keep], these)
         value = _ceil(int(total) - weights.room, weights.level)
         bound = value if bound is None else max(bound, value)
-    if bound is None:
-        raise InstanceError("certificate: it has no multipliers of costs at its root")
-    return OptionBounds(bound, of_option, certificate)
+    return None if bound is None else OptionBounds(bound, of_option, certificate)
 
 
 def relaxed_bound(instance: Instance, certificate: Certificate) -> int | None:
@@ -162,11 +165,14 @@ def forced_bounds(instance: Instance, certificate: Certificate) -> list[int | No
         As in :func:`bounds_at`.
     """
     rows = build_rows(instance)
-    free = _bounds(rows, _below(rows, None), certificate).of_option
+    limits = [None] if certificate.target is None else [None, certificate.target]
+    found = [_bounds(rows, _below(rows, limit), certificate) for limit in limits]
+    if found[0] is None:
+        raise InstanceError("certificate: it has no multipliers of costs at its root")
+    free = found[0].of_option
     cut = np.full_like(free, NEVER)
-    if certificate.target is not None:
-        cut = _bounds(rows, _below(rows, certificate.target), certificate).of_option
-        cut = np.minimum(cut, certificate.target)
+    if found[-1] is not None and certificate.target is not None:
+        cut = np.minimum(found[-1].of_option, certificate.target)
     return [
         None if f == NEVER else max(f, c) for f, c in zip(free.tolist(), cut.tolist(), strict=True)
     ]

@@ -177,7 +177,8 @@ class Problem:
         found = presolve(self.instance)
         keep = found.kept & (own_cost(self.original) <= most)
         if certificate is not None and certificate.kind == "bound":
-            keep = keep & bounds_at(self.original, keep, certificate).below(most + 1)
+            bounds = bounds_at(self.original, keep, certificate)
+            keep = keep if bounds is None else keep & bounds.below(most + 1)
         return replace(found, kept=keep)
 
     def least(self, aim: Aim) -> int:

@@ -91,11 +91,11 @@ def _priced(context: Context) -> None:
     """Take a first bound from the caller's multipliers."""
     prices, instance = context.settings.prices, context.instance
     if prices is not None and instance.num_tables:
-        bound = bounds_at(instance, context.keep, prices).bound
-        if bound == NEVER:  # some table has no option left; the linear program will find it
-            return
-        context.state.price(replace(prices, target=bound))
-        context.lift(bound, CERTIFICATE)
+        found = bounds_at(instance, context.keep, prices)
+        if found is None or found.bound == NEVER:
+            return  # it prices nothing, or a table has no option left: so the linear program says
+        context.state.price(replace(prices, target=found.bound))
+        context.lift(found.bound, CERTIFICATE)
         context.drop()
 
 

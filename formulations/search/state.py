@@ -160,7 +160,8 @@ class State:
         if last != value:
             keep = bare(build_rows(self._instance), known.keep, value - 1)
             if known.certificate is not None:
-                keep = keep & bounds_at(self._instance, keep, known.certificate).below(value)
+                bounds = bounds_at(self._instance, keep, known.certificate)
+                keep = keep if bounds is None else keep & bounds.below(value)
             self._below = (value, keep)
         return keep
 

@@ -145,8 +145,8 @@ def _bounded(compiled: Compiled, plain: Outcome, settings: Settings) -> Outcome:
     instance, prices = compiled.instance, settings.prices
     if prices is None or not settings.certificate or not instance.num_tables:
         return plain
-    bound = bounds_at(instance, instance.allowed, prices).bound
-    if bound == NEVER:
+    known = bounds_at(instance, instance.allowed, prices)
+    if known is None or known.bound == NEVER:
         return plain
-    bounded = plain.with_(bound=bound, bound_source=CERTIFICATE)
-    return with_certificate(instance, bounded, replace(prices, target=bound))
+    bounded = plain.with_(bound=known.bound, bound_source=CERTIFICATE)
+    return with_certificate(instance, bounded, replace(prices, target=known.bound))

@@ -61,6 +61,16 @@ def test_mip_decides_what_cpsat_decides(name: str) -> None:
         assert (mip.answer, mip.wrong) == (cpsat.answer, ()), number
 
 
+def test_a_certificate_may_price_nothing() -> None:
+    """Its cases are all impossible, by the bytes that may move; the goals are sought all the same.
+    ``plan`` takes it as multipliers to begin with, too."""
+    instance = generate(2558)
+    outcome = solve(instance, "cpsat", Settings(time_limit=20, workers=1))
+    assert outcome.status == Status.OPTIMAL and outcome.certificate is not None
+    again = solve(instance, "scale", Settings(time_limit=20, workers=1, prices=outcome.certificate))
+    assert again.objective == outcome.objective
+
+
 def test_costs_near_the_largest_number() -> None:
     """Nothing false is said of costs near 2^53, which are rounded for CP-SAT."""
     for number in (9, 54, 115):
