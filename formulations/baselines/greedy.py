@@ -70,7 +70,7 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     for proposer in proposers:
         proposals = PROPOSERS[proposer](instance, partitioner.facts)
         patience = threshold if proposer in ("depth", "total") else None
-        search(partitioner, proposals, settings, clock, result, patience)
+        search(partitioner, proposals, settings, clock, found=result, threshold=patience)
         if result.stopped_by != StoppedBy.EXHAUSTED:
             break
     return outcome_of(

@@ -18,8 +18,9 @@ from formulations.baselines.dp.stages import (
     fusion_components,
 )
 from formulations.baselines.dp.transition import Cells, Choices, Grid, origin
-from formulations.errors import UnsupportedInstance
-from formulations.instance import Instance, IntArray, Scope
+from formulations.baselines.partition.partitioner import SortBy
+from formulations.errors import InstanceError, UnsupportedInstance
+from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.facts import OptionFacts
 from formulations.settings import FLAG, OwnSettings, list_of, one_of, whole
 
@@ -29,6 +30,13 @@ class Variant(StrEnum):
 
     FIRST = "first"
     MERGED = "merged"
+
+
+class Select(StrEnum):
+    """Which of the proposals that can be placed is returned."""
+
+    BEST = "best"
+    CHEAPEST = "cheapest"
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,9 @@ VARIANTS = {
 
 OPTIONS = {
     "variant": one_of(Variant), "hbm_bins_per_device": whole(), "ddr_bins_per_device": whole(),
-    "axes": list_of(), "fusion_aware": FLAG,
+    "mem_bins_per_device": whole(), "axes": list_of(), "axis_cap": whole(0), "fusion_aware": FLAG,
+    "select": one_of(Select), "rank_by": one_of(Objective), "sort_by": one_of(SortBy),
+    "refine": FLAG, "memory_limit_mb": whole(),
 }  # fmt: skip
 
 
@@ -71,8 +81,14 @@ class DPSettings:
 
     variant: Variant
     bins: tuple[int, int]
+    cap: int
     axes: tuple[str, ...]
     fusion_aware: bool
+    select: Select
+    rank_by: Objective
+    sort_by: SortBy
+    refine: bool
+    memory_limit: int
 
     @property
     def facts(self) -> VariantFacts:
@@ -80,19 +96,40 @@ class DPSettings:
         return VARIANTS[self.variant]
 
 
-def read_settings(given: OwnSettings) -> DPSettings:
-    """Fill in the options that the caller leaves out."""
+def read_settings(instance: Instance, given: OwnSettings) -> DPSettings:
+    """Fill in the options that the caller leaves out.
+
+    Raises
+    ------
+    InstanceError
+        For a pair of values that contradict each other.
+    """
     variant = Variant(given.choice("variant", Variant.MERGED))
-    hbm, ddr = VARIANTS[variant].bins
-    bins = given.integer("hbm_bins_per_device", hbm), given.integer("ddr_bins_per_device", ddr)
-    axes, aware = given.names("axes", ("hbm", "ddr")), given.flag("fusion_aware", False)
-    return DPSettings(variant, bins, axes, aware)
+    select, refine = Select(given.choice("select", Select.BEST)), given.flag("refine", False)
+    if refine and select == Select.CHEAPEST:
+        raise InstanceError("dp: option 'refine' goes with select 'best', found 'cheapest'")
+    published = VARIANTS[variant]
+    # The original's old name for the first axis wins over its new one.
+    hbm = "mem_bins_per_device" if given.has("mem_bins_per_device") else "hbm_bins_per_device"
+    return DPSettings(
+        variant=variant,
+        bins=(
+            given.integer(hbm, published.bins[0]),
+            given.integer("ddr_bins_per_device", published.bins[1]),
+        ),
+        cap=given.integer("axis_cap", published.cap),
+        axes=given.names("axes", ("hbm", "ddr")),
+        fusion_aware=given.flag("fusion_aware", False),
+        select=select,
+        rank_by=Objective(given.choice("rank_by", instance.objective)),
+        sort_by=SortBy(given.choice("sort_by", SortBy.STORAGE)),
+        refine=refine,
+        memory_limit=given.integer("memory_limit_mb", 1024) * 2**20,
+    )
 
 
 _ELSEWHERE = "cpsat, mip and scale cover every shape"
 _BATCH = 256
-#: Bytes that a run may take; bins are coarsened to stay below it.
-_MEMORY = 2**30
 #: Working bytes of a cell (dense and sparse arrays of one step), and of a remembered state.
 _CELL_BYTES, _STATE_BYTES = 100, 37
 
@@ -243,10 +280,10 @@ def make_grid(problem: Problem, factor: float = 1.0) -> Grid:
     """Bins per device × ranks × ``factor``, under the variant's cap and the memory limit."""
     chosen, ranks = problem.chosen, problem.instance.num_ranks
     bins = [
-        axis.bins(max(1, round(wanted * ranks * factor)), chosen.facts.cap)
+        axis.bins(max(1, round(wanted * ranks * factor)), chosen.cap)
         for axis, wanted in zip(problem.axes, chosen.bins, strict=True)
     ]
-    most = most_cells(_MEMORY, len(problem.tables))
+    most = most_cells(chosen.memory_limit, len(problem.tables))
     if bins[0] * bins[1] > most:
         scale = (most / (bins[0] * bins[1])) ** 0.5
         bins = [max(1, int(b * scale)) for b in bins]
@@ -282,7 +319,7 @@ class Programme:
         for tables in components:
             together.append((tables, combinations_of_levels(problem.instance, tables, choices)))
         self._stages: list[Stage] = []
-        cells, memory = origin(problem.chosen.facts.dtype), _MEMORY // 2
+        cells, memory = origin(problem.chosen.facts.dtype), problem.chosen.memory_limit // 2
         for tables, combinations in together:
             run = partial(self._run, cells, memory, over)
             self._stages.append(Stage(tables, combinations, run, grid))
@@ -310,6 +347,8 @@ class Programme:
             by_bin = np.lexsort((end.cost, first_axis))
             starts = np.flatnonzero(np.diff(first_axis[by_bin], prepend=-1))
             order = by_bin[starts][::-1]
+        if self._problem.chosen.select == Select.CHEAPEST:
+            order = order[np.argsort(end.cost[order], kind="stable")]
         return order
 
     def proposals(self, hopeless: Callable[[Cells, IntArray], np.ndarray]) -> Iterator[IntArray]:

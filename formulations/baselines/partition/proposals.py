@@ -159,10 +159,13 @@ class Found:
     rating : int or None
         Its objective.
     stopped_by : StoppedBy
-        ``EXHAUSTED`` when every proposal was seen.
+        ``EXHAUSTED`` when every proposal was seen (or the search ended at the first that fits).
     proposed, skipped, placed, accepted : int
         Proposals seen; not placed because their bound could not beat the best; placed on ranks;
         better than all before.
+    tells : bool
+        Whether ratings are the instance's own objective, and so belong in the trace (plans that
+        ignore fusion groups have another objective once they run).
     """
 
     placement: Placement | None = None
@@ -172,6 +175,7 @@ class Found:
     skipped: int = 0
     placed: int = 0
     accepted: int = 0
+    tells: bool = True
 
     def describe(self) -> dict[str, object]:
         """Counters as JSON values."""
@@ -188,9 +192,10 @@ def search(
     proposals: Proposals,
     settings: Settings,
     clock: Clock,
-    found: Found,
+    first: bool = False,
+    found: Found | None = None,
     threshold: int | None = None,
-) -> None:
+) -> Found:
     """Place every proposal and keep the one with the lowest objective.
 
     A proposal is not placed when a bound on its objective (its total, or the largest of total ÷
@@ -204,15 +209,20 @@ def search(
     proposals : iterable of int64 array [proposals, tables]
     settings : Settings
     clock : Clock
-    found : Found
-        The result of an earlier search, which this one continues.
+    first : bool
+        Stop at the first proposal that can be placed, instead of trying all.
+    found : Found, optional
+        The result of an earlier search, to be continued.
     threshold : int, optional
         End when more proposals in a row than this rate worse than the best of this search (as
         TorchRec's ``GreedyProposer`` does); then every proposal is placed.
     """
+    found = found or Found()
     instance = without_fusion(partitioner.instance)
     best, inferior = None, 0
     for options in _worth_placing(partitioner, proposals, found, threshold is None):
+        if found.placement is not None and first:
+            break
         if clock.over():
             found.stopped_by = why_stopped(clock)
             break
@@ -223,6 +233,7 @@ def search(
         best = rating if best is None else min(best, rating)
         if inferior > threshold:
             break
+    return found
 
 
 def _worth_placing(
@@ -268,7 +279,7 @@ def _consider(
         return rating
     found.accepted += 1
     found.placement, found.rating = placement, rating
-    if not partitioner.instance.fusion_groups:  # else it has another objective once it runs
+    if found.tells and not partitioner.instance.fusion_groups:
         clock.record(rating, None, "placed")
     return rating
 

@@ -29,6 +29,8 @@ from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import EVERY, at, built, every_kind, two_modes
 from tests.formulations.strategies import instances
 
+EXACT = {"variant": "first", "axis_cap": 0}
+
 
 def dp(instance: Instance, time_limit: float | None = 20, **options: Any) -> Outcome:
     """Solve with the DP and no certificate."""
@@ -126,8 +128,7 @@ def test_equals_exact_strictly_inside_pooled_budgets(instance: Instance) -> None
         instance,
         resources=tuple(replace(r, capacity=r.capacity - 1) for r in instance.resources),
     )
-    options: dict[str, Any] = {"variant": "first", "hbm_bins_per_device": hbm}
-    options["ddr_bins_per_device"] = ddr
+    options = dict(EXACT, hbm_bins_per_device=hbm, ddr_bins_per_device=ddr)
     free = brute_force(without_fusion(inside)).objective
     outcome = dp(without_fusion(instance), **options)
     if outcome.objective != free:
@@ -163,20 +164,54 @@ def two_budgets(uses: list[list[tuple[int, int, int]]], ranks: int = 1, **sizes:
 @pytest.mark.parametrize(("options", "bins"), [
     ({"variant": "merged"}, [400, 100]),
     ({"variant": "first"}, [400, 200]),
+    ({"variant": "merged", "mem_bins_per_device": 10, "hbm_bins_per_device": 99}, [40, 100]),
     ({"variant": "first", "hbm_bins_per_device": 300}, [1024, 200]),
     ({"variant": "merged", "hbm_bins_per_device": 300, "ddr_bins_per_device": 1}, [1200, 4]),
+    ({"variant": "merged", "axis_cap": 64}, [64, 64]),
 ])  # fmt: skip
 def test_published_bins(options: dict[str, Any], bins: list[int]) -> None:
-    """An axis has bins per device × devices; the first variant caps it."""
+    """An axis has bins per device × devices; the first variant caps it, and the old name wins."""
     outcome = dp(two_budgets([[(1, 1, 1)]], ranks=4), **options)
     assert outcome.detail["bins"] == [bins]
 
 
-def test_memory_coarsens_the_grid() -> None:
-    """A cell takes 100 bytes or, with many tables, 37 for each of √tables remembered states."""
-    from formulations.baselines.dp.programme import most_cells
+def test_memory_limit_coarsens_the_grid() -> None:
+    """Under a small memory limit both axes have fewer bins, and the outcome says how many."""
+    instance = two_budgets([[(1, 1, 1)]], ranks=8)
+    [[hbm, ddr]] = dp(instance, memory_limit_mb=1).detail["bins"]  # type: ignore[misc]
+    assert hbm * ddr * 100 <= 2**20 / 2
+    assert hbm / ddr == pytest.approx(4, rel=0.1)
 
-    assert (most_cells(2**20, 1), most_cells(2**20, 10_000)) == (5242, 140)
+
+def test_rated_by_another_objective() -> None:
+    """rank_by decides between proposals; the outcome still shows the instance's own objective."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 100), ("ddr", "machine", 100)], Objective.BUSIEST_RANK
+    )
+    builder.add_table("t")
+    builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 40}, (6,))])])
+    builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 70}, (10,))])])
+    instance = builder.build()
+    assert names(instance, dp(instance)) == ["rw"]
+    by_total = dp(instance, rank_by="total")
+    assert names(instance, by_total) == ["tw"]
+    assert by_total.objective == 10
+
+
+def test_cheapest_takes_the_first_that_can_be_placed() -> None:
+    """The proposal of least summed cost does not fit the ranks, so the next one is returned."""
+    builder = InstanceBuilder(
+        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
+    )
+    for table in "abc":
+        builder.add_table(table)
+        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, (2,))])])
+        builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (2,))])])
+    instance = builder.build()
+    outcome = dp(instance, select="cheapest", hbm_bins_per_device=40)
+    assert outcome.detail["accepted"] == 1
+    assert sorted(names(instance, outcome)) == ["rw", "tw", "tw"]
+    assert outcome.objective == brute_force(instance).objective == 4
 
 
 def test_as_published_the_plan_breaks_its_fusion_group() -> None:
@@ -220,6 +255,17 @@ def test_a_respread_plan_that_does_not_fit_is_not_returned() -> None:
     assert "of machine 0" in outcome.note or "of rank 0" in outcome.note
 
 
+def test_refined_bins_find_what_coarse_ones_miss() -> None:
+    """One bin keeps one state; refined bins also keep the smaller one that the best plan needs."""
+    tight = two_budgets([[(60, 0, 9), (70, 0, 3)], [(39, 0, 4), (29, 0, 5)]])
+    coarse = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1)
+    refined = dp(tight, hbm_bins_per_device=1, ddr_bins_per_device=1, refine=True,
+                 memory_limit_mb=1)  # fmt: skip
+    assert refined.objective == brute_force(tight).objective == 8
+    assert coarse.objective == 13
+    assert len(refined.detail["bins"]) > 3  # type: ignore[arg-type]
+
+
 def test_other_shapes_are_refused_in_a_sentence() -> None:
     """A third resource, wrong axes and wrong options are each refused by name."""
     with pytest.raises(UnsupportedInstance, match="also limits links"):
@@ -230,8 +276,8 @@ def test_other_shapes_are_refused_in_a_sentence() -> None:
         dp(two_modes(), axes=["hbm", "ddr", "x"])
     with pytest.raises(InstanceError, match="'variants'; did you mean 'variant'"):
         dp(two_modes(), variants="first")
-    with pytest.raises(InstanceError, match=r"no option 'refine'.*there are: axes, ddr_bins"):
-        dp(two_modes(), refine=True)
+    with pytest.raises(InstanceError, match="'refine' goes with select 'best'"):
+        dp(two_modes(), refine=True, select="cheapest")
 
 
 def test_pins_and_forbidden_options_are_kept() -> None:
@@ -302,7 +348,7 @@ def test_proposals_in_published_order() -> None:
     found = {}
     for variant in ("first", "merged"):
         options = {"variant": variant, "hbm_bins_per_device": 10, "ddr_bins_per_device": 10}
-        chosen = read_settings(OwnSettings("dp", options, OPTIONS))
+        chosen = read_settings(instance, OwnSettings("dp", options, OPTIONS))
         facts = option_facts(instance)
         axes = make_axes(instance, facts, chosen.axes)
         problem = make_problem(instance, facts, axes, chosen)

@@ -18,10 +18,10 @@ from formulations import (
     check,
 )
 from formulations.baselines.partition.partitioner import Partitioner
-from formulations.baselines.partition.proposals import Found, lower_bounds, option_kind, search
+from formulations.baselines.partition.proposals import lower_bounds, option_kind, search
 from formulations.clock import Clock
 from formulations.fusion import without_fusion
-from formulations.instance import Pin
+from formulations.instance import Objective, Pin
 from formulations.result.check import compute_loads
 from tests.formulations.brute_force import table_placements
 from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, every_kind
@@ -180,8 +180,7 @@ def test_pruning_never_changes_the_answer(instance: Instance, draws: list[int]) 
     """The search returns the best of all proposals, as found one by one without any bound."""
     partitioner, asked = Partitioner(instance), Settings(time_limit=None)
     batch = proposals(instance, draws)
-    found = Found()
-    search(partitioner, [batch], asked, Clock(asked), found)
+    found = search(partitioner, [batch], asked, Clock(asked))
     best = None
     free = without_fusion(instance)
     for row in batch:
@@ -220,10 +219,18 @@ def test_work_is_proposals_placed(limit: int, placed: int, stopped: StoppedBy) -
     partitioner = Partitioner(instance)
     # Equal proposals are pruned after the first by their bound; without bounds all are placed.
     object.__setattr__(partitioner.facts, "exact", False)
-    found = Found()
-    search(partitioner, [better], asked, Clock(asked), found)
+    found = search(partitioner, [better], asked, Clock(asked))
     assert (found.placed, found.stopped_by) == (placed, stopped)
     assert found.accepted == 1
+
+
+def test_first_stops_at_the_first_that_can_be_placed() -> None:
+    """With ``first`` the search ends at the first proposal that can be placed."""
+    instance = whole_tables([1, 1], [5, 5], 9)
+    asked = Settings(time_limit=None)
+    found = search(Partitioner(instance), [np.asarray([[0, 1]] * 5)], asked, Clock(asked), True)
+    assert found.placed == 1
+    assert instance.objective == Objective.BUSIEST_RANK
 
 
 def test_kind_is_the_name_before_a_separator() -> None:
