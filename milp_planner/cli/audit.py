@@ -33,9 +33,10 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
             "PLAN",
             "plan.json; a CSV with the columns table, mode, ratio, sharding_type, ranks (and "
             "optionally dist_type, column_width); TorchRec's ShardingPlan as export "
-            "writes it; DLRMv4's variables, whose planner is replayed under the "
-            "workload that they state; or the statistics that TorchRec prints. The content "
-            "decides, not the file's name.",
+            "writes it; DLRMv4's variables or TorchEasyRec's config, whose planners are replayed "
+            "under the workload that they state; dynamicemb's options in JSON, or a gin file of "
+            "recsys-examples; or the statistics that TorchRec prints. The content decides, not "
+            "the file's name.",
         ),
     ],
     torchrec: options.TorchRecOption = None,

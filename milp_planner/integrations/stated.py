@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.model import Workload
 from milp_planner.integrations.exports import (
     dlrmv4,
+    dynamicemb,
     read,
     torchrec,
+    tzrec,
     with_workload,
     workload,
 )
+from milp_planner.integrations.replay import hstu
 from milp_planner.integrations.replay.dlrmv4 import runs_now
+from milp_planner.integrations.replay.dynamicemb import runs_now as dynamicemb_now
+from milp_planner.integrations.replay.dynamicemb import same_world
+from milp_planner.integrations.replay.tzrec import runs_now as tzrec_now
 from milp_planner.plans.plan_file import is_plan, plan_from_dict, read_document
 from milp_planner.start.rows import StartSource, is_json, unpacked_text
 from milp_planner.start.torchrec_stats import batch_of, is_stats, read_stats
 
+_FEATURES = re.compile(r"(?m)^\s*feature_configs\s*[:{]")
 _ASSIGNED = re.compile(rf"(?m)^[^#\n]*?\b({'|'.join(dlrmv4.VARIABLES)})=")
 
 
@@ -41,9 +47,10 @@ def read_stated(path: Path, model: Model, cluster: Cluster, version: str | None 
     """The plan that a file holds, told by its content, and what the file states beside it.
 
     DLRMv4's variables are replayed: the plan is what the trainer's own planner makes of them, with
-    the TorchRec of that ``version`` where they do not say which. TorchRec's plans in JSON are
-    read here. A plan.json holds a model of its own and TorchRec's printout the batch that
-    its planner was told: both are compared with the model, which counts.
+    the TorchRec of that ``version`` where they do not say which. So are TorchEasyRec's configs and
+    the gin files of recsys-examples; TorchRec's plans and dynamicemb's options in JSON are read. A
+    plan.json holds a model of its own and TorchRec's printout the batch that its planner was told:
+    both are compared with the model, which counts.
 
     Raises
     ------
@@ -56,11 +63,23 @@ def read_stated(path: Path, model: Model, cluster: Cluster, version: str | None 
     document = read_document(path) if is_json(text) else {}
     if document.get("format") == torchrec.FORMAT:
         return _of_torchrec(text, document, model, cluster)
+    if document.get("format") == dynamicemb.FORMAT:
+        runs = with_workload(model, workload(text, "dynamicemb", model))
+        pins, assumed = dynamicemb_now(text, runs, cluster)
+        return Stated(pins, runs, (*_unlike(runs, model), *assumed))
     if is_plan(document):
         plan = plan_from_dict(document, str(path))
         return Stated(plan, model, tuple(_made_for(plan.model.workload, model.workload)))
     if not document and _ASSIGNED.search(text):
         return _of_dlrmv4(text, model, cluster, version)
+    if not document and _FEATURES.search(text):
+        runs = tzrec.stated(text, model)
+        notes = [*_unlike(runs, model, TZREC_DEFAULTS), *tzrec.open_tables(text, runs)]
+        return Stated(tzrec_now(text, runs, cluster), runs, tuple(notes))
+    if not document and hstu.is_gin(text):
+        runs = hstu.stated(text, model)
+        pins, assumed = hstu.runs_now(text, runs, cluster)
+        return Stated(pins, runs, (*_unlike(runs, model), *assumed))
     if is_stats(text):
         told, batch = batch_of(read_stats(text, str(path))), model.workload.batch_per_rank
         other = told is not None and told != batch
@@ -81,18 +100,27 @@ def _of_dlrmv4(text: str, model: Model, cluster: Cluster, version: str | None) -
 
 def _of_torchrec(text: str, document: dict[str, Any], model: Model, cluster: Cluster) -> Stated:
     plan = read(text, "torchrec", model)
-    if document["world_size"] != cluster.num_ranks:
-        raise BadInput(
-            f"world_size: found {document['world_size']}; allowed: {cluster.num_ranks}, the ranks "
-            f"of {cluster.name}"
-        )
+    same_world(document, cluster)
     runs = with_workload(model, workload(text, "torchrec", model))
-    return Stated(plan, runs, tuple(_unlike(runs.workload, model.workload)))
+    return Stated(plan, runs, tuple(_unlike(runs, model)))
 
 
-def _unlike(runs: Workload, model: Workload) -> Iterator[str]:
-    for field, ours, theirs in _differing(model, runs):
-        yield f"the file states {field} {theirs}; the model has {ours}"
+TZREC_DEFAULTS = ("exchange_dtype", "exchange_dtype_backward", "dedup")
+"""What no config of TorchEasyRec states, as its sharders are TorchRec's."""
+
+
+def _unlike(runs: Model, model: Model, defaults: Collection[str] = ()) -> Iterator[str]:
+    for field, ours, theirs in _differing(model.workload, runs.workload):
+        who = "the trainer has" if field in defaults else "the file states"
+        yield f"{who} {field} {theirs}; the model has {ours}"
+    for field in ("kind", "rows", "dim", "optimizer"):
+        pairs = zip(runs.tables, model.tables, strict=True)
+        found = [(getattr(there, field), getattr(here, field), here.name) for there, here in pairs]
+        unlike = [each for each in found if each[0] != each[1]]
+        if unlike:
+            theirs, ours, name = unlike[0]
+            more = f"; so of {len(unlike) - 1} more tables" if unlike[1:] else ""
+            yield f"the file states {field} {theirs} of {name}; the model has {ours}{more}"
 
 
 def _made_for(own: Workload, model: Workload) -> Iterator[str]:

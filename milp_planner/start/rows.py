@@ -29,7 +29,9 @@ MOST_WRONG = 20
 FORMS = (
     "a plan.json; TorchRec's ShardingPlan in JSON, as export writes it; a CSV "
     f"with the columns {', '.join(COLUMNS[:5])}; the statistics that TorchRec prints; DLRMv4's "
-    "variables, such as EMB_PLACEMENT, EMB_PLACEMENT_OVERRIDES, EMB_SHARDING_OVERRIDES"
+    "variables, such as EMB_PLACEMENT, EMB_PLACEMENT_OVERRIDES, EMB_SHARDING_OVERRIDES; "
+    "TorchEasyRec's config, with feature_configs; dynamicemb's options in JSON, as export writes "
+    "them; a gin file of recsys-examples' HSTU trainer"
 )
 """Forms of a plan in a file."""
 _ALIASES = {"cache_ratio": "ratio", "sharding": "sharding_type", "sharding type": "sharding_type"}

@@ -24,7 +24,7 @@ from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.exports import known, pin
-from milp_planner.integrations.exports.torchrec import sharders
+from milp_planner.integrations.exports.torchrec import built, sharders
 from milp_planner.plans.ledger import stores_of
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import TIERED
@@ -96,6 +96,11 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
             )
         pins[name] = _pin(table, options, share)
     return pins
+
+
+def workload(text: str, model: Model) -> dict[str, Any]:
+    """Fields of the workload that the document states: exchange and deduplication."""
+    return built(_parse(text))
 
 
 def _group(name: str, tables: list[PlacedTable]) -> dict[str, Any]:

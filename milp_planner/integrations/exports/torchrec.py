@@ -91,7 +91,12 @@ def sharders(work: Workload) -> dict[str, Any]:
 
 def workload(text: str, model: Model) -> dict[str, Any]:
     """Fields of the workload that the document states: exchange and deduplication."""
-    found = _parse(text).get("sharders")
+    return built(_parse(text))
+
+
+def built(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of the workload in what a document says of its sharders."""
+    found = document.get("sharders")
     if found is None:
         return {}
     if not isinstance(found, dict) or not isinstance(found.get("use_index_dedup"), bool):

@@ -13,9 +13,10 @@ alibaba/TorchEasyRec 54cac316, ``tzrec/protos/feature.proto`` (``ParameterConstr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
@@ -30,15 +31,35 @@ from milp_planner.integrations.exports import known, pin, proper_ratio
 from milp_planner.plans.placement import PlacedTable, Plan
 from milp_planner.pricing.options import MODE_OF_KERNEL, SHARDING_TYPES
 
+KINDS = (
+    "id_feature", "raw_feature", "combo_feature", "lookup_feature", "match_feature",
+    "expr_feature", "overlap_feature", "tokenize_feature", "custom_feature", "kv_dot_product",
+    "bool_mask_feature", "sequence_id_feature", "sequence_raw_feature", "sequence_custom_feature",
+)  # fmt: skip
+"""Kinds of features; ``sequence_feature`` holds several of them."""
+_OPTIMIZERS = {
+    "sgd_optimizer": "sgd", "adagrad_optimizer": "adagrad", "adam_optimizer": "adam",
+    "rowwise_adagrad_optimizer": "rowwise_adagrad",
+}  # fmt: skip
+
 #: The fields read and written, by message: (name, type, repeated); proto2, so absent fields are
 #: distinguishable.
 _FIELDS = {
-    "Config": [("feature_configs", "FeatureConfig", True)],
-    "FeatureConfig": [("id_feature", "IdFeature", False)],
-    "IdFeature": [("feature_name", "STRING", False), ("embedding_name", "STRING", False),
-                  ("embedding_dim", "INT64", False),
-                  ("embedding_constraints", "Constraints", False),
-                  ("dynamicemb", "DynamicEmbedding", False)],
+    "Config": [("feature_configs", "FeatureConfig", True), ("train_config", "Train", False),
+               ("data_config", "Data", False)],
+    "Train": [("sparse_optimizer", "Optimizer", False),
+              ("global_embedding_constraints", "Constraints", False)],
+    "Data": [("batch_size", "INT64", False)],
+    "Optimizer": [(name, "Empty", False) for name in _OPTIMIZERS],
+    "Empty": [],
+    "FeatureConfig": [*((kind, "Feature", False) for kind in KINDS),
+                      ("sequence_feature", "Sequence", False)],
+    "Sequence": [("sequence_name", "STRING", False), ("features", "FeatureConfig", True)],
+    "Feature": [("feature_name", "STRING", False), ("embedding_name", "STRING", False),
+                ("embedding_dim", "INT64", False), ("num_buckets", "INT64", False),
+                ("hash_bucket_size", "INT64", False), ("boundaries", "DOUBLE", True),
+                ("embedding_constraints", "Constraints", False),
+                ("dynamicemb", "DynamicEmbedding", False)],
     "Constraints": [("sharding_types", "STRING", True), ("compute_kernels", "STRING", True)],
     "DynamicEmbedding": [("max_capacity", "INT64", False), ("cache_load_factor", "DOUBLE", False),
                          ("score_strategy", "STRING", False)],
@@ -116,6 +137,15 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
     BadInput for text that cannot be parsed, unknown features or tables, illegal values, and
     features of one table that disagree.
     """
+    pins: dict[str, PinSpec] = {}
+    for table, feature in _features(_parsed(text), model):
+        pin = _read_feature(table, feature)
+        if pins.setdefault(table.name, pin) != pin:
+            raise BadInput(f"table {table.name!r}: its features disagree")
+    return pins
+
+
+def _parsed(text: str) -> Any:
     config = _config()
     try:
         text_format.Parse(text, config, allow_unknown_field=True)
@@ -123,15 +153,98 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
         raise BadInput(f"not a text-format config (line:column : problem): {error}") from None
     except RecursionError:
         raise BadInput("not a text-format config: nested too deeply") from None
-    pins: dict[str, PinSpec] = {}
-    for block in config.feature_configs:
-        if not block.HasField("id_feature"):
-            raise BadInput("feature_configs: found no id_feature block")
-        table = _table(block.id_feature, model)
-        pin = _read_feature(table, block.id_feature)
-        if pins.setdefault(table.name, pin) != pin:
-            raise BadInput(f"table {table.name!r}: its features disagree")
-    return pins
+    return config
+
+
+def _features(config: Any, model: Model) -> Iterator[tuple[Table, Any]]:
+    """Every feature that has a table, with it."""
+    for sequence, block in _blocks(config.feature_configs):
+        kind = next(filter(block.HasField, KINDS), None)
+        if kind is None:
+            raise BadInput(f"feature_configs: found no block of a known kind ({listed(KINDS, 3)})")
+        feature = getattr(block, kind)
+        holds = "embedding_dim", "embedding_name", "embedding_constraints", "dynamicemb"
+        if any(map(feature.HasField, holds)) or kind == "id_feature":
+            yield _table(feature, model, sequence), feature
+
+
+def _blocks(configs: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Blocks of features, each with the name of the sequence that it is in."""
+    for block in configs:
+        if block.HasField("sequence_feature"):
+            inside = block.sequence_feature
+            yield from ((inside.sequence_name, each) for each in inside.features)
+        else:
+            yield "", block
+
+
+def stated(text: str, model: Model) -> Model:
+    """The model with what a config states, and with the trainer's sharders: fp32, no deduplication.
+
+    It states the batch, the sparse optimizer, and of a table its rows, columns and kind.
+    """
+    config, given = _parsed(text), dict[str, dict[str, Any]]()
+    chosen = [name for key, name in _OPTIMIZERS.items()
+              if config.train_config.sparse_optimizer.HasField(key)]  # fmt: skip
+    for table, feature in _features(config, model):
+        found: dict[str, Any] = {"kind": "torchrec"}
+        rows = feature.num_buckets or feature.hash_bucket_size or len(feature.boundaries) + 1
+        if feature.HasField("dynamicemb") and not feature.HasField("embedding_constraints"):
+            found["kind"], rows = "dynamicemb", feature.dynamicemb.max_capacity or rows
+        if rows > 1:
+            found["rows"] = rows
+        if feature.HasField("embedding_dim"):
+            found["dim"] = feature.embedding_dim
+        before = given.setdefault(table.name, {})
+        if unlike := [key for key, value in found.items() if before.get(key, value) != value]:
+            raise BadInput(f"table {table.name!r}: its features disagree on {unlike[0]}")
+        before |= found
+    document = model.to_dict()
+    document["workload"] |= {"exchange_dtype": "fp32", "exchange_dtype_backward": None,
+                             "dedup": False}  # fmt: skip
+    if config.data_config.HasField("batch_size"):
+        document["workload"]["batch_per_rank"] = config.data_config.batch_size
+    for each in document["tables"]:
+        each |= {"exchange_dtype": None, "exchange_dtype_backward": None}
+        each |= {"optimizer": chosen[0]} if chosen else {}
+        each |= given.get(each["name"], {})
+    return Model.from_dict(document, "as the file states it")
+
+
+Space = tuple[tuple[str, ...], tuple[str, ...]]
+"""Sharding types and kernels that a table may have; none: any."""
+
+
+def spaces(text: str, model: Model) -> dict[str, Space]:
+    """What a config allows of TorchRec's tables: a feature's own constraints, or those of all."""
+    config = _parsed(text)
+    found = {table.name: _space(config.train_config.global_embedding_constraints)
+             for table in model.tables if table.kind == "torchrec"}  # fmt: skip
+    for table, feature in _features(config, model):
+        if feature.HasField("embedding_constraints"):
+            found[table.name] = _space(feature.embedding_constraints)
+    return found
+
+
+def open_tables(text: str, model: Model) -> list[str]:
+    """Sentences: which tables have more than one option, so that the trainer's planner decides."""
+    found = spaces(text, model)
+    several = [t.name for t in model.tables if {len(each) for each in found.get(t.name, ())} != {1}]
+    if not several:
+        return []
+    return [
+        f"what the file leaves open ({listed(several, 3)}) is as TorchEasyRec's proposers choose: "
+        "read, not run"
+    ]
+
+
+def _space(constraints: Any) -> Space:
+    kinds, kernels = tuple(constraints.sharding_types), tuple(constraints.compute_kernels)
+    for kind in kinds:
+        one_of(kind, SHARDING_TYPES, "sharding_types")
+    for kernel in kernels:
+        one_of(kernel, MODE_OF_KERNEL, "compute_kernels")
+    return kinds, kernels
 
 
 @cache
@@ -185,14 +298,16 @@ def _dynamic(table: Table, placed: PlacedTable) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _table(feature: Any, model: Model) -> Table:
+def _table(feature: Any, model: Model, sequence: str = "") -> Table:
+    """The table of a feature: by its own name, as the model's feature, or with ``_emb`` added."""
     name = feature.feature_name
     if feature.HasField("embedding_name"):
         return known(model, feature.embedding_name, f"feature {name!r}")
-    for table in model.tables:
-        if name in table.feature_names:
+    names = [f"{sequence}__{name}", name] if sequence else [name]
+    for each, table in product(names, model.tables):
+        if each in table.feature_names or table.name in (each, f"{each}_emb"):
             return table
-    return known(model, name, "feature_name")
+    return known(model, names[0], "feature_name")
 
 
 def _read_feature(table: Table, feature: Any) -> PinSpec:

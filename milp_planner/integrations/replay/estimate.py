@@ -17,16 +17,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.constraints import PinSpec, ShardingType
+from milp_planner.inputs.constraints import Mode, PinSpec, ShardingType
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins
 from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.runtimes.registry import kernel_of
+from milp_planner.pricing.runtimes.torcheasyrec import (
+    DIVISOR,
+    fitted,
+    planner_value_bytes,
+    torcheasyrec_tiers,
+)
 
 GIB = 2**30
 LOAD_FACTOR = 0.2
@@ -35,6 +43,8 @@ NARROWEST = 128
 """Columns of a column shard at least, unless ``min_partition`` is set (``MIN_CW_DIM``)."""
 _INTRA, _INTER = 600 * GIB / 1000, 12.5 * GIB / 1000
 """Bytes per millisecond within a machine and between machines (``INTRA_NODE_BANDWIDTH``)."""
+TIERED = ("HYBRID", "CACHING")
+"""Kernels of dynamicemb tables, by TorchEasyRec's rules."""
 BY_HOST = ("table_row_wise", "grid_shard")
 
 
@@ -102,13 +112,15 @@ class Asked:
     optimizer: str
     sharding_type: ShardingType
     kernel: str
-    """dense, fused, fused_uvm or fused_uvm_caching."""
+    """dense, fused, fused_uvm or fused_uvm_caching; of a dynamicemb table HYBRID or CACHING."""
     pooled: bool = False
     lengths: tuple[float, ...] = (1.0,)
     """Pooling factor of every feature."""
     weighted: bool = False
     min_partition: int | None = None
-    load_factor: float | None = None
+    load_factor: float | Fraction | None = None
+    bucket: int = 0
+    """Slots of a bucket of a dynamicemb table."""
 
     @property
     def width(self) -> int:
@@ -172,7 +184,11 @@ def _bandwidth(asked: Asked) -> float:
     """Bytes per millisecond at which a kernel reads rows (``kernel_bw_lookup``)."""
     profile = _constants()
     hbm, link = profile.hbm / 1000, profile.host_link / 1000
-    share = LOAD_FACTOR if asked.load_factor is None else asked.load_factor
+    share = float(LOAD_FACTOR if asked.load_factor is None else asked.load_factor)
+    if asked.kernel in TIERED:
+        caching = np.array([asked.kernel == "CACHING"])
+        hits = float(fitted(np.array([share]), caching)[0])
+        return (hits * hbm + (1 - hits) * link) / DIVISOR
     return {
         "dense": profile.kernel.dense_share * hbm,
         "fused": 1 * hbm,
@@ -273,15 +289,29 @@ def _between_hosts(asked: Asked, job: Job, dim: int) -> tuple[float, float]:
 
 
 def _storage(asked: Asked, job: Job, rows: int, dim: int) -> Bytes:
+    if asked.kernel in TIERED:
+        tier = tiers(asked, rows)
+        return Bytes(tier.hbm + _buffers(asked, job, rows, dim), tier.ddr)
     whole = asked.rows * asked.dim * asked.element_bytes
     hosted = asked.kernel in ("fused_uvm", "fused_uvm_caching")
     cached = asked.kernel == "fused_uvm_caching"
-    share = asked.load_factor or LOAD_FACTOR
+    share = float(asked.load_factor or LOAD_FACTOR)
     hbm = round(whole * share) if cached else 0 if hosted else whole
     index = math.ceil(rows * (4 + share * 16)) if cached else 0
     held = index + _with_state(asked, hbm, rows, dim)
     ddr = _with_state(asked, whole, rows, dim) if hosted else 0
     return Bytes(held + _buffers(asked, job, rows, dim), ddr)
+
+
+def tiers(asked: Asked, rows: int) -> Bytes:
+    """Bytes of ``rows`` of a dynamicemb table as TorchEasyRec counts them."""
+    row = planner_value_bytes(asked.dim, asked.element_bytes, asked.optimizer)
+    ratio = Fraction(asked.load_factor or 0)
+    numbers = rows, row, asked.bucket, ratio.numerator, ratio.denominator
+    count, value, bucket, over, under = (np.array([n], dtype=np.int64) for n in numbers)
+    caching = np.array([asked.kernel == "CACHING"])
+    found = torcheasyrec_tiers(count, value, bucket, (over, under), caching)
+    return Bytes(int(found.hbm[0]), int(found.ddr[0]))
 
 
 def _with_state(asked: Asked, whole: int, rows: int, dim: int) -> int:
@@ -348,7 +378,10 @@ def pins_of(tables: Sequence[Asked], ranks: Mapping[str, tuple[int, ...]]) -> di
 
 
 def _pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
-    mode, kind, narrow = MODE_OF_KERNEL[table.kernel], table.sharding_type, False
+    kind, narrow = table.sharding_type, False
+    if table.kernel in TIERED:
+        return _dynamic_pin(table, ranks)
+    mode = MODE_OF_KERNEL[table.kernel]
     if kind in BY_COLUMN:
         narrow = table.width < table.dim
         kind = kind if narrow else _WHOLE[kind]
@@ -359,6 +392,15 @@ def _pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
         column_width=table.width if narrow else None,
         ranks=ranks,
     )
+
+
+def _dynamic_pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
+    ratio = Fraction(table.load_factor or 0)
+    whole = ratio == 1
+    return PinSpec.model_construct(
+        mode="HBM_ONLY" if whole else cast(Mode, table.kernel), sharding_type="row_wise",
+        cache_ratio=None if whole else ratio, dist_type="roundrobin", ranks=ranks,
+    )  # fmt: skip
 
 
 def machines_of(cluster: Cluster) -> tuple[int, int]:

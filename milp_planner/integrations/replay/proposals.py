@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from milp_planner.errors import FallsShort
 from milp_planner.integrations.replay.estimate import Asked, Bytes, Job, shards_of
@@ -24,12 +24,16 @@ from milp_planner.integrations.replay.greedy import partition
 
 MAX_GRID = 10_000
 """Most combinations that are all proposed (``MAX_PROPOSALS``)."""
-_Proposal = tuple[Asked, ...]
+Proposal = tuple[Asked, ...]
+"""An option of every table."""
 
 
 def plan(
-    tables: Sequence[Sequence[Asked]], job: Job, room: Bytes
-) -> tuple[_Proposal, dict[str, tuple[int, ...]]]:
+    tables: Sequence[Sequence[Asked]],
+    job: Job,
+    room: Bytes,
+    proposed: Iterable[Proposal] | None = None,
+) -> tuple[Proposal, dict[str, tuple[int, ...]]]:
     """The option of every table, and the rank of each of its shards.
 
     Parameters
@@ -38,15 +42,19 @@ def plan(
         The options of every table, in the order in which TorchRec's enumerator lists them.
     job, room
         As for :func:`~milp_planner.integrations.replay.greedy.partition`.
+    proposed
+        What the trainer's own proposers propose, in their order; by default TorchRec's.
 
     Raises
     ------
     FallsShort
         In the planner's words, if no proposal finds a place.
     """
-    best: tuple[_Proposal, dict[str, tuple[int, ...]]] | None = None
+    best: tuple[Proposal, dict[str, tuple[int, ...]]] | None = None
     least, failure = math.inf, None
-    for proposal in dict.fromkeys(_proposals(tables, job)):
+    for proposal in dict.fromkeys(_proposals(tables, job) if proposed is None else proposed):
+        if _least(proposal, job) >= least:
+            continue  # however it is placed, it is no better
         try:
             ranks = partition(proposal, job, room)
         except FallsShort as error:
@@ -59,18 +67,24 @@ def plan(
     return best
 
 
-def _proposals(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[_Proposal]:
+def _proposals(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[Proposal]:
     by_depth = [sorted(options, key=lambda o: max(_times(o, job))) for options in tables]
     if math.prod(map(len, tables)) <= MAX_GRID:
         yield from itertools.product(*by_depth)
     yield from _greedy(by_depth, job)
     yield from _greedy([sorted(each, key=lambda o: sum(_times(o, job))) for each in tables], job)
+    yield from uniform(tables, job)
+
+
+def uniform(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[Proposal]:
+    """One type for all tables, with each table's option of it whose largest shard takes least."""
+    by_depth = [sorted(options, key=lambda o: max(_times(o, job))) for options in tables]
     for kind in dict.fromkeys(option.sharding_type for options in tables for option in options):
         best = [next((o for o in own if o.sharding_type == kind), None) for own in by_depth]
         yield from [tuple(filter(None, best))] if None not in best else ()
 
 
-def _greedy(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[_Proposal]:
+def _greedy(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[Proposal]:
     """The first options; then, again and again, the table that stores most takes its next one."""
     at = [0] * len(tables)
     while True:
@@ -85,6 +99,12 @@ def _greedy(tables: Sequence[Sequence[Asked]], job: Job) -> Iterator[_Proposal]:
         at[stored.index(most)] += 1
 
 
+def _least(proposal: Proposal, job: Job) -> float:
+    """No busiest rank takes less, by more than rounding."""
+    total = sum(sum(_times(option, job)) for option in proposal)
+    return total / job.world * (1 - 1e-9)
+
+
 def _times(option: Asked, job: Job) -> list[float]:
     return [shard.perf.total for shard in shards_of(option, job)]
 
@@ -96,7 +116,7 @@ def _stored(option: Asked, job: Job) -> tuple[int, int, int, int]:
     return max(hbm), sum(hbm), max(ddr), sum(ddr)
 
 
-def _rating(proposal: _Proposal, ranks: dict[str, tuple[int, ...]], job: Job) -> float:
+def _rating(proposal: Proposal, ranks: dict[str, tuple[int, ...]], job: Job) -> float:
     """Milliseconds of the busiest rank, added up shard by shard."""
     total = [0.0] * job.world
     for option in proposal:

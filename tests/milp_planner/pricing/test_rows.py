@@ -8,6 +8,7 @@ TorchRec storage, buffers and the admission counter, against exact fractions.
 import math
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,23 +122,48 @@ ACCESSES: list[dict[str, object]] = [
 ]
 
 
-@settings(max_examples=150)
+KINDS: dict[str, dict[str, Any]] = {
+    "torchrec": {},
+    "dynamicemb": {"kind": "dynamicemb"},
+    "growing": {"kind": "dynamicemb", "init_capacity": 1},
+    "virtual": {"key_value": {"virtual": True}},
+}
+"""What tables can be in: every runtime, in all of its modes."""
+DRIVES = {"size": "30TB", "bandwidth": "24GB/s"}
+SITES: list[dict[str, Any]] = [
+    {}, {"machines": 2}, {"ssd": DRIVES}, {"machines": 2, "ssd": DRIVES},
+    {"two_d": {"sharding_group_size": 4, "layout": "strided", "strategy": "fully_sharded"}},
+]  # fmt: skip
+
+
+@settings(max_examples=200)
 @given(st.data())
 def test_no_worst_batch_reserves_less_than_a_milder_one(data: st.DataObject) -> None:
-    """Nor than none, entry by entry of the ledger, however it is stated and measured."""
+    """Nor than none, entry by entry of the ledger, however it is stated and measured: of every
+    runtime, in all modes and ways to cut, with and without deduplication, whatever the exchange."""
     draw = data.draw
-    kind = draw(st.sampled_from(["torchrec", "dynamicemb"]))
+    site = draw(st.sampled_from(SITES))
+    kinds = [kind for kind in KINDS if "two_d" not in site or kind == "torchrec"]
+    kind = draw(st.sampled_from([k for k in kinds if k != "virtual" or "ssd" in site]))
     fields = {
-        "kind": kind, "rows": draw(st.sampled_from([1, 3, 500, 40_000, 10**7])), "dim": 64,
+        **KINDS[kind], "rows": draw(st.sampled_from([2, 3, 500, 40_000, 10**7])), "dim": 64,
+        "weighted": draw(st.booleans()) and kind == "torchrec",
+        "num_features": draw(st.integers(1, 2)),
         **draw(st.sampled_from([
             {"output": "sequence", "sequence_length": 40.0}, {"pooling_factor": 10.0},
         ])),
     }  # fmt: skip
     access = draw(st.sampled_from(ACCESSES))
-    ranks = draw(st.sampled_from([2, 8]))
+    ranks = 8 if "two_d" in site else draw(st.sampled_from([2, 8]))
+    wires = st.sampled_from(["fp32", "fp16", "bf16", "fp8", "int8"])
     workload = {
         "dedup": draw(st.booleans()), "batch_per_rank": draw(st.sampled_from([1, 64, 4096])),
-        "exchange_dtype": draw(st.sampled_from(["fp16", "fp32"])),
+        "exchange_dtype": draw(wires), "exchange_dtype_backward": draw(st.none() | wires),
+        "codec": draw(st.sampled_from(["stock", "low_memory"])),
+        "mode": draw(st.sampled_from(["training", "inference"])),
+        "prefetch_pipeline": draw(st.booleans()),
+        "storage_model": draw(st.sampled_from(["runtime", "runtime", "torcheasyrec", "rows"])),
+        "stash_window_ms": draw(st.sampled_from([None, 1.0])),
     }  # fmt: skip
     run = {
         "ranks": draw(st.sampled_from([2, 8, 32])),
@@ -145,10 +171,12 @@ def test_no_worst_batch_reserves_less_than_a_milder_one(data: st.DataObject) -> 
     }
     skews = sorted(draw(st.lists(st.floats(1.0, 40.0), min_size=2, max_size=4)))
     stated = [access, *({**access, "peak_skew": {**run, "max_over_mean": m}} for m in skews)]
+    kept = {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0, "activations": "1GiB"}
+    place = cluster(ranks=ranks, **site, reservations=kept)
     held = [
-        np.repeat(entries.ledger, entries.repeat, axis=0)
+        np.repeat(np.column_stack([entries.ledger, entries.ddr]), entries.repeat, axis=0)
         for each in stated
-        for entries in [priced({**fields, "access": each}, ranks=ranks, **workload).entries]
+        for entries in [price(model({**fields, "access": each}, **workload), place).entries]
     ]
     assert all((worse >= milder).all() for milder, worse in pairwise(held))
 

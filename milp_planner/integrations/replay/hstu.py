@@ -1,0 +1,136 @@
+"""recsys-examples' HSTU trainer: what a gin file of its states, and what its planner makes of it.
+
+Its tables stand in the file, as ``DynamicEmbeddingArgs`` and ``EmbeddingArgs``, or in the training
+script, where dynamicemb tables have a GPU capacity ratio of 1.
+
+References
+----------
+NVIDIA/recsys-examples 43465aea, ``examples/hstu/training``; read, not run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from milp_planner.drawing.units import listed
+from milp_planner.errors import BadInput
+from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.quantities import FINEST_RATIO
+from milp_planner.inputs.table import Table
+from milp_planner.integrations.exports import known, pin
+from milp_planner.integrations.replay.dynamicemb import others
+from milp_planner.pricing.options import TIERED
+from milp_planner.pricing.storage import runtime_value_bytes
+
+_BINDING = re.compile(
+    r"^[ \t]*(?:(?P<scope>[\w.-]+)/)?(?P<what>(?:Trainer|Network|Optimizer|Dataset|"
+    r"(?:Dynamic)?Embedding)Args)\.(?P<field>\w+)[ \t]*=[ \t]*(?P<value>[^#\n]*)",
+    re.MULTILINE,
+)
+_DYNAMIC = "DynamicEmbeddingArgs"
+Bindings = dict[tuple[str, str], dict[str, Any]]
+"""Values by scope and class, then by field; those that are no plain literals are left out."""
+
+
+def is_gin(text: str) -> bool:
+    """Whether a text binds arguments of that trainer."""
+    return _BINDING.search(text) is not None
+
+
+def _bindings(text: str) -> Bindings:
+    found: Bindings = {}
+    for each in _BINDING.finditer(text):
+        try:
+            value = ast.literal_eval(each["value"].strip())
+        except (SyntaxError, ValueError):
+            continue  # a reference, or a list over several lines
+        found.setdefault((each["scope"] or "", each["what"]), {})[each["field"]] = value
+    return found
+
+
+def _tables(found: Bindings, model: Model) -> Iterator[tuple[Table, bool, dict[str, Any]]]:
+    """Tables that the file describes, whether dynamicemb has them, and how."""
+    for (scope, what), fields in found.items():
+        if what.endswith("EmbeddingArgs") and "table_name" in fields:
+            yield known(model, fields["table_name"], f"{scope}/{what}"), what == _DYNAMIC, fields
+
+
+def stated(text: str, model: Model) -> Model:
+    """The model with what the file states: batch, columns, optimizer; rows and kind of tables."""
+    found, document = _bindings(text), model.to_dict()
+    of = {what: fields for (scope, what), fields in found.items() if not scope}
+    if (batch := of.get("TrainerArgs", {}).get("train_batch_size")) is not None:
+        document["workload"]["batch_per_rank"] = batch
+    own = {
+        "dim": of.get("NetworkArgs", {}).get("hidden_size"),
+        "optimizer": of.get("OptimizerArgs", {}).get("optimizer_str"),
+    }
+    given = {
+        table.name: {
+            "kind": "dynamicemb" if dynamic else "torchrec",
+            "rows": fields.get("item_vocab_size_or_capacity"),
+        }
+        for table, dynamic, fields in _tables(found, model)
+    }
+    for each in document["tables"]:
+        changes = {**own, **given.get(each["name"], {})}
+        each |= {field: value for field, value in changes.items() if value is not None}
+    return Model.from_dict(document, "as the file states it")
+
+
+def runs_now(text: str, model: Model, cluster: Cluster) -> tuple[dict[str, PinSpec], list[str]]:
+    """What the trainer runs, on the model with what the file states, and what is assumed."""
+    found = _bindings(text)
+    rows = {table.name: fields for table, _, fields in _tables(found, model)}
+    trainer = found.get(("", "TrainerArgs"), {})
+    prefetched = trainer.get("pipeline_type") == "prefetch"
+    replicated = [n for n, each in rows.items() if each.get("sharding_type") == "data_parallel"]
+    pins, notes = others(model, prefetched, replicated)
+    silent = []
+    for table in model.tables:
+        if table.kind == "dynamicemb":
+            share, near = _share(table, rows.get(table.name, {}), model, cluster.num_ranks)
+            notes += near
+            silent += [table.name] if share is None else []
+            caching = bool(rows.get(table.name, {}).get("caching"))
+            pins[table.name] = _pin(table, Fraction(1) if share is None else share, caching)
+    if silent:
+        notes.append(
+            f"the file states no HBM for dynamicemb tables ({listed(silent, 3)}): all of it, as "
+            "the example's script asks"
+        )
+    return pins, notes
+
+
+def _share(
+    table: Table, fields: dict[str, Any], model: Model, world: int
+) -> tuple[Fraction | None, list[str]]:
+    """The share of a table's values in HBM, to a hundredth, and a sentence if that is not exact."""
+    ratio = fields.get("item_vocab_gpu_capacity_ratio")
+    asked = fields.get("global_hbm_for_values") if ratio is None else ratio
+    if asked is None:
+        return None, []
+    if not isinstance(asked, int | float) or not 0 <= asked < 2**63:
+        raise BadInput(f"table {table.name!r}: found {asked!r}; allowed: a number from 0")
+    row = runtime_value_bytes(table.dim, table.element_bytes, model.optimizer_of(table))
+    slots = world * table.bucket_capacity
+    whole = 1 if ratio is not None else -(-table.rows // slots) * slots * row
+    share = min(Fraction(1), Fraction(str(asked)) / whole)
+    near = share.limit_denominator(FINEST_RATIO)
+    near = near if near or not share else Fraction(1, FINEST_RATIO)
+    asks = f"table {table.name!r} asks for {float(share):.4g} of its values in HBM"
+    return near, [] if near == share else [f"{asks}; judged at {near}"]
+
+
+def _pin(table: Table, share: Fraction, caching: bool) -> PinSpec:
+    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
+    mode = ends.get(share, "CACHING" if caching else "HYBRID")
+    return pin(
+        f"table {table.name!r}", mode=mode, sharding_type="row_wise",
+        cache_ratio=share if mode in TIERED else None,
+    )  # fmt: skip
