@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from milp_planner.drawing.units import listed
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.model import Workload
 from milp_planner.integrations.exports import (
@@ -19,6 +20,7 @@ from milp_planner.integrations.exports import (
     with_workload,
     workload,
 )
+from milp_planner.integrations.exports.shell import without_commands
 from milp_planner.integrations.replay import hstu
 from milp_planner.integrations.replay.dlrmv4 import runs_now
 from milp_planner.integrations.replay.dynamicemb import runs_now as dynamicemb_now
@@ -89,7 +91,10 @@ def read_stated(path: Path, model: Model, cluster: Cluster, version: str | None 
 
 
 def _of_dlrmv4(text: str, model: Model, cluster: Cluster, version: str | None) -> Stated:
+    text, commands = without_commands(text, dlrmv4.VARIABLES)
     notes = dlrmv4.unlike(text, model)
+    if commands:
+        notes.append(f"commands are not run: line {listed(list(map(str, commands)), 3)}")
     if others := [name for name in dlrmv4.assignments(text) if name not in dlrmv4.VARIABLES]:
         notes.append(f"not judged: {', '.join(others)}")
     if dlrmv4.has_host_memory(dlrmv4.assignments(text), version):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from milp_planner.errors import BadInput
 
@@ -40,6 +40,33 @@ def assignments(text: str) -> Iterator[tuple[int, str, str]]:
             raise BadInput(f"line {line}: found {word!r}; allowed: NAME=value")
         found[name] = value
         yield line, name, value
+
+
+_LINE = re.compile(r"(?:[^\\\n]|\\.)*(?:\n|$)", re.DOTALL)
+_BEFORE = re.compile(r"""\s*(?:export\s+)?(?:\w+=(?:"[^"]*"|'[^']*'|[^\s;"'`$()])*\s+)+""")
+
+
+def without_commands(text: str, names: Collection[str]) -> tuple[str, list[int]]:
+    """A script without its commands, line by line, and the numbers of the lines that had one.
+
+    What is assigned in front of a command is kept. BadInput for a line that assigns one of these
+    names in another form than :func:`assignments` understands.
+    """
+    kept, commands, number = [], [], 1
+    for line in _LINE.findall(text):
+        try:
+            list(assignments(line))
+        except BadInput:
+            before = _BEFORE.match(line)
+            start = 0 if before is None else before.end()
+            if re.search(rf"\b(?:{'|'.join(names)})=", line[start:]):
+                list(assignments("\n" * (number - 1) + line))
+            commands.append(number)
+            kept.append(line[:start].rstrip() + "\n" * line.count("\n"))
+        else:
+            kept.append(line)
+        number += line.count("\n")
+    return "".join(kept), commands
 
 
 def _words(text: str, found: dict[str, str]) -> Iterator[tuple[int, str]]:

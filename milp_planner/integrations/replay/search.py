@@ -131,6 +131,7 @@ class Search:
 
         Others start with one type for the dearest tables and another for the rest.
         """
+        self.score(start)  # in any case, so that nothing dearer is handed out
         uniform = [*dict.fromkeys(self.uniform())]
         starts = dict.fromkeys([start, *uniform, *self._mixed(uniform)])
         late = _Score(3, 0.0)

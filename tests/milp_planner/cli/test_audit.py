@@ -209,6 +209,30 @@ def test_what_stops_the_trainer(audited: Audited) -> None:
     assert audited("EMB_PLACEMENT=hbm HBM_CAP_GB=x\n").code == 2
 
 
+def test_a_recipe_with_commands(audited: Audited) -> None:
+    """A run script as it stands: what it assigns counts, also in front of a command; what it runs
+    is listed. A variable whose value takes a shell to find is an error, with its line."""
+    recipe = """#!/bin/bash
+set -euo pipefail
+cd "$(dirname "$0")"
+export EMB_PLACEMENT=hbm
+export EMB_SHARDING_OVERRIDES="a=row_wise,\\
+b=row_wise,c=table_wise"
+if [ -z "$SEED" ]; then SEED=$RANDOM; fi
+EC_INDEX_DEDUP=0 torchrun --nproc-per-node=8 train.py \\
+  --mode train | tee log
+"""
+    done = audited(recipe, "--json")
+    plain = audited(f"{PLACED}EC_INDEX_DEDUP=0\n", "--json")
+    assert done.json["objective"] == plain.json["objective"]
+    assert done.json["stated"] == [
+        "EC_INDEX_DEDUP=0: dedup false; the model has true",
+        "commands are not run: line 2, 3, 7 and 1 more",
+    ]
+    done = audited(recipe + "BATCH_SIZE=$((8 * 128))\n")
+    assert done.code == 2 and "line 10: not a shell assignment" in done.err
+
+
 def test_accepted_forms_are_named(audited: Audited) -> None:
     """A text that is no plan: all forms are listed, DLRMv4's variables among them."""
     done = audited("hello\n")

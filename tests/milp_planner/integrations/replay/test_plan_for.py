@@ -44,6 +44,20 @@ def test_it_runs_as_planned(trainer: str) -> None:
     assert f"{trainer} runs this plan as it is" in str(told(plan))
 
 
+@pytest.mark.parametrize("trainer", ["dlrmv4", "tzrec"])
+@pytest.mark.parametrize("seconds", [1e-9, 1.0])
+def test_it_is_never_dearer_than_the_export_it_starts_from(trainer: str, seconds: float) -> None:
+    """Even without time for a search, what the plan's own export runs is its first answer."""
+    runner, on = replay.get(trainer), plans.cluster(1, 4)
+    best = plan(widened(busy(5000, 400, 90_000), runner), on, formulation="greedy")
+    assert best.outcome.placement is not None
+    exported, _ = judge(best, trainer)
+    compiled = compile_for(best.model, on, "step_time")
+    search = Search(runner, compiled.options, compiled.instance, plans.quick(seconds))
+    found = search.run(search.nearest(best.outcome.placement.options.tolist()))
+    assert found is not None and found.cost <= exported.runs
+
+
 @pytest.mark.parametrize(("machines", "rows"), [(1, (5000, 400, 90_000)), (2, (9000, 8000, 7000))])
 def test_no_settings_are_better(machines: int, rows: tuple[int, ...]) -> None:
     """All combinations of types, replayed one by one: none costs less than the search's best."""
