@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.classes import classes_of, equal_parts
 from formulations.instance import IntArray
 from formulations.instance.facts import total_use
-from formulations.proof.alike import equal_parts
 from formulations.proof.peaks import Peaks
 
 
@@ -63,8 +63,8 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     leads: list[int] = []
     choices: dict[tuple[int, Choice], list[IntArray]] = {}
     ends = instance.table_options
-    parts = [(ends, each) for each in (np.diff(starts), peaks.floor, total, keep)]
-    for equal in equal_parts(*parts, (starts[ends], values)):
+    of = classes_of(instance).of
+    for equal in equal_parts((np.arange(len(ends)), of), (ends, keep)):
         table = int(equal[0])
         own = [option for option in instance.options_of(table) if keep[option]]
         rows = {o: [tuple(v) for v in values[slice(*starts[[o, o + 1]])].tolist()] for o in own}

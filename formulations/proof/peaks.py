@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.classes import equal_parts
 from formulations.errors import InstanceError
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option, shard_counts
-from formulations.proof.alike import equal_parts
 from formulations.proof.portions import (
     FAR,
     Limits,

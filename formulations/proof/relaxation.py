@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.classes import Classes, classes_of
 from formulations.instance import IntArray, Objective
-from formulations.proof.alike import choices_of, equal_tables, rows_of_each, table_of_row
 from formulations.proof.rows import Rows
 from formulations.proof.weights import Weights, weights
 
@@ -157,8 +156,8 @@ class _Matrix:
         self._high: list[float] = []
         self._proof_row: list[int] = []
         self._row_unit: list[float] = []
-        every = [[table] for table in range(rows.instance.num_tables)]
-        self._classes = equal_tables(rows) if alike else every
+        every = Classes(list(np.arange(rows.instance.num_tables)[:, None]))
+        self._classes = classes_of(rows.instance) if alike else every
         width = rows.measures.value.shape[1]
         self._number_choices()
         self._peak_at = self._cover_at + rows.sets * width
@@ -181,17 +180,23 @@ class _Matrix:
 
     def _number_choices(self) -> None:
         """Number the columns of choices, those of a class's first table only."""
-        rows, own = self._rows, partial(choices_of, self._rows)
-        leads = np.concatenate([np.zeros(0, np.int64), *(own(c[0]) for c in self._classes)])
+        rows, own, classes = self._rows, self._choices_of, self._classes
+        self._times = classes.times.astype(np.float64)
+        leads = np.concatenate([np.zeros(0, np.int64), *map(own, classes.leads.tolist())])
         leads, self._cover_at = np.sort(leads), len(leads)
         self._of = np.full(len(rows.start) - 1, -1)
         self._of[leads] = np.arange(len(leads))
         self._leads = self._of >= 0
-        self._times = np.zeros(rows.instance.num_tables)
-        for tables in self._classes:
-            self._times[tables[0]] = len(tables)
-            for table in tables[1:]:
-                self._of[own(table)] = self._of[own(tables[0])]
+        for first, *others in classes.members:
+            for table in others:
+                self._of[own(table)] = self._of[own(first)]
+
+    def _choices_of(self, table: int) -> IntArray:
+        """The choices of a table: its options, then the places of its slots."""
+        rows, options = self._rows, self._rows.instance.options_of(table)
+        slots = np.searchsorted(rows.slot_option, [options.start, options.stop])
+        first, last = rows.slot_start[slots].tolist()
+        return np.concatenate([np.arange(options.start, options.stop), np.arange(first, last)])
 
     def summed(self, upper: FloatArray) -> FloatArray:
         """Limits of choices as those of columns."""
@@ -202,22 +207,38 @@ class _Matrix:
         so that most of them take whole ones."""
         shares = value[self._of]
         options_of = self._rows.instance.options_of
-        for tables in self._classes:
+        for tables in self._classes.members:
             ends = np.append(0.0, np.cumsum(shares[options_of(tables[0])]))
-            for at, table in enumerate(tables if len(tables) > 1 else []):
+            for at, table in enumerate(tables.tolist() if len(tables) > 1 else []):
                 own = np.minimum(ends[1:], at + 1) - np.maximum(ends[:-1], at)
                 shares[options_of(table)] = np.maximum(0.0, own)
         return shares
 
     def of_each(self, at: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
         """Proof rows that some rows of the matrix stand for, and what each has of their values."""
-        found, parts = [], []
-        classes = {tables[0]: tables for tables in self._classes}
+        found, parts = list[int](), list[float]()
+        classes = {int(tables[0]): tables.tolist() for tables in self._classes.members}
         for row, value in zip(self.proof_row[at].tolist(), values.tolist(), strict=True):
-            every = rows_of_each(self._rows, row, classes)
+            every = self._rows_of_each(row, classes)
             found += every
             parts += [value / len(every)] * len(every)
         return np.asarray(found, dtype=np.int64), np.asarray(parts)
+
+    def _rows_of_each(self, row: int, classes: dict[int, list[int]]) -> list[int]:
+        """The rows that are what a row is for the first table of a class, one for each of its
+        tables; the row alone where it is about no table."""
+        layout, fused = self._rows.layout, self._rows.fused
+        if layout.chief <= row < layout.moved_tables:
+            first = self._table_of(row)
+            return [row - first + table for table in classes[first]]
+        if row >= layout.fusion:
+            first, group, level = fused[row - layout.fusion]
+            return [layout.fusion + fused.index((t, group, level)) for t in classes[first]]
+        return [row]
+
+    def _table_of(self, row: int) -> int:
+        """The table whose largest shard a row is about."""
+        return (row - self._rows.layout.chief) % self._rows.instance.num_tables
 
     def _order(self) -> None:
         """Terms sorted by row, so that a row is a slice."""
@@ -295,7 +316,7 @@ class _Matrix:
 
     def _chief(self, row: int, base: int, peak: int, unit: float) -> None:
         columns, values = self._terms(row)
-        values = values / self._times[table_of_row(self._rows, row)]
+        values = values / self._times[self._table_of(row)]
         columns, values = np.append(columns, base), np.append(values / unit, 1)
         high = float(self._rows.capacity[row]) / unit
         if peak >= 0:

@@ -1,6 +1,5 @@
 """The prover: what it certifies is true, and on small instances mostly the optimum."""
 
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -8,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from formulations.classes import classes_of
 from formulations.evidence.verify import certifies
-from formulations.instance import Instance, IntArray, Objective, Where
+from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof import prove as prove_module
-from formulations.proof.alike import equal_tables
 from formulations.proof.build import build_rows
 from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
 from formulations.proof.relaxation import Relaxation, _Matrix
 from formulations.proof.tree import Tree
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, four_tables
-from tests.formulations.strategies import instances
+from tests.formulations.strategies import instances, repeated
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -99,23 +98,6 @@ def test_the_certificate_is_as_strong_as_the_linear_program() -> None:
     assert sum(bounds) > len(bounds) / 2
 
 
-def repeated(instance: Instance, times: int) -> Instance:
-    """The instance with every table several times; pins, moves and forbidden options are those of
-    the first."""
-
-    def ends(offsets: IntArray) -> IntArray:
-        return np.append(0, np.cumsum(np.tile(np.diff(offsets), times)))
-
-    names = ("option_group", "option_level", "block_where", "block_count", "block_distinct",
-             "block_places", "shard_repeat", "shard_use", "shard_cost", "shard_move")  # fmt: skip
-    tiled = {n: np.concatenate([getattr(instance, n)] * times) for n in names}
-    offsets = {n: ends(getattr(instance, n))
-               for n in ("table_options", "option_blocks", "block_shards")}  # fmt: skip
-    tables = tuple(f"{t}{i}" for i in range(times) for t in instance.table_names)
-    options = instance.option_names * times
-    return replace(instance, table_names=tables, option_names=options, **tiled, **offsets)
-
-
 def test_equal_tables_are_one_in_the_linear_program() -> None:
     """Where tables come three times, on pooled ranks, on kinds of ranks and on machines, the
     program that counts equal tables as one has the same value; the bound follows it, and its
@@ -134,7 +116,7 @@ def test_equal_tables_are_one_in_the_linear_program() -> None:
             one, all_ = (Relaxation(rows, 10, alike).solve(upper, 5.0) for alike in (True, False))
             assert one is not None and all_ is not None
             assert one.value == pytest.approx(all_.value, rel=1e-6, abs=1e-6)
-            merged.append(len(equal_tables(rows)) < threefold.num_tables)
+            merged.append(len(classes_of(threefold).members) < threefold.num_tables)
             if one.shares is not None and threefold.num_tables:
                 taken = np.add.reduceat(
                     one.shares[: len(rows.possible)], threefold.table_options[:-1]

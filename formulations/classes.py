@@ -1,0 +1,97 @@
+"""Equal tables: a plan in which two of them are exchanged is a plan of the same cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance import Instance, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The tables of an instance, by what tells them apart.
+
+    Attributes
+    ----------
+    members : list of int64 arrays
+        The tables of each class; the first one leads it.
+    """
+
+    members: list[IntArray]
+
+    @cached_property
+    def leads(self) -> IntArray:
+        """The first table of each class, int64 array [classes]."""
+        return np.asarray([tables[0] for tables in self.members], dtype=np.int64)
+
+    @cached_property
+    def of(self) -> IntArray:
+        """The class of each table, int64 array [tables]."""
+        of = np.zeros(sum(map(len, self.members)), dtype=np.int64)
+        for index, tables in enumerate(self.members):
+            of[tables] = index
+        return of
+
+    @cached_property
+    def times(self) -> IntArray:
+        """How many tables a table stands for, those of the class that it leads or none, int64
+        array [tables]."""
+        times = np.zeros_like(self.of)
+        times[self.leads] = [len(tables) for tables in self.members]
+        return times
+
+
+@lru_cache(maxsize=4)
+def classes_of(instance: Instance) -> Classes:
+    """The classes of an instance's equal tables; cached for the next calls with the same Instance.
+
+    Their options are the same one after another, in every block and shard, in fusion and in what
+    pins and ``forbidden`` allow, and so is the option in the plan in production; the ranks in it
+    may differ, which matters where moves are limited. A table with pinned ranks is alone.
+    """
+    ends = instance.table_options
+    blocks = instance.option_blocks[ends]
+    shards = instance.block_shards[blocks]
+    tables = np.arange(len(ends))
+    own = np.zeros((instance.num_tables, 2), dtype=np.int64)
+    for pin in instance.pins:
+        own[pin.table, 0] = 0 if pin.ranks is None else 1 + pin.table
+    for now in instance.current:
+        own[now.table, 1] = 1 if now.option < 0 else 2 + now.option - int(ends[now.table])
+    of_options = (
+        instance.option_group, instance.option_level, instance.allowed,
+        np.diff(instance.option_blocks),
+    )  # fmt: skip
+    of_blocks = (
+        instance.block_where, instance.block_count, instance.block_distinct,
+        instance.block_places, np.diff(instance.block_shards),
+    )  # fmt: skip
+    of_shards = (
+        instance.shard_repeat, instance.shard_use, instance.shard_cost, instance.shard_move,
+    )  # fmt: skip
+    ways = (tables, (own,)), (ends, of_options), (blocks, of_blocks), (shards, of_shards)
+    equal = equal_parts(*((at, values) for at, arrays in ways for values in arrays))
+    return Classes([np.asarray(tables, dtype=np.int64) for tables in equal])
+
+
+def equal_parts(*arrays: tuple[IntArray, NDArray[Any]]) -> list[list[int]]:
+    """The classes of tables whose parts are the same in every array.
+
+    Parameters
+    ----------
+    arrays : pairs of int64 array [tables + 1] and array
+        Where each table's part of the array begins and ends, and the array.
+    """
+    classes: dict[tuple[bytes, ...], list[int]] = {}
+    ends = zip(*(pairwise(offsets.tolist()) for offsets, _ in arrays), strict=True)
+    for table, parts in enumerate(ends):
+        own = zip(parts, arrays, strict=True)
+        key = tuple(values[low:high].tobytes() for (low, high), (_, values) in own)
+        classes.setdefault(key, []).append(table)
+    return list(classes.values())
