@@ -1,4 +1,4 @@
-"""The report of ``route``: owners and balance, as one value for terminal, JSON and plot."""
+"""Which rank owns which keys, and how even each rule is, as one value for JSON and plot."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _PAGES = {
     "explain": "explain.md", "report": "report.md",
     "serve": "serve.md", "calibrate": "trust/time.md#calibrate-your-machine",
     "export": "exports.md", "import-plan": "exports.md",
-    "route": "routing/which-rule.md", "verify": "outcome.md#what-is-checked",
+    "verify": "outcome.md#what-is-checked",
     "torchrec-dry-run": "torchrec.md#one-model-on-several-skus",
 }  # fmt: skip
 """Pages about a command, which say more than its first paragraph."""

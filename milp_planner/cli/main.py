@@ -58,7 +58,6 @@ COMMANDS = (
     Command("explain", "explain:run", "Judge"),
     Command("fit-memory", "fit_memory:run", "Judge"),
     Command("report", "report:run", "Judge"),
-    Command("route", "route:run", "Judge"),
     Command("export", "trainers:export", "Trainers"),
     Command("import-plan", "trainers:import_plan", "Trainers"),
     Command("import-stats", "trainers:import_stats", "Trainers"),
@@ -72,6 +71,8 @@ COMMANDS = (
 GONE = {
     "windows": "state the worst batch of a run as access.peak_skew in the model, and audit the "
     "plan",
+    "route": "in Python, cuda_routing.report.route_report(keys, ranks) answers it, and "
+    "cuda_routing.plot draws it (docs/routing/which-rule.md)",
     "simulate": "benchmarks/simulator/simulate.py, in the repository, replays lookups",
     "fit-memory --facts": "it takes measured peaks; what DLRMv4's runs say is on docs/dlrmv4.md",
     **dict.fromkeys(
@@ -100,7 +101,7 @@ def build() -> typer.Typer:
 
 
 #: Parameters that name what a command writes; files that others name are what it reads.
-OUTPUTS = ("output", "csv", "page", "rows", "plot", "steps")
+OUTPUTS = ("output", "csv", "page", "rows", "steps")
 
 
 def _inputs(options: Mapping[str, object]) -> Iterator[Path]:

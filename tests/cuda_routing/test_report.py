@@ -1,4 +1,4 @@
-"""The report behind ``milp-planner route``: files and distributions, figures and advice. The
+"""The report on a table's ids: files and distributions, figures and advice. The
 arithmetic of the result object.
 
 The recommended rule for the patterns that occur in practice.

@@ -151,7 +151,7 @@ LONG = "a" * 300
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("verify", LONG), ("report", LONG), ("explain", LONG), ("solve", LONG), ("route", LONG),
+        ("verify", LONG), ("report", LONG), ("explain", LONG), ("solve", LONG),
         ("plan", LONG, "cluster.yaml"), ("plan", "model.yaml", "cluster.yaml", "-o", LONG),
         ("plan", "model.yaml", "cluster.yaml", "--profile", f"{LONG}.yaml"),
         ("audit", f"{LONG}.csv", "model.yaml", "cluster.yaml"), ("init", LONG),
@@ -179,7 +179,7 @@ def test_pipes_are_refused(cli: Cli, tmp_path: Path, kind: str) -> None:
     """A pipe that nobody writes would block the program for ever."""
     os.mkfifo(tmp_path / kind)
     commands = {
-        "pipe": ["verify", "report", "explain", "solve", "route"],
+        "pipe": ["verify", "report", "explain", "solve"],
         "pipe.csv": ["calibrate --raw"],
         "pipe.yaml": ["batch -o out", "plan cluster.yaml", "plan model.yaml"],
     }[kind]
