@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from milp_planner.features.calibrate.steps import StepSpec
-from milp_planner.features.calibrate.torch_steps import EPSILON, RATE, thirds
+from milp_planner.features.calibrate.torch_steps import EPSILON, RATE, TorchTables, thirds
 
 OPTIMIZERS = {
     "sgd": "EXACT_SGD", "adagrad": "EXACT_ADAGRAD", "rowwise_adagrad": "EXACT_ROWWISE_ADAGRAD",
@@ -17,7 +17,7 @@ OPTIMIZERS = {
 """FBGEMM's names of the optimizers."""
 
 
-class FusedTables:
+class FusedTables(TorchTables):
     """One TBE of all tables, whose weights and states are slices of ``storage``."""
 
     fused = True

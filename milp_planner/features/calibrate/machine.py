@@ -1,4 +1,4 @@
-"""What calibration needs from a machine (two memory tiers, a clock, probes), and the timing.
+"""Probes of a machine, and their timing.
 
 Timings are repeated and interleaved: every round runs every probe once, in a shuffled order. The
 machine's drift (frequency, neighbours, temperature) then affects all probes alike instead of
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from milp_planner.errors import PlannerError
 from milp_planner.features.calibrate.device_clock import ON_HOST, DeviceClock
 
 if TYPE_CHECKING:
-    from milp_planner.features.calibrate.steps import StepSpec
     from milp_planner.features.calibrate.sweep import SweepPoint
 
 MAX_SPREAD = 0.25
@@ -218,51 +217,6 @@ class Load:
         with the bandwidth bytes / time reproduces the time.
         """
         return self.ids * 8 + self.rows_bytes(dim) + self.bags * dim * ELEMENT
-
-
-class Machine(Protocol):
-    """Two tiers of memory, and probes on them.
-
-    The near tier is HBM or, on a CPU, the last-level cache; the far tier is host memory.
-    """
-
-    device: str
-    near: str
-    far: str
-    load: Load
-    fused: bool
-    """Whether a step looks up and updates all tables by one call each (FBGEMM's TBE)."""
-
-    def facts(self) -> dict[str, object]:
-        """Processor, versions and sizes: the context for judging the numbers."""
-
-    def now(self) -> float:
-        """Seconds, after all queued work is done."""
-
-    def lookup(self, mode: str, hit: float, dim: int) -> Probe:
-        """One lookup call in ``mode``, with a share ``hit`` of its ids in the near tier."""
-
-    def launch(self) -> Probe:
-        """The smallest possible lookup call."""
-
-    def lookup_training(self, dim: int) -> Probe:
-        """A lookup in the large table: parts ``forward`` and ``backward`` (gradient, update)."""
-
-    def dense_update(self) -> tuple[Probe, float]:
-        """A dense update of a whole table, and the table's bytes."""
-
-    def step(self, spec: StepSpec) -> Probe:
-        """A training step with parts ``lookup``, ``dense`` and ``update``."""
-
-    @property
-    def room(self) -> int:
-        """Most elements of the tables of a step."""
-
-    def copy(self) -> tuple[Probe, float] | None:
-        """A plain copy from far to near and its bytes; None if there is no link between them."""
-
-    def runtime(self, mode: str, ratio: float) -> Probe | None:
-        """Forward and backward of a real dynamicemb table; None if the library is not installed."""
 
 
 def last_level_cache() -> int | None:

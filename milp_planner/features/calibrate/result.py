@@ -8,7 +8,7 @@ from typing import Any, Literal
 import yaml
 
 from milp_planner.features.calibrate.held_out import HeldOut, cross_validated
-from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy
+from milp_planner.features.calibrate.machine import Probe, Sample, TooNoisy
 from milp_planner.features.calibrate.step_fit import fit_steps
 from milp_planner.features.calibrate.steps import (
     FITTED,
@@ -19,6 +19,7 @@ from milp_planner.features.calibrate.steps import (
 )
 from milp_planner.features.calibrate.sweep import Sweep
 from milp_planner.features.calibrate.tiers import DIM, NARROW, TierProbes, Tiers, fit_tiers
+from milp_planner.features.calibrate.torch_machine import TorchMachine
 from milp_planner.pricing.profile import Kernel, Profile, load_profile
 from milp_planner.pricing.sources import Operator, Source
 
@@ -66,7 +67,7 @@ class MeasurementPlan:
         return [*self.tiers.probes, self.lookup_training, self.dense_update[0]]
 
 
-def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> MeasurementPlan:
+def measurement_plan(machine: TorchMachine, quick: bool, seed: int = 0) -> MeasurementPlan:
     """The probes of a calibration; ``quick`` means fewer points and rounds, for a first look."""
     hits = HITS[1:2] if quick else HITS
     tiers = {("HBM_ONLY", 1.0): machine.lookup("HBM_ONLY", 1.0, DIM),
@@ -95,7 +96,7 @@ def measurement_plan(machine: Machine, quick: bool, seed: int = 0) -> Measuremen
     )
 
 
-def _training_steps(machine: Machine, count: int, seed: int) -> list[StepSpec]:
+def _training_steps(machine: TorchMachine, count: int, seed: int) -> list[StepSpec]:
     """Steps of training size, equally many of each number of tables."""
     each = count // len(TRAINING.tables)
     ranges = [replace(TRAINING, tables=(number,), optimizers=ON_GPU) for number in TRAINING.tables]
@@ -106,7 +107,7 @@ def _training_steps(machine: Machine, count: int, seed: int) -> list[StepSpec]:
     ]
 
 
-def _runtime(machine: Machine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
+def _runtime(machine: TorchMachine, ratios: tuple[float, ...]) -> dict[tuple[str, float], Probe]:
     keys = [("HBM_ONLY", 1.0), ("HOST_ONLY", 0.0)]
     keys += [(mode, ratio) for mode in ("CACHING", "HYBRID") for ratio in ratios]
     probes = {key: machine.runtime(*key) for key in keys}
@@ -123,7 +124,7 @@ class Calibration:
     samples: dict[str, Sample]
     """Every measured :class:`~milp_planner.features.calibrate.machine.Sample`."""
     facts: dict[str, object]
-    """Facts about the machine; see :meth:`Machine.facts`."""
+    """Facts about the machine; see :meth:`TorchMachine.facts`."""
     seconds: float
     """Wall time of the measurement, including preparation between the runs."""
     steps: tuple[StepSpec, ...] = ()
@@ -157,7 +158,7 @@ class Calibration:
 
 def calibration(
     name: str,
-    machine: Machine,
+    machine: TorchMachine,
     plan: MeasurementPlan,
     samples: dict[str, Sample],
     max_spread: float,
@@ -217,7 +218,7 @@ def _lost(plan: MeasurementPlan, tiers: Tiers, steady: dict[str, Sample]) -> tup
 
 
 def _sources(
-    machine: Machine, lost: tuple[str, ...], steps: bool, runtime: bool
+    machine: TorchMachine, lost: tuple[str, ...], steps: bool, runtime: bool
 ) -> dict[Operator, Source]:
     """What was measured here, dynamicemb's tables if they run; the rest is the base's, assumed."""
     fields: dict[Operator, str] = {
@@ -269,7 +270,7 @@ def _multiples(
     return kernel.model_copy(update=update)
 
 
-def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str]) -> str:
+def _description(machine: TorchMachine, lost: tuple[str, ...], optimizers: list[str]) -> str:
     """What was measured where, and every constant that was not."""
     parts = [f"Measured by milp-planner calibrate on {_measured(machine)}"]
     if lost:
@@ -289,13 +290,13 @@ def _description(machine: Machine, lost: tuple[str, ...], optimizers: list[str])
     return ". ".join([*parts, f"Of no machine, but {CONSTANTS}: {never}"])
 
 
-def _measured(machine: Machine) -> object:
+def _measured(machine: TorchMachine) -> object:
     """The GPU if one was measured, else the processor."""
     facts = machine.facts()
     return facts.get("gpu", facts["processor"])
 
 
-def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:
+def _steps_origin(machine: TorchMachine, kept: int, drawn: int) -> str:
     how = "one embedding_bag a table with sparse gradients"
     if machine.fused:
         how = "one TBE of all tables with its fused optimizer"
@@ -307,7 +308,7 @@ def _steps_origin(machine: Machine, kept: int, drawn: int) -> str:
     )
 
 
-def _operators(machine: Machine) -> str:
+def _operators(machine: TorchMachine) -> str:
     """What looks rows up."""
     if machine.fused:
         return f"FBGEMM {machine.facts()['fbgemm']}'s TBE"

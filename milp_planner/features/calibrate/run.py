@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from milp_planner.drawing.grid import Grid
 from milp_planner.errors import BadInput
 from milp_planner.features.calibrate.held_out import HeldOut
-from milp_planner.features.calibrate.machine import MAX_SPREAD, Machine, Probe, Sample, measure
+from milp_planner.features.calibrate.machine import MAX_SPREAD, Probe, Sample, measure
 from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
+from milp_planner.features.calibrate.torch_machine import TorchMachine, cpu_machine
 from milp_planner.pricing.lookup import tiered_bandwidth
 from milp_planner.pricing.profile import EfficiencyCurve, Profile
 
@@ -21,7 +22,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def calibrate(
-    machine: Machine,
+    machine: TorchMachine,
     *,
     name: str = "calibrated",
     quick: bool = False,
@@ -33,7 +34,7 @@ def calibrate(
 
     Parameters
     ----------
-    machine : Machine
+    machine : TorchMachine
         From :func:`find_machine`, or anything that offers the same probes.
     name : str
         Name of the profile.
@@ -71,11 +72,9 @@ def calibrate(
     return calibration(name, machine, plan, samples, max_spread, machine.now() - start)
 
 
-def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> Machine:
+def find_machine(device: str, *, quick: bool, threads: int | None, seed: int) -> TorchMachine:
     """This machine's CPU or CUDA device; MissingExtra without torch."""
     if device == "cpu":
-        from milp_planner.features.calibrate.torch_machine import cpu_machine
-
         return cpu_machine(quick, threads, seed)
     if device == "cuda":
         from milp_planner.features.calibrate.cuda_machine import cuda_machine

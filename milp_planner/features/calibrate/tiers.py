@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
-from milp_planner.features.calibrate.machine import Machine, Probe, Sample, TooNoisy
+from milp_planner.features.calibrate.machine import Probe, Sample, TooNoisy
 from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep
+from milp_planner.features.calibrate.torch_machine import TorchMachine
 from milp_planner.pricing.profile import Kernel, Profile, Spreadable
 
 DIM = 256
@@ -54,7 +55,7 @@ class Tiers:
 
 
 def fit_tiers(
-    name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sample], base: Profile
+    name: str, machine: TorchMachine, probes: TierProbes, steady: dict[str, Sample], base: Profile
 ) -> Tiers:
     """Fit the tiers to the steady times; ``base`` supplies what they do not determine."""
     kernel, origin = _kernel(machine, probes, steady, base), _origin(machine, probes, steady)
@@ -135,7 +136,9 @@ def _points(
     return points
 
 
-def _sweep(name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> Sweep:
+def _sweep(
+    name: str, machine: TorchMachine, probes: TierProbes, steady: dict[str, Sample]
+) -> Sweep:
     """The tiers' times without launch overhead, and the bandwidths that they imply.
 
     Raises TooNoisy if the launch, HBM_ONLY or HOST_ONLY is not steady, or if the tiers cannot be
@@ -176,13 +179,13 @@ def _sweep(name: str, machine: Machine, probes: TierProbes, steady: dict[str, Sa
     )
 
 
-def _bandwidth(machine: Machine, sample: Sample, launch: Sample, dim: int = DIM) -> float:
+def _bandwidth(machine: TorchMachine, sample: Sample, launch: Sample, dim: int = DIM) -> float:
     """Bytes per second as the planner counts them, without launch overhead."""
     return machine.load.priced_bytes(dim) / (sample.median - launch.median)
 
 
 def _kernel(
-    machine: Machine, probes: TierProbes, steady: dict[str, Sample], base: Profile
+    machine: TorchMachine, probes: TierProbes, steady: dict[str, Sample], base: Profile
 ) -> Kernel:
     """Launch overhead, and the penalties of the widths with steady times."""
     launch = steady.get(probes.launch.name)
@@ -207,7 +210,7 @@ def _kernel(
     )
 
 
-def _origin(machine: Machine, probes: TierProbes, steady: dict[str, Sample]) -> dict[str, str]:
+def _origin(machine: TorchMachine, probes: TierProbes, steady: dict[str, Sample]) -> dict[str, str]:
     here = "milp-planner calibrate: "
     wide = f"lookups of {DIM * 4}-byte rows, all bytes the planner charges over the time, {{}}"
     link = "the same as ddr: there is no link between a CPU's tiers"

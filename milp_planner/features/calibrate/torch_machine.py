@@ -40,12 +40,18 @@ NEAR_BYTES = 8 * 2**20
 
 
 class TorchMachine:
-    """Two tiers of torch tensors; ``load`` describes one call, ``seed`` is that of the ids."""
+    """Two tiers of torch tensors, a clock, and probes.
+
+    ``load`` describes one call, ``seed`` is that of the ids.
+
+    The near tier is HBM or, on a CPU, the last-level cache; the far tier is host memory.
+    """
 
     device = "cpu"
     near = "rows in the last-level cache"
     far = "rows in DRAM"
     fused = False
+    """Whether a step looks up and updates all tables by one call each (FBGEMM's TBE)."""
 
     def __init__(self, near_bytes: int, far_bytes: int, load: Load, seed: int) -> None:
         import torch

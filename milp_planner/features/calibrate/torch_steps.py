@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ ALIGNED = 64
 
 
 def step_probe(
-    spec: StepSpec, storage: Any, device: str, seed: int, tables: type[Tables] | None = None
+    spec: StepSpec, storage: Any, device: str, seed: int, tables: type[TorchTables] | None = None
 ) -> Probe:
     """One step on new ids, after one that leaves the caches in a typical state.
 
@@ -52,28 +52,12 @@ def step_probe(
     return Probe(spec.name, prepare, lambda batches, lap: step.run(batches[1], lap), beside=before)
 
 
-class Tables(Protocol):
-    """Weights, optimizer states and optimizer of one spec's tables."""
-
-    fused: bool
-    """Whether one call does the work of all tables; the device's seconds are then measured, too."""
-
-    def __init__(self, spec: StepSpec, storage: Any, device: str) -> None: ...
-
-    def inputs(self, ids: list[Any]) -> Any:
-        """What a lookup takes, from the ids of every table."""
-
-    def lookup(self, inputs: Any) -> list[Any]:
-        """Outputs, which joined have the columns of all tables."""
-
-    def update(self, outputs: list[Any], gradients: list[Any]) -> None:
-        """Gradients of the rows and one step of the optimizer."""
-
-
 class TorchTables:
-    """Torch's embedding bags, one after another."""
+    """Weights, optimizer states and optimizer of a spec's tables: torch's embedding bags, one after
+    another."""
 
     fused = False
+    """Whether one call does the work of all tables; the device's seconds are then measured, too."""
 
     def __init__(self, spec: StepSpec, storage: Any, device: str) -> None:
         import torch
@@ -108,7 +92,7 @@ class TorchTables:
 class _Step:
     """Tables and MLPs of one spec."""
 
-    def __init__(self, spec: StepSpec, tables: Tables, device: str) -> None:
+    def __init__(self, spec: StepSpec, tables: TorchTables, device: str) -> None:
         import torch
 
         self.torch, self.spec, self.device, self.tables = torch, spec, device, tables
