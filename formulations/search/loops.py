@@ -22,6 +22,8 @@ ANNOUNCED = (
     "counts"
 )
 
+_SAID = threading.Event()
+
 logger = logging.getLogger(__name__)
 
 
@@ -77,7 +79,9 @@ class Loops:
             self._loading = threading.Thread(target=load, daemon=True)
             self._loading.start()
             return
-        logger.warning(ANNOUNCED)
+        if not _SAID.is_set():  # a later solve of this process goes on with what was compiled
+            _SAID.set()
+            logger.warning(ANNOUNCED)
         # -P: run this package, not one of the same name in the working folder, such as a clone
         path = {**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         self._compiling = compiler = subprocess.Popen(

@@ -31,7 +31,7 @@ from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
 
-SOME = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 ON_RANKS = (Where.EVERY_RANK, Where.ANY_RANK, Where.LIST, Where.ONE_MACHINE)
 
 

@@ -247,7 +247,7 @@ def check_curve(make: Callable[[int], Instance], answers: Mapping[int, Answer]) 
         )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(small(), st.lists(st.integers(-20, 20), min_size=1, max_size=6), st.data())
 def test_more_memory(instance: Instance, extras: list[int], data: st.DataObject) -> None:
     """A sweep, then single points beside it, of any tier."""
