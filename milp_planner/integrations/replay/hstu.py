@@ -5,7 +5,8 @@ script, where dynamicemb tables have a GPU capacity ratio of 1.
 
 References
 ----------
-NVIDIA/recsys-examples 43465aea, ``examples/hstu/training``; read, not run.
+NVIDIA/recsys-examples 43465aea, ``examples/hstu/training``; read, not run. Its gin files:
+``configs/benchmark_ranking.gin`` a00a749d, ``configs/movielen_ranking.gin`` 24df1268.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
 
 _BINDING = re.compile(
-    r"^[ \t]*(?:(?P<scope>[\w.-]+)/)?(?P<what>(?:Trainer|Network|Optimizer|Dataset|"
-    r"(?:Dynamic)?Embedding)Args)\.(?P<field>\w+)[ \t]*=[ \t]*(?P<value>[^#\n]*)",
+    r"^[ \t]*(?:(?P<scope>[\w.-]+)/)?(?P<what>(?:Trainer|Network|Optimizer|"
+    r"(?:Benchmark)?Dataset|(?:Dynamic)?Embedding)Args)\.(?P<field>\w+)"
+    r"[ \t]*=[ \t]*(?P<value>[^#\n]*)",
     re.MULTILINE,
 )
 _DYNAMIC = "DynamicEmbeddingArgs"
@@ -66,21 +68,33 @@ def stated(text: str, model: Model) -> Model:
     of = {what: fields for (scope, what), fields in found.items() if not scope}
     if (batch := of.get("TrainerArgs", {}).get("train_batch_size")) is not None:
         document["workload"]["batch_per_rank"] = batch
+    network, items = of.get("NetworkArgs", {}), of.get("BenchmarkDatasetArgs", {})
+    two = min(network.get("item_embedding_dim", 0), network.get("contextual_embedding_dim", 0)) > 0
     own = {
-        "dim": of.get("NetworkArgs", {}).get("hidden_size"),
+        "dim": None if two else network.get("hidden_size"),
         "optimizer": of.get("OptimizerArgs", {}).get("optimizer_str"),
     }
+    named = {items.get("item_feature_name"), items.get("action_feature_name")} - {None}
     given = {
         table.name: {
             "kind": "dynamicemb" if dynamic else "torchrec",
             "rows": fields.get("item_vocab_size_or_capacity"),
+            "dim": _width(network, named, fields) if two and named else None,
         }
         for table, dynamic, fields in _tables(found, model)
     }
     for each in document["tables"]:
-        changes = {**own, **given.get(each["name"], {})}
-        each |= {field: value for field, value in changes.items() if value is not None}
+        for stated_here in (own, given.get(each["name"], {})):
+            each |= {field: value for field, value in stated_here.items() if value is not None}
     return Model.from_dict(document, "as the file states it")
+
+
+def _width(network: dict[str, Any], named: set[Any], fields: dict[str, Any]) -> int | None:
+    """Columns of a table where those of items and actions have others than context's."""
+    features = set(fields.get("feature_names", ()))
+    kind = "item" if features & named else "contextual"
+    width: int | None = network[f"{kind}_embedding_dim"] if features else None
+    return width
 
 
 def runs_now(text: str, model: Model, cluster: Cluster) -> tuple[dict[str, PinSpec], list[str]]:

@@ -244,6 +244,20 @@ def test_tables_that_a_gin_file_describes(tmp_path: Path) -> None:
         _stated(GIN + DESCRIBED.replace("'v'", "'x'"), tmp_path, _hstu())
 
 
+def test_items_and_context_have_columns_of_their_own(tmp_path: Path) -> None:
+    """Where both widths are stated, tables of items have one and others the other; hidden_size is
+    then the network's alone, as a table that the file does not describe shows."""
+    text = GIN + DESCRIBED + "user/EmbeddingArgs.feature_names = ['user_id']\n"
+    text += "NetworkArgs.item_embedding_dim = 32\nNetworkArgs.contextual_embedding_dim = 16\n"
+    text += "BenchmarkDatasetArgs.item_feature_name = 'video_id'\n"
+    found = _stated(text, tmp_path, _hstu()).model
+    assert [found.table(name).dim for name in ("v", "u", "w")] == [32, 16, 64]
+    one = _stated(
+        text.replace("contextual_embedding_dim = 16", "num_layers = 8"), tmp_path, _hstu()
+    )
+    assert {table.dim for table in one.model.tables} == {128}
+
+
 def test_bytes_of_hbm_become_a_share(tmp_path: Path) -> None:
     """4,096 rows of 128 floats with Adam are 1,024 a rank of 1,536 bytes; a third of them."""
     text = DESCRIBED.replace(
