@@ -222,7 +222,8 @@ HOME = Path(formulations.__file__).parent
 #: Who names kinds of place outside ``instance/``: the independent copies, and those that make
 #: instances or compare two.
 OTHERS = {
-    "checker.py", "mip_model.py", "priced.py", "fusion.py", "staying.py", "diagnose/questions.py",
+    "checker.py", "classes.py", "mip_model.py", "priced.py", "fusion.py", "staying.py",
+    "diagnose/questions.py",
 }  # fmt: skip
 #: ``Where.LIST``, ``block_where``, or a kind as an instance's file has it.
 NAMED = re.compile(r"\bWhere\.[A-Z]|\bblock_where\b|['\"](any_rank|one_machine)['\"]")
