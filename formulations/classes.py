@@ -1,4 +1,4 @@
-"""Equal tables: a plan in which two of them are exchanged is a plan of the same cost."""
+"""Equal tables: two of them exchanged leave a plan's costs and uses as they are."""
 
 from __future__ import annotations
 

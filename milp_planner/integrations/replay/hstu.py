@@ -31,12 +31,23 @@ from milp_planner.pricing.storage import runtime_value_bytes
 _BINDING = re.compile(
     r"^[ \t]*(?:(?P<scope>[\w.-]+)/)?(?P<what>(?:Trainer|Network|Optimizer|"
     r"(?:Benchmark)?Dataset|(?:Dynamic)?Embedding)Args)\.(?P<field>\w+)"
-    r"[ \t]*=[ \t]*(?P<value>[^#\n]*)",
+    r"[ \t]*=[ \t]*(?P<value>\[[^]]*\]|[^#\n]*)",
     re.MULTILINE,
 )
+_INCLUDE = re.compile(r"^[ \t]*(include[ \t]+[^#\n]*?)[ \t]*(?:#.*)?$", re.MULTILINE)
+_NUMBER, _TEXT = (int, float), (str,)
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "train_batch_size": _NUMBER, "pipeline_type": _TEXT, "optimizer_str": _TEXT,
+    "hidden_size": _NUMBER, "item_embedding_dim": _NUMBER, "contextual_embedding_dim": _NUMBER,
+    "item_feature_name": _TEXT, "action_feature_name": _TEXT, "feature_names": (list, tuple),
+    "table_name": _TEXT, "item_vocab_size_or_capacity": _NUMBER, "sharding_type": _TEXT,
+    "item_vocab_gpu_capacity_ratio": _NUMBER, "global_hbm_for_values": _NUMBER, "caching": (bool,),
+}  # fmt: skip
+"""The fields that count, and what they hold."""
 _DYNAMIC = "DynamicEmbeddingArgs"
+_NAMED = "item_feature_name", "action_feature_name"
 Bindings = dict[tuple[str, str], dict[str, Any]]
-"""Values by scope and class, then by field; those that are no plain literals are left out."""
+"""Values by scope and class, then by field; references and None are left out."""
 
 
 def is_gin(text: str) -> bool:
@@ -44,15 +55,26 @@ def is_gin(text: str) -> bool:
     return _BINDING.search(text) is not None
 
 
-def _bindings(text: str) -> Bindings:
+def _read(text: str) -> tuple[Bindings, list[str]]:
+    """What the fields that count hold, and what is not read: references, and other files."""
     found: Bindings = {}
+    unread: list[str] = _INCLUDE.findall(text)
     for each in _BINDING.finditer(text):
+        if (allowed := _FIELDS.get(each["field"])) is None:
+            continue
+        written = each["value"].strip()
         try:
-            value = ast.literal_eval(each["value"].strip())
+            value = ast.literal_eval(written)
         except (SyntaxError, ValueError):
-            continue  # a reference, or a list over several lines
+            unread.append(f"{each['what']}.{each['field']} = {written}")
+            continue
+        if value is None:
+            continue
+        if not isinstance(value, allowed):
+            kinds = " or ".join(kind.__name__ for kind in allowed)
+            raise BadInput(f"{each['what']}.{each['field']}: found {written}; allowed: {kinds}")
         found.setdefault((each["scope"] or "", each["what"]), {})[each["field"]] = value
-    return found
+    return found, unread
 
 
 def _tables(found: Bindings, model: Model) -> Iterator[tuple[Table, bool, dict[str, Any]]]:
@@ -64,17 +86,16 @@ def _tables(found: Bindings, model: Model) -> Iterator[tuple[Table, bool, dict[s
 
 def stated(text: str, model: Model) -> Model:
     """The model with what the file states: batch, columns, optimizer; rows and kind of tables."""
-    found, document = _bindings(text), model.to_dict()
+    (found, _), document = _read(text), model.to_dict()
     of = {what: fields for (scope, what), fields in found.items() if not scope}
     if (batch := of.get("TrainerArgs", {}).get("train_batch_size")) is not None:
         document["workload"]["batch_per_rank"] = batch
-    network, items = of.get("NetworkArgs", {}), of.get("BenchmarkDatasetArgs", {})
-    two = min(network.get("item_embedding_dim", 0), network.get("contextual_embedding_dim", 0)) > 0
+    network = of.get("NetworkArgs", {})
+    two, named = _items(found)
     own = {
         "dim": None if two else network.get("hidden_size"),
         "optimizer": of.get("OptimizerArgs", {}).get("optimizer_str"),
     }
-    named = {items.get("item_feature_name"), items.get("action_feature_name")} - {None}
     given = {
         table.name: {
             "kind": "dynamicemb" if dynamic else "torchrec",
@@ -89,9 +110,17 @@ def stated(text: str, model: Model) -> Model:
     return Model.from_dict(document, "as the file states it")
 
 
+def _items(found: Bindings) -> tuple[bool, set[Any]]:
+    """Whether tables of items and actions have other columns than context's, and their features."""
+    network = found.get(("", "NetworkArgs"), {})
+    widths = [network.get(f"{kind}_embedding_dim", 0) for kind in ("item", "contextual")]
+    data = found.get(("", "BenchmarkDatasetArgs"), {})
+    return min(widths) > 0, {v for k, v in data.items() if k in _NAMED}
+
+
 def _width(network: dict[str, Any], named: set[Any], fields: dict[str, Any]) -> int | None:
     """Columns of a table where those of items and actions have others than context's."""
-    features = set(fields.get("feature_names", ()))
+    features = set(map(str, fields.get("feature_names", ())))
     kind = "item" if features & named else "contextual"
     width: int | None = network[f"{kind}_embedding_dim"] if features else None
     return width
@@ -99,12 +128,16 @@ def _width(network: dict[str, Any], named: set[Any], fields: dict[str, Any]) -> 
 
 def runs_now(text: str, model: Model, cluster: Cluster) -> tuple[dict[str, PinSpec], list[str]]:
     """What the trainer runs, on the model with what the file states, and what is assumed."""
-    found = _bindings(text)
+    found, unread = _read(text)
     rows = {table.name: fields for table, _, fields in _tables(found, model)}
     trainer = found.get(("", "TrainerArgs"), {})
     prefetched = trainer.get("pipeline_type") == "prefetch"
     replicated = [n for n, each in rows.items() if each.get("sharding_type") == "data_parallel"]
     pins, notes = others(model, prefetched, replicated)
+    notes += [f"not read: {listed(unread, 3)}"] if unread else []
+    two, named = _items(found)
+    if two and not named:
+        notes.append("the file states two widths, but not which tables are of items: as the model")
     silent = []
     for table in model.tables:
         if table.kind == "dynamicemb":

@@ -1,5 +1,6 @@
 """The prover: what it certifies is true, and on small instances mostly the optimum."""
 
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations.classes import classes_of
 from formulations.evidence.verify import certifies
-from formulations.instance import Instance, Objective, Where
+from formulations.instance import Instance, IntArray, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof import prove as prove_module
 from formulations.proof.build import build_rows
@@ -18,7 +19,7 @@ from formulations.proof.relaxation import Relaxation, _Matrix
 from formulations.proof.tree import Tree
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, four_tables
-from tests.formulations.strategies import instances, repeated
+from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -96,6 +97,23 @@ def test_the_certificate_is_as_strong_as_the_linear_program() -> None:
 
     each()
     assert sum(bounds) > len(bounds) / 2
+
+
+def repeated(instance: Instance, times: int) -> Instance:
+    """The instance with every table several times; pins, moves and forbidden options are those of
+    the first."""
+
+    def ends(offsets: IntArray) -> IntArray:
+        return np.append(0, np.cumsum(np.tile(np.diff(offsets), times)))
+
+    names = ("option_group", "option_level", "block_where", "block_count", "block_distinct",
+             "block_places", "shard_repeat", "shard_use", "shard_cost", "shard_move")  # fmt: skip
+    tiled = {n: np.concatenate([getattr(instance, n)] * times) for n in names}
+    offsets = {n: ends(getattr(instance, n))
+               for n in ("table_options", "option_blocks", "block_shards")}  # fmt: skip
+    tables = tuple(f"{t}{i}" for i in range(times) for t in instance.table_names)
+    options = instance.option_names * times
+    return replace(instance, table_names=tables, option_names=options, **tiled, **offsets)
 
 
 def test_equal_tables_are_one_in_the_linear_program() -> None:

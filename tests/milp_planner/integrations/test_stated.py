@@ -252,10 +252,29 @@ def test_items_and_context_have_columns_of_their_own(tmp_path: Path) -> None:
     text += "BenchmarkDatasetArgs.item_feature_name = 'video_id'\n"
     found = _stated(text, tmp_path, _hstu()).model
     assert [found.table(name).dim for name in ("v", "u", "w")] == [32, 16, 64]
+    unnamed = _stated(
+        text.replace("BenchmarkDatasetArgs.item", "DatasetArgs.other"), tmp_path, _hstu()
+    )
+    assert {table.dim for table in unnamed.model.tables} == {64}
+    assert any("not which tables are of items" in note for note in unnamed.notes)
     one = _stated(
         text.replace("contextual_embedding_dim = 16", "num_layers = 8"), tmp_path, _hstu()
     )
     assert {table.dim for table in one.model.tables} == {128}
+
+
+def test_what_of_a_gin_file_is_not_read(tmp_path: Path) -> None:
+    """References and other files are listed, a list may take several lines, None states nothing,
+    and a value of another kind is an error."""
+    text = GIN.replace("= 32 ", "= %batch ") + "include 'base.gin'  # more\n" + DESCRIBED
+    text = text.replace("['video_id']", "[\n    'video_id',  # one\n]")
+    found = _stated(f"{text}OptimizerArgs.optimizer_str = None\n", tmp_path, _hstu())
+    assert "not read: include 'base.gin', TrainerArgs.train_batch_size = %batch" in found.notes
+    assert found.model.workload.batch_per_rank == 64
+    assert {table.optimizer for table in found.model.tables} == {"adam"}
+    for wrong in ("NetworkArgs.hidden_size = 'x'", "video/DynamicEmbeddingArgs.feature_names = 5"):
+        with pytest.raises(BadInput, match=r"Args\.\w+: found ('x'|5); allowed: (int|list) or"):
+            _stated(f"{GIN}{wrong}\n", tmp_path, _hstu())
 
 
 def test_bytes_of_hbm_become_a_share(tmp_path: Path) -> None:
