@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from math import inf
+from time import monotonic
 
 from formulations.evidence.verify import accepted, seconds_to_check
 from formulations.instance import Instance
-from formulations.proof.prove import prove, prove_infeasible
+from formulations.patterns.boxes import FUNCTIONS, Boxes, left_by, limited
+from formulations.proof.build import build_rows
+from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
+from formulations.proof.tree import empty_table
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.settings import Settings
@@ -23,6 +27,9 @@ LEAST_SECONDS = 0.5
 KEEP, MOST_SECONDS = (0.05, 0.15), (5.0, 30.0)
 #: Share of a proof's time that finding it may take; checking its cases takes up to the rest.
 FINDING = 0.7
+#: Share of that for boxes; units of work where there is no time limit; the first turn, and the
+#: share of the gap that a turn must close for another.
+BOXES, MOST_WORK, FIRST_TURN, WORTH = 0.6, 2.0, 0.25, 0.05
 
 
 def kept_to_prove(instance: Instance, settings: Settings) -> float:
@@ -72,8 +79,50 @@ def certify(
         if proof is None or not accepts(instance, proof):
             return outcome
         return outcome.with_(certificate=proof)
-    found = prove(instance, outcome.objective, finding)
-    return outcome if found is None else with_certificate(instance, outcome, found, accepts)
+    for proof in _proofs(instance, outcome.objective, finding):
+        outcome = with_certificate(instance, outcome, proof, accepts)
+    return outcome
+
+
+def _proofs(instance: Instance, upper: int | None, seconds: float | None) -> Iterator[Certificate]:
+    """A certificate of boxes where the linear program is not enough, and one of the prover where
+    these are not."""
+    start, boxed = monotonic(), None
+    if upper is not None:
+        boxed = _boxed(instance, upper, inf if seconds is None else BOXES * seconds)
+    if boxed is not None:
+        yield boxed
+        if boxed.target == upper:
+            return
+    left = None if seconds is None else seconds - (monotonic() - start)
+    found = prove(instance, upper, left, None if boxed is None else boxed.target)
+    if found is not None:
+        yield found
+
+
+def _boxed(instance: Instance, upper: int, seconds: float) -> Certificate | None:
+    """A certificate of boxes of functions, which are split while each turn, as long as all before
+    it, closes a share of the gap; None where the linear program is enough, or boxes do not suit."""
+    start, end, before = monotonic(), FIRST_TURN, -1
+    lp = symmetric_lp(instance, upper, None if seconds == inf else seconds)
+    if lp is None or lp.bound >= upper:
+        return None
+    keep = left_by(instance, lp.certificate, upper)
+    empty = empty_table(build_rows(instance), keep)
+    peaks = None if empty else limited(instance, keep, upper, FUNCTIONS)
+    if peaks is None:
+        return None
+    boxes = Boxes(peaks, keep, upper, FUNCTIONS)
+
+    def late() -> bool:
+        return boxes.work >= MOST_WORK if seconds == inf else monotonic() - start >= seconds
+
+    def over() -> bool:
+        return late() or boxes.work >= end
+
+    while boxes.run(over) and not late() and boxes.bound - before > WORTH * (upper - before):
+        before, end = boxes.bound, 2 * end
+    return boxes.certificate(lp.certificate.vectors[0])
 
 
 def raised(

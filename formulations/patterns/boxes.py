@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from formulations.instance import IntArray
+from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option
 from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
 from formulations.patterns.functions import Cut, Fraction, FunctionProgram
-from formulations.patterns.phases import shares_ranks
+from formulations.patterns.phases import peaks_to_limit, sets_to_limit, shares_ranks
 from formulations.patterns.program import LEVELS, Program
+from formulations.proof.build import build_rows
 from formulations.proof.functions import loads_of
-from formulations.proof.peaks import Heights, Peaks
+from formulations.proof.peaks import Heights, Peaks, peaks_of
+from formulations.proof.tree import bare, swept
+from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
 
 #: Heights that lie around their mean by less than this share of the plan's cost are alike; with the
@@ -347,3 +350,21 @@ class Boxes:
         return {"row": "peaks", "first": first, "second": second, "step": peaks.step,
                 "loads": [*loads], "most": priced.most, "each": each, "weights": weights,
                 "times": times}  # fmt: skip
+
+
+def left_by(instance: Instance, certificate: Certificate, upper: int) -> Mask:
+    """The options that a certificate's first vector leaves to plans below a cost."""
+    rows = build_rows(instance)
+    vector = vector_of(rows, certificate.vectors[0])
+    keep = bare(rows, rows.possible.copy(), upper - 1)
+    prices = option_prices(rows, choice_prices(rows, vector))
+    keep, _ = swept(rows, keep, prices, vector.right(upper - 1))
+    return bare(rows, keep, upper - 1)
+
+
+def limited(instance: Instance, keep: Mask, upper: int, level: int) -> Peaks | None:
+    """The sets of phases whose heights boxes of a level limit; None where there are none."""
+    if level != FUNCTIONS:
+        return peaks_to_limit(instance, keep, upper)
+    sets = sets_to_limit(instance, keep)
+    return None if sets is None else peaks_of(instance, *sets, 1)

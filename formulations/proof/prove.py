@@ -46,7 +46,10 @@ _APART, _POOLED = 5_000, 0.3
 
 
 def prove(
-    instance: Instance, upper: int | None, seconds: float | None = None
+    instance: Instance,
+    upper: int | None,
+    seconds: float | None = None,
+    least: int | None = None,
 ) -> Certificate | None:
     """Certify as high a bound on the cost of every plan as the time allows.
 
@@ -57,6 +60,8 @@ def prove(
         Objective of a known plan. No bound can exceed it, so the search stops there.
     seconds : float, optional
         Time limit. Without one the search ends after a fixed number of cases and is reproducible.
+    least : int, optional
+        Trees aim at bounds above this one.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def prove(
     """
     if not instance.num_tables:
         return _nothing_to_place(instance)
-    search = _Search(instance, upper, _effort(seconds, None))
+    search = _Search(instance, upper, _effort(seconds, None), least=least)
     search.plain()
     search.roots()
     if upper is not None:
@@ -247,9 +252,15 @@ class _Search:
     ``alike``, programs count equal tables as one: good for roots, as trees tell them apart."""
 
     def __init__(
-        self, instance: Instance, upper: int | None, effort: Effort, alike: bool = False
+        self,
+        instance: Instance,
+        upper: int | None,
+        effort: Effort,
+        alike: bool = False,
+        least: int | None = None,
     ) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
+        self._least = least
         self._typical = upper or _typical(instance)
         self._rows, self._alike = _together(instance), alike
         self._relaxation = Relaxation(self._rows, self._typical, alike)
@@ -333,6 +344,7 @@ class _Search:
             low = self._bound()
             if low is None or self._near(high):
                 break
+            low = low if self._least is None else max(low, self._least)
             target = (low + high) // 2
         self._effort = whole
 

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from formulations.evidence.certify import CERTIFICATE
-from formulations.instance import Instance
-from formulations.patterns.boxes import FUNCTIONS, Boxes
+from formulations.patterns.boxes import FUNCTIONS, Boxes, left_by, limited
 from formulations.patterns.merged import merged
-from formulations.patterns.phases import peaks_to_limit, sets_to_limit
 from formulations.proof.build import build_rows
-from formulations.proof.peaks import Peaks, peaks_of
-from formulations.proof.tree import bare, empty_table, swept
-from formulations.proof.weights import choice_prices, option_prices, vector_of
+from formulations.proof.tree import empty_table
 from formulations.result.certificate import Certificate
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
@@ -110,13 +103,13 @@ class Peaked:
         boxes do not suit the instance, or no option of some table is left."""
         context, upper = self._context, self._context.objective
         assert upper is not None and context.known.certificate is not None
-        first = self._first or context.known.certificate
-        keep = left_by(context.instance, first, upper)
+        instance, first = context.instance, self._first or context.known.certificate
+        keep = left_by(instance, first, upper)
         if self._boxes is None or keep.sum() < PEAKED.fewer * self._options:
             first = context.known.certificate
-            keep = left_by(context.instance, first, upper)
-            empty = empty_table(build_rows(context.instance), keep)
-            peaks = None if empty else self._peaks(keep, upper)
+            keep = left_by(instance, first, upper)
+            empty = empty_table(build_rows(instance), keep)
+            peaks = None if empty else limited(instance, keep, upper, self._level)
             if peaks is None or (
                 self._level != FUNCTIONS and len(merged(peaks, keep).times) > PEAKED.tables
             ):
@@ -126,14 +119,6 @@ class Peaked:
             self._boxes = Boxes(peaks, keep, upper, self._level)
         self._boxes.upper = upper
         return self._boxes
-
-    def _peaks(self, keep: NDArray[np.bool_], upper: int) -> Peaks | None:
-        """The sets of phases whose heights are limited."""
-        instance = self._context.instance
-        if self._level != FUNCTIONS:
-            return peaks_to_limit(instance, keep, upper)
-        sets = sets_to_limit(instance, keep)
-        return None if sets is None else peaks_of(instance, *sets, 1)
 
     def _certify(self, boxes: Boxes, more: bool) -> None:
         """Adopt the bound if it is news, and its certificate is accepted. While boxes may still
@@ -147,13 +132,3 @@ class Peaked:
         certificate = boxes.certificate(self._first.vectors[0])
         if context.accepts(context.instance, certificate):
             context.state.prove(certificate, CERTIFICATE)
-
-
-def left_by(instance: Instance, certificate: Certificate, upper: int) -> NDArray[np.bool_]:
-    """The options that a certificate's first vector leaves to plans below a cost."""
-    rows = build_rows(instance)
-    vector = vector_of(rows, certificate.vectors[0])
-    keep = bare(rows, rows.possible.copy(), upper - 1)
-    prices = option_prices(rows, choice_prices(rows, vector))
-    keep, _ = swept(rows, keep, prices, vector.right(upper - 1))
-    return bare(rows, keep, upper - 1)

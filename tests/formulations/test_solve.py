@@ -101,12 +101,13 @@ def test_a_malformed_certificate_loses_no_plan(
 ) -> None:
     """What the checker cannot read is left out; the note calls it a bug and says what to send."""
 
-    def malformed(instance: Instance, upper: int | None, seconds: float | None) -> Certificate:
+    def malformed(instance: Instance, upper: int | None, *limits: float | None) -> Certificate:
         rows = [{"row": "cost", "times": -1}]
         return Certificate("bound", upper, (rows,), ({"use": [0]},))
 
     monkeypatch.setattr("formulations.search.prover.prove", malformed)
     monkeypatch.setattr("formulations.evidence.certify.prove", malformed)
+    monkeypatch.setattr("formulations.evidence.certify.symmetric_lp", lambda *a, **b: None)
     monkeypatch.setattr("formulations.search.conductor.symmetric_lp", lambda *a, **b: None)
     outcome = solve(tight(), formulation, Settings(time_limit=10, workers=1))
     assert outcome.status == Status.OPTIMAL and outcome.placement is not None

@@ -25,7 +25,7 @@ from formulations.proof.prove import symmetric_lp
 from formulations.result.outcome import Outcome, found, infeasible, nothing
 from formulations.settings import TracePoint
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import every_kind, four_tables, two_modes
+from tests.formulations.examples import ANY, at, built, every_kind, four_tables, two_modes
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +185,20 @@ def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> No
     outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT, 22, highs)
     outcome = certify(instance, outcome)
     assert (outcome.status, outcome.bound_source) == (Status.OPTIMAL, CERTIFICATE)
+    assert verify(instance, outcome).ok
+
+
+def test_what_a_solver_proved_is_certified_by_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three shards of two units on two ranks: sums of rows prove 3, a row of functions the optimum,
+    4, also where the prover finds nothing."""
+    monkeypatch.setattr("formulations.evidence.certify.prove", lambda *_: None)
+    instance = built({name: {"whole": at(ANY, 2)} for name in "abc"}, "step_time")
+    truth = brute_force(instance)
+    assert truth.placement is not None and truth.objective == 4
+    first = symmetric_lp(instance, targets=False)
+    assert first is not None and first.bound == 3
+    outcome = certify(instance, found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT))
+    assert outcome.certified_bound == 4 and outcome.status == Status.OPTIMAL
     assert verify(instance, outcome).ok
 
 

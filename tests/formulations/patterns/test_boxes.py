@@ -16,17 +16,16 @@ from formulations.instance import Instance, Objective, Where
 from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.file import instance_to_dict
 from formulations.patterns import phases, program
-from formulations.patterns.boxes import FUNCTIONS, Boxes
+from formulations.patterns.boxes import FUNCTIONS, Boxes, left_by, limited
 from formulations.patterns.dual import Weights
 from formulations.patterns.found import Shared
 from formulations.patterns.merged import merged
-from formulations.patterns.phases import peaks_to_limit, sets_to_limit
+from formulations.patterns.phases import peaks_to_limit
 from formulations.patterns.program import LEVELS, Program
 from formulations.proof import judge
 from formulations.proof.peaks import peaks_of
 from formulations.proof.prove import symmetric_lp
 from formulations.result.certificate import Certificate, certificate_to_dict
-from formulations.search.peaked import left_by
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
@@ -53,10 +52,7 @@ def boxed(
     keep = left_by(instance, lp.certificate, upper)
     if not np.logical_or.reduceat(keep, instance.table_options[:-1]).all():
         return None
-    peaks = peaks_to_limit(instance, keep, upper)
-    if level == FUNCTIONS:
-        sets = sets_to_limit(instance, keep)
-        peaks = None if sets is None else peaks_of(instance, *sets, 1)
+    peaks = limited(instance, keep, upper, level)
     if peaks is None:
         return None
     boxes, asked = Boxes(peaks, keep, upper, level), iter(range(most))
