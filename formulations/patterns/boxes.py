@@ -25,6 +25,7 @@ from formulations.patterns.program import LEVELS, Program
 from formulations.proof.build import build_rows
 from formulations.proof.functions import loads_of
 from formulations.proof.peaks import Heights, Peaks, peaks_of
+from formulations.proof.rows import measures
 from formulations.proof.tree import bare, swept
 from formulations.proof.weights import choice_prices, option_prices, vector_of
 from formulations.result.certificate import Certificate
@@ -43,6 +44,8 @@ _WHOLE, _PROGRAMS = 1e-6, 12
 FUNCTIONS, _WIDE = -1, 0.01
 #: About the most steps that the checker may need.
 _STEPS = 30_000_000
+#: Costs and capacities below which arrays hold all sizes of functions.
+_LARGE = 2**51
 
 
 @dataclass(eq=False)
@@ -363,8 +366,11 @@ def left_by(instance: Instance, certificate: Certificate, upper: int) -> Mask:
 
 
 def limited(instance: Instance, keep: Mask, upper: int, level: int) -> Peaks | None:
-    """The sets of phases whose heights boxes of a level limit; None where there are none."""
+    """The sets of phases whose heights boxes of a level limit; None where there are none, or where
+    numbers are too large for functions."""
     if level != FUNCTIONS:
         return peaks_to_limit(instance, keep, upper)
-    sets = sets_to_limit(instance, keep)
-    return None if sets is None else peaks_of(instance, *sets, 1)
+    sets, ranked = sets_to_limit(instance, keep), measures(instance).most
+    if sets is None or max([upper, *ranked.tolist()]) >= _LARGE:
+        return None
+    return peaks_of(instance, *sets, 1)
