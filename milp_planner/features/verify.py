@@ -20,6 +20,7 @@ from formulations.result.outcome_file import outcome_from_dict
 from formulations.runtime.collector import uncollected
 from milp_planner.drawing.units import MOST_OF_A_RESTRICTION, shorten, show_cost
 from milp_planner.errors import BadInput, PlannerError
+from milp_planner.features.plan.one_ratio import asked
 from milp_planner.inputs.sharding_group import is_group_of_its_whole
 from milp_planner.plans.compile import Compiled, compile_instance
 from milp_planner.plans.divisions import (
@@ -235,9 +236,10 @@ def _priced_alike(plan: Plan) -> bool:
         max_moved_tables=plan.instance.max_moved_tables,
         max_moved_bytes=plan.instance.max_moved_bytes,
     )
+    compiled = Compiled(plan.model, plan.cluster, options, again)
     if plan.executable is not None:
-        again = restricted(Compiled(plan.model, plan.cluster, options, again)).compiled.instance
-    return again.fingerprint == plan.instance.fingerprint
+        compiled = restricted(compiled).compiled
+    return asked(compiled, plan.outcome.detail).fingerprint == plan.instance.fingerprint
 
 
 def summary(result: Verification) -> str:

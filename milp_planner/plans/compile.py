@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ from milp_planner.pricing.entries import (
 from milp_planner.pricing.options import Choice, Options
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.overlap import Overlapped, overlapped
+from milp_planner.pricing.shared_caches import Caches, kernel_of
 
 _WHERE = {
     "data_parallel": Where.EVERY_RANK,
@@ -42,6 +44,9 @@ _WHERE = {
     "grid_shard": Where.ONE_MACHINE,
     "table_column_wise": Where.ANY_RANK_OF_ONE_MACHINE,
 }
+
+RULE = "one ratio: "
+"""How names of resources begin that keep two tables from meeting at unlike ratios of a cache."""
 
 
 def compile_instance(
@@ -252,6 +257,22 @@ class Compiled:
     options: Options
     instance: Instance
 
+    @cached_property
+    def caches(self) -> Caches:
+        """Those of its options."""
+        model, owners = self.model, self.instance.table_of
+        tables = [model.tables[int(owner)] for owner in owners]
+        return Caches.named(
+            [
+                (kernel_of(table, c.sharding, c.width, model.workload), c.ratio)
+                if c.runtime == "torchrec"
+                and c.mode == "CACHING"
+                and model.workload.fusion != "free"
+                else None
+                for table, c in zip(tables, self.options.choices, strict=True)
+            ]
+        )
+
 
 def compile_for(model: ModelSource, cluster: ClusterSource, objective: str) -> Compiled:
     """Read, validate, price and compile; BadInput also for an unknown objective."""
@@ -280,6 +301,18 @@ def under_all(options: Options) -> Callable[[Placement], dict[str, int]]:
         }
 
     return values
+
+
+def memories(instance: Instance) -> list[tuple[int, Resource]]:
+    """Resources with their indices, without those that only say what runs together."""
+    return [(i, r) for i, r in enumerate(instance.resources) if not r.name.startswith(RULE)]
+
+
+def without_rules(instance: Instance) -> Instance:
+    """The instance without what only says what runs together."""
+    kept = dict(memories(instance))
+    use = instance.shard_use[:, [*kept]]
+    return replace(instance, resources=tuple(kept.values()), shard_use=use)
 
 
 Input = TypeVar("Input", Model, Cluster)

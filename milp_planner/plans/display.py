@@ -15,6 +15,7 @@ from formulations.result.outcome import standing
 from milp_planner.drawing.grid import Grid
 from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
+from milp_planner.plans.compile import memories
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.units import FloatArray
 
@@ -152,7 +153,8 @@ def draw_plan(plan: Plan) -> Any:
     times.set_ylabel("ms")
     times.set_title(f"{plan.model.name} on {plan.cluster.name}: time of every rank", loc="left")
     shares: dict[str, FloatArray] = {}  # the fullest of several moments or collectives
-    for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
+    for index, resource in memories(instance):
+        use = verdict.loads.use[index]
         share = 100 * use / np.maximum(1, resource.capacity)
         if resource.scope == Scope.MACHINE:
             share = share[instance.machine_of]

@@ -13,6 +13,7 @@ from formulations.instance import IntArray
 from formulations.result.check import compute_loads
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import memories
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing.entries import (
     CHECKPOINT,
@@ -178,7 +179,7 @@ def is_charged(plan: Plan, held: Held) -> bool:
     kept = [held.ledger @ alive_outside_exchange(moment) for moment in moments]
     if plan.cluster.room_for_rows(plan.model) is not None:
         at, kept = [*at, held.ledger @ stored()], [*kept, held.ledger @ stored()]
-    for index, resource in enumerate(instance.resources):
+    for index, resource in memories(instance):
         if resource.name in ("ssd_step", "stash"):
             continue  # traffic of a step, not stored bytes
         use = instance.shard_use[rows, index]

@@ -23,6 +23,7 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import unknown_table
 from milp_planner.inputs.spec import Spec, as_tuple
 from milp_planner.inputs.table import Kind, Table
+from milp_planner.plans.compile import memories
 from milp_planner.plans.display import as_html, as_text, to_frame
 from milp_planner.plans.divisions import Divisions
 from milp_planner.plans.moving import Moving
@@ -225,8 +226,7 @@ class Plan:
         self, spec: Table, placed: PlacedTable, entry: int, rank: int, position: int
     ) -> PlacedShard:
         instance = self.instance
-        use = dict(zip((r.name for r in instance.resources), instance.shard_use[entry].tolist(),
-                       strict=True))  # fmt: skip
+        use = {r.name: int(instance.shard_use[entry, i]) for i, r in memories(instance)}
         group = instance.num_ranks if placed.sharding_type == "row_wise" else 0
         if placed.sharding_type in BY_MACHINE:
             group = rows_over(placed)

@@ -14,14 +14,19 @@ TorchRec 1.8.0, ``distributed/embedding_sharding.py`` (``group_tables``,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
 
 if TYPE_CHECKING:
+    from formulations.priced import Priced
     from milp_planner.pricing.options import Choice
 
 FINEST = 1000
@@ -35,6 +40,45 @@ class Cached(NamedTuple):
     width: int
     ratio: Fraction
     ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Caches:
+    """Which options are cached tables of TorchRec's kernels.
+
+    Attributes
+    ----------
+    kernel : int64 array [options]
+        Kernel of each option that has a cache there, else −1.
+    level : int64 array [options]
+        Position of its ratio among all ratios.
+    names : tuple of str
+        Those of the kernels.
+    aside : bool array [blocks] or None
+        Blocks that hold nothing of their table, such as one that pays for moving it.
+    """
+
+    kernel: NDArray[np.int64]
+    level: NDArray[np.int64]
+    names: tuple[str, ...]
+    aside: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def named(cls, named: Sequence[tuple[str, Fraction] | None]) -> Caches:
+        """Of the name of each option's kernel and its ratio there; None for one without."""
+        kernels = sorted({each[0] for each in named if each is not None})
+        ratios = sorted({each[1] for each in named if each is not None})
+        kernel = [-1 if each is None else kernels.index(each[0]) for each in named]
+        level = [0 if each is None else ratios.index(each[1]) for each in named]
+        return cls(
+            np.asarray(kernel, dtype=np.int64), np.asarray(level, dtype=np.int64), tuple(kernels)
+        )
+
+    def priced(self, model: Priced) -> Caches:
+        """Of the options with a price on moves."""
+        aside = np.zeros(model.instance.num_blocks, dtype=bool)
+        aside[model.instance.option_blocks[1:][model.price > 0] - 1] = True
+        return Caches(self.kernel[model.origin], self.level[model.origin], self.names, aside)
 
 
 def kernel_of(table: Table, sharding: str, width: int, work: Workload) -> str:

@@ -29,6 +29,8 @@ from formulations.result.outcome_file import (
 )
 from formulations.result.placement import Placement
 from formulations.settings import Data
+from milp_planner.features.plan.one_ratio import asked
+from milp_planner.plans.compile import Compiled
 from scenarios.batch.neighbours import shape_of
 
 accepted = partial(verify.accepted, seconds=30.0)
@@ -69,11 +71,14 @@ def written(instance: Instance, outcome: Outcome) -> bytes:
     return gzip.compress(json.dumps(found).encode(), mtime=0)
 
 
-def before(instance: Instance, shared: Shared) -> Outcome | None:
+def before(compiled: Compiled, shared: Shared) -> Outcome | None:
     """What a scenario found before; None if that is not known."""
     document, _ = _read(shared.own)
     try:
-        return outcome_from_dict(instance, document) if document else None
+        instance = asked(compiled, document["detail"])
+        return outcome_from_dict(instance, document)
+    except (LookupError, TypeError):
+        return None
     except InstanceError:
         return None  # prices have changed since
 

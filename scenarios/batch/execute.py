@@ -17,10 +17,11 @@ from milp_planner import plan
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.plan.cache import to_cache, versions
 from milp_planner.features.plan.divisions import divisions_of, sync_of
-from milp_planner.plans.compile import compile_for
+from milp_planner.features.plan.one_ratio import decoded
+from milp_planner.plans.compile import compile_for, memories
 from milp_planner.plans.divisions import is_open, words_of
 from milp_planner.plans.ledger import ledger_of
-from milp_planner.plans.placement import Plan, decode, placed_tables
+from milp_planner.plans.placement import Plan, placed_tables
 from milp_planner.plans.plan_file import plan_to_dict
 from scenarios import catalog
 from scenarios.batch.evidence import Shared, before, combined, start, written
@@ -132,8 +133,8 @@ def _planned(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
 def _before(scenario: Scenario, shared: Shared) -> Plan | None:
     """The plan that the scenario had before; None if that is not known."""
     compiled = compile_for(*scenario.inputs(), scenario.asked.objective)
-    outcome = before(compiled.instance, shared)
-    return None if outcome is None else decode(compiled.options, compiled.instance, outcome)
+    outcome = before(compiled, shared)
+    return None if outcome is None else decoded(compiled, outcome)
 
 
 def _combined(plan: Plan, shared: Shared) -> Plan:
@@ -211,8 +212,8 @@ def headroom(instance: Instance, outcome: Outcome) -> dict[str, float]:
     if loads is None:
         return {}
     free: dict[str, float] = {}
-    for resource, use in zip(instance.resources, loads.use, strict=True):
-        capacity = resource.capacity
+    for index, resource in memories(instance):
+        use, capacity = loads.use[index], resource.capacity
         shares = [1 - int(u) / int(c) for u, c in zip(use, capacity, strict=True) if c > 0]
         if shares:
             name = memory_name(resource.name)

@@ -15,7 +15,8 @@ from milp_planner.drawing.page import Shown
 from milp_planner.errors import BadInput
 from milp_planner.features.audit import facts
 from milp_planner.features.moves.way import MovesInfo, PlansOnTheWay, moves_of
-from milp_planner.features.plan.one_ratio import Caches, as_it_runs
+from milp_planner.features.plan.one_ratio import as_it_runs, clashing
+from milp_planner.features.plan.one_ratio import asked as question_of
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
 from milp_planner.plans.placement import Plan, decode
@@ -153,7 +154,10 @@ def audit(
     def solved(instance: Instance, own: Settings) -> Outcome:
         return solve(instance, request.formulation, own)
 
-    best = as_it_runs(compiled.instance, Caches.of(compiled), replace(limits, hint=today), solved)
+    instance, caches, own = compiled.instance, compiled.caches, replace(limits, hint=today)
+    alike = not clashing(instance, caches, today)  # else its bound is to hold for today's plan
+    best = as_it_runs(instance, caches, own, solved, rules=alike)
+    compiled = replace(compiled, instance=question_of(compiled, best.detail))
     verdict, as_run = check(compiled.instance, today), _as_run(compiled.instance, today)
     return Audit(compiled, today, verdict, as_run, best)
 

@@ -15,11 +15,12 @@ from formulations.instance.facts import total_use
 from formulations.result.check import compute_loads
 from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.one_ratio import ruled
 from milp_planner.features.plan.shortage import memory_for, memory_leaving
 from milp_planner.inputs.changes import changed, changed_at_scale
 from milp_planner.inputs.constraints import ranks_needed
 from milp_planner.inputs.problems import choice
-from milp_planner.plans.compile import Compiled, compile_for
+from milp_planner.plans.compile import Compiled, compile_for, memories
 from milp_planner.plans.placement import Plan
 from milp_planner.request.questions import MACHINES
 
@@ -174,7 +175,7 @@ class Field:
     def instance(self, point: int) -> Instance:
         """The Instance at a point."""
         own = self.values[point] == self.here
-        return self.plan.instance if own else self.compiled(point).instance
+        return self.plan.instance if own else ruled(self.compiled(point))
 
     def sizes(self, point: int) -> tuple[int, int]:
         """Ranks, and samples of each in a step."""
@@ -186,7 +187,7 @@ def memories_of(instance: Instance) -> dict[str, list[int]]:
     """Indices of the resources of each memory: ``hbm@MOMENT`` and ``hbm:COLLECTIVE`` limit the HBM
     at a moment of a step, or in a collective, and change together."""
     found: dict[str, list[int]] = {}
-    for index, resource in enumerate(instance.resources):
+    for index, resource in memories(instance):
         found.setdefault(memory_name(resource.name), []).append(index)
     return found
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from formulations import Instance
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.one_ratio import asked
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.access import (
@@ -24,7 +25,7 @@ from milp_planner.inputs.access import (
     Zipf,
 )
 from milp_planner.inputs.changes import apply
-from milp_planner.plans.compile import compile_instance
+from milp_planner.plans.compile import Compiled, compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.profile import Profile
@@ -75,10 +76,11 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
     """
     options = options_of(plan, factors)
     old = plan.instance
-    new = compile_instance(options, old.objective)
+    new = Compiled(plan.model, plan.cluster, options, compile_instance(options, old.objective))
     return replace(
-        new, pins=old.pins, forbidden=old.forbidden, current=old.current,
-        max_moved_tables=old.max_moved_tables, max_moved_bytes=old.max_moved_bytes,
+        asked(new, plan.outcome.detail), pins=old.pins, forbidden=old.forbidden,
+        current=old.current, max_moved_tables=old.max_moved_tables,
+        max_moved_bytes=old.max_moved_bytes,
     )  # fmt: skip
 
 

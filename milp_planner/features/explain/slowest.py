@@ -14,6 +14,7 @@ from milp_planner.drawing.grid import Grid, headed
 from milp_planner.drawing.units import memory_name, show_bytes, show_time
 from milp_planner.features.plan.use import Contributions
 from milp_planner.files import Facts
+from milp_planner.plans.compile import memories
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import price
 
@@ -112,9 +113,9 @@ def slowest_of(plan: Plan) -> SlowestInfo:
         for rank in slowest
     )
     found = {"time": time}
-    for resource, use in zip(instance.resources, loads.use, strict=True):
+    for index, resource in memories(instance):
         if resource.scope == Scope.RANK:
-            found.setdefault(memory_name(resource.name), use)
+            found.setdefault(memory_name(resource.name), loads.use[index])
     if traffic is not None:
         found |= {"in": traffic[:, 0], "out": traffic[:, 1]}
     return SlowestInfo(rows, tuple(

@@ -12,6 +12,7 @@ from formulations.instance import BlockView, IntArray, Scope
 from formulations.result.check import Verdict, gather, judge, loads_of
 from formulations.result.piles import Piles, piles, position_entries
 from formulations.result.placement import machine_ranks
+from milp_planner.plans.compile import RULE, memories
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,8 @@ def _after(
 def _lacks(instance: Instance, verdict: Verdict) -> tuple[Shortage, ...]:
     assert verdict.loads is not None
     found = []
-    for resource, use in zip(instance.resources, verdict.loads.use, strict=True):
+    for index, resource in memories(instance):
+        use = verdict.loads.use[index]
         place = int(np.argmax(use - resource.capacity))
         over = int(use[place] - resource.capacity[place])
         if over > 0:
@@ -184,5 +186,6 @@ def _clashes(
     instance: Instance, placement: Placement, violations: tuple[str, ...]
 ) -> tuple[str, ...]:
     found = ["fusion"] if mixed_groups(instance, placement) else []
+    found += ["one ratio"] if any(RULE in v for v in violations) else []
     found += ["moves"] if any(v.endswith(" may") for v in violations) else []
     return tuple(found)

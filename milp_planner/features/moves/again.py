@@ -12,7 +12,7 @@ from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
-from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource
+from milp_planner.plans.compile import ClusterSource, Compiled, ModelSource, without_rules
 from milp_planner.plans.live import RUNTIMES, restricted
 from milp_planner.plans.placement import Plan
 from milp_planner.request.values import Moves
@@ -52,7 +52,8 @@ def compile_from(
         compiled = restricted(compiled).compiled
     known, prices = None if plan is None else plan.outcome.certificate, None
     if plan and known is not None and plan.instance.objective == compiled.instance.objective:
-        old, new = without_moves(plan.instance), without_moves(compiled.instance)
+        old = without_moves(without_rules(plan.instance))
+        new = without_moves(compiled.instance)
         same = not plan.instance.limits_moves and old.fingerprint == new.fingerprint
         # a whole certificate is of its own instance; else its multipliers may prove something
         prices = known if same else carried_prices(known, plan.instance, compiled.instance)

@@ -14,7 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +35,7 @@ from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.runtime.collector import uncollected
 from formulations.runtime.regular_file import read_regular
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.one_ratio import asked
 from milp_planner.files import write_atomically
 from milp_planner.inputs.spec import fingerprint_of
 from milp_planner.plans.compile import Compiled
@@ -131,12 +132,19 @@ class Question:
         to the optimum an answer must be. Limits do not matter.
     inputs : dict of str to str
         Fingerprints or versions of the instance's sources.
+    ruled : callable, optional
+        See :meth:`asked`.
     """
 
     instance: Instance
     formulation: str
     settings: Settings
     inputs: Mapping[str, str] = field(default_factory=dict)
+    ruled: Callable[[Mapping[str, object]], Instance] | None = None
+
+    def asked(self, outcome: Outcome) -> Instance:
+        """The instance that an outcome is of, which may have more rules than :attr:`instance`."""
+        return self.instance if self.ruled is None else self.ruled(outcome.detail)
 
     @property
     def name(self) -> str:
@@ -163,7 +171,7 @@ class Question:
         if outcome.placement is None or not near:
             return False
         try:
-            return holds(self.instance, outcome)
+            return holds(self.asked(outcome), outcome)
         except InstanceError:
             return False
 
@@ -200,7 +208,7 @@ def question_of(
         "profile": compiled.options.profile.fingerprint(),
         **({"within": repr(within)} if within else {}),
     }
-    return Question(compiled.instance, formulation, settings, inputs)
+    return Question(compiled.instance, formulation, settings, inputs, partial(asked, compiled))
 
 
 class PlanCache:
@@ -284,7 +292,7 @@ def answered(cache: PlanCache | None, question: Question, solve: Callable[[], Ou
     made = solve()
     if cache is not None:
         cache.put(question, made)
-        cache.prove(question.instance, made)
+        cache.prove(question.asked(made), made)
     return made
 
 

@@ -26,7 +26,7 @@ from milp_planner.features.moves.few import (
 from milp_planner.features.plan.cache import answered, question_of, to_cache
 from milp_planner.features.plan.divide import divided
 from milp_planner.features.plan.doubts import placed
-from milp_planner.features.plan.one_ratio import Caches, as_it_runs
+from milp_planner.features.plan.one_ratio import as_it_runs, decoded
 from milp_planner.features.plan.remedies import with_more_machines, with_remedies
 from milp_planner.features.plan.shortage import diagnosis_seconds, with_advice, with_diagnosis
 from milp_planner.features.plan.watch import Line, Newest, OnPlan, Watch, in_notebook
@@ -41,7 +41,7 @@ from milp_planner.plans.compile import (
 )
 from milp_planner.plans.divisions import is_open, options_of
 from milp_planner.plans.ledger import assumed_of
-from milp_planner.plans.placement import Plan, decode
+from milp_planner.plans.placement import Plan
 from milp_planner.pricing.profile import load_profile
 from milp_planner.request import Callbacks, Limits, PlanRequest
 
@@ -115,12 +115,11 @@ def planned(
     newest = Newest(caller.on_improvement or settings.on_progress)
     call = settings.call or CallTime(settings.time_limit)
     settings = replace(settings, on_progress=newest, call=call)
-    solver = _planned if request.diagnose else _solved
     model, place = request.changed(to_model(request.model), to_cluster(request.cluster))
     if is_open(place):
         _refuse_with_divisions(request, caller)
         report = partial(_report_division, newest, caller.on_start, request.formulation)
-        running = partial(_running, solver)
+        running = partial(_running, _solved, request.diagnose)
         parts = model, place, request.formulation, request.objective, settings, report, running
         return _watched(partial(divided, *parts), settings, newest, caller.progress)
     if compiled is None:
@@ -133,7 +132,7 @@ def planned(
         if request.move_cost is not None:
             raise BadInput("on_plan: not available with a price on moves (move_cost)")
         watch = Watch(compiled, request.formulation, caller.on_plan, newest)
-    job = partial(_answered, request, compiled, settings, solver)
+    job = partial(_answered, request, compiled, settings)
     found = _watched(job, settings, newest, caller.progress, watch)
     return replace(found, executable=request.executable)
 
@@ -152,12 +151,7 @@ def _for_trainer(request: PlanRequest, caller: Callbacks, settings: Settings) ->
     )  # fmt: skip
 
 
-def _answered(
-    request: PlanRequest,
-    compiled: Compiled,
-    settings: Settings,
-    solver: Solver,
-) -> Plan:
+def _answered(request: PlanRequest, compiled: Compiled, settings: Settings) -> Plan:
     """The plan of a compiled request: priced moves, few moves, or neither; cached or new."""
     formulation = request.formulation
     if request.move_cost is not None:
@@ -167,22 +161,27 @@ def _answered(
     best = max(filter(None, proofs), key=lambda proof: proof.target or 0, default=None)
     settings = replace(settings, prices=best)
     few = request.moves.within if request.start is not None and settings.goals == STAY else 0.0
-    if few:
-        solver = partial(_with_few_moves, within=few)
-    solve_it = partial(_running, solver, compiled, formulation, settings)
+    solver = partial(_with_few_moves, within=few) if few else _solved
+    solve_it = partial(_running, solver, request.diagnose, compiled, formulation, settings)
     question = question_of(compiled, formulation, settings, within=few)
     outcome = answered(cache, question, solve_it)
     with uncollected():
-        return decode(compiled.options, compiled.instance, outcome)
+        return decoded(compiled, outcome)
 
 
-def _running(solver: Solver, compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
-    """The answer of a solver, in which tables that share a cache have one ratio."""
+def _running(
+    solver: Solver, diagnose: bool, compiled: Compiled, formulation: str, settings: Settings
+) -> Outcome:
+    """The answer of a solver, in which tables that share a cache have one ratio; if there is no
+    plan, with a diagnosis."""
 
     def run(instance: Instance, own: Settings) -> Outcome:
         return solver(replace(compiled, instance=instance), formulation, own)
 
-    found = as_it_runs(compiled.instance, Caches.of(compiled), settings, run)
+    found = as_it_runs(compiled.instance, compiled.caches, settings, run)
+    if diagnose and found.status == Status.INFEASIBLE and "would_move" not in found.detail:
+        with settings.timed.stage("diagnosis"):
+            found = _diagnosed(found, compiled, settings)
     return _timed(found, settings)
 
 
@@ -260,7 +259,7 @@ def _both(line: Line | None, watch: Watch | None) -> Callable[[], object] | None
 
 def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Settings) -> Plan:
     """The best plan with its moves priced; if there is none, a diagnosis."""
-    caches = Caches.of(compiled)
+    caches = compiled.caches
 
     def run(model: Priced, own: Settings) -> Outcome:
         mine = caches.priced(model)
@@ -268,10 +267,9 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
 
     solved = solve_moving(compiled, price, formulation, settings, run)
     if solved is None:
-        outcome = _running(_planned, compiled, formulation, settings)
-        return decode(compiled.options, compiled.instance, outcome)
-    outcome = _timed(solved[0], settings)
-    return replace(decode(compiled.options, compiled.instance, outcome), moving=solved[1])
+        outcome = _running(_solved, True, compiled, formulation, settings)
+        return decoded(compiled, outcome)
+    return replace(decoded(compiled, _timed(solved[0], settings)), moving=solved[1])
 
 
 def _with_few_moves(
@@ -279,19 +277,9 @@ def _with_few_moves(
 ) -> Outcome:
     """The best plan, or one that moves less and is hardly dearer."""
     own = from_nearby(compiled.instance, formulation, left_for_objective(settings))
-    first = _planned(compiled, formulation, own)
+    first = _solved(compiled, formulation, own)
     with settings.timed.stage("fewer moves"):
         outcome = with_few_moves(compiled.instance, first, settings, within)
-    return _timed(outcome, settings)
-
-
-def _planned(compiled: Compiled, formulation: str, settings: Settings) -> Outcome:
-    """Solve; if there is no plan, add a diagnosis."""
-    outcome = _solved(compiled, formulation, settings)
-    if outcome.status != Status.INFEASIBLE or "would_move" in outcome.detail:
-        return outcome
-    with settings.timed.stage("diagnosis"):
-        outcome = _diagnosed(outcome, compiled, settings)
     return _timed(outcome, settings)
 
 

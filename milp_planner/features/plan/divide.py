@@ -20,6 +20,7 @@ from formulations.search.context import Either
 from formulations.settings import News
 from milp_planner.drawing.units import show_gap
 from milp_planner.errors import BadInput
+from milp_planner.features.plan.one_ratio import decoded
 from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import Compiled, compile_for
 from milp_planner.plans.divisions import (
@@ -30,7 +31,7 @@ from milp_planner.plans.divisions import (
     least_elsewhere,
     words_of,
 )
-from milp_planner.plans.placement import Plan, decode
+from milp_planner.plans.placement import Plan
 
 #: Shares of the time: for first bounds, for the first solve, and for re-solving the best.
 BOUNDING, FIRST, AGAIN = 0.15, 0.2, 0.3
@@ -224,8 +225,7 @@ def divided(
     )
     divisions = Divisions(cluster.two_d, others)
     outcome = outcome.with_(note=note_of(outcome, divisions), seconds=time.monotonic() - start)
-    plan = decode(compiled.options, compiled.instance, outcome)
-    return replace(plan, divisions=divisions)
+    return replace(decoded(compiled, outcome), divisions=divisions)
 
 
 def note_of(outcome: Outcome, divisions: Divisions) -> str:

@@ -18,6 +18,7 @@ from milp_planner.drawing.units import memory_name, show_amount, show_share
 from milp_planner.features.plan.ranks import FOLD_ABOVE
 from milp_planner.features.plan.tables import MODES, facets_of
 from milp_planner.files import Facts
+from milp_planner.plans.compile import memories
 from milp_planner.plans.ledger import LedgerInfo, PlaceBytes
 
 #: The mode of tables whose option's name gives none (TorchRec's, the literature's).
@@ -129,7 +130,7 @@ def memory_of(
         use[mode] += piles(instance, placement, [table]).use
     kept = [m for m in range(len(names)) if use[m].any()]
     found = []
-    for index, resource in enumerate(instance.resources):
+    for index, resource in memories(instance):
         if resource.scope == Scope.CLUSTER:
             continue
         stacks = use[kept][:, :, index]

@@ -18,6 +18,7 @@ from milp_planner.drawing.page import Part, Section, sentence
 from milp_planner.drawing.units import listed, memory_name, show_amount
 from milp_planner.files import Facts
 from milp_planner.inputs import Cluster, Model
+from milp_planner.plans.compile import memories
 from milp_planner.plans.forced import Forced
 from milp_planner.pricing.entries import MOMENTS
 from milp_planner.pricing.outside import at_moment, dense_part, exchange_bytes
@@ -288,7 +289,7 @@ def with_diagnosis(
     limit = share * diagnosis_seconds(settings)
     own = replace(settings, time_limit=limit, options={}, work_limit=None)
     groups: dict[str, list[str]] = {}  # resources hbm:NAME limit one memory: they grow together
-    for resource in instance.resources:
+    for _, resource in memories(instance):
         groups.setdefault(memory_name(resource.name), []).append(resource.name)
     found = diagnose(instance, own, groups=groups).to_dict()
     source = outcome.bound_source

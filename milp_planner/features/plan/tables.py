@@ -13,6 +13,7 @@ from formulations.result.piles import piles
 from milp_planner.drawing.grid import Cell, Grid, headed
 from milp_planner.drawing.units import memory_name, show_ranks
 from milp_planner.files import Facts
+from milp_planner.plans.compile import memories
 from milp_planner.pricing.options import MODES, TIERED
 
 
@@ -94,13 +95,12 @@ def tables_of(instance: Instance, placement: Placement) -> TablesInfo:
 def _row(instance: Instance, placement: Placement, table: int) -> TableRow:
     option = int(placement.options[table])
     cost, use, off_cost, off_use = piles(instance, placement, [table])
-    names = [r.name for r in instance.resources]
     return TableRow(
         name=instance.table_names[table],
         option=instance.option_names[option],
         ranks=tuple(tuple(block) for block in placement.to_lists(table)),
-        used={n: int(use[:, i].sum() + off_use[i]) for i, n in enumerate(names)},
-        most={n: int(use[:, i].max()) for i, n in enumerate(names)},
+        used={r.name: int(use[:, i].sum() + off_use[i]) for i, r in memories(instance)},
+        most={r.name: int(use[:, i].max()) for i, r in memories(instance)},
         cost=int(cost.sum(axis=1).max()) or int(off_cost.sum()),
     )
 

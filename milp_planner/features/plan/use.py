@@ -12,6 +12,7 @@ from formulations.instance import IntArray
 from formulations.result.check import Loads
 from formulations.result.piles import piles
 from milp_planner.drawing.units import memory_name, show_amount
+from milp_planner.plans.compile import memories
 from milp_planner.plans.ledger import LedgerInfo
 
 
@@ -72,8 +73,8 @@ Uses = tuple[tuple[Use, ...], ...]
 def uses_of(instance: Instance, loads: Loads) -> Uses:
     """Every place of every resource of an Instance."""
     found = []
-    for resource, use in zip(instance.resources, loads.use, strict=True):
-        pairs = zip(use.tolist(), resource.capacity.tolist(), strict=True)
+    for index, resource in memories(instance):
+        pairs = zip(loads.use[index].tolist(), resource.capacity.tolist(), strict=True)
         kind = resource.scope.value
         found.append(tuple(Use(resource.name, *pair, kind, n) for n, pair in enumerate(pairs)))
     return tuple(found)

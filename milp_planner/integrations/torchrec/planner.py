@@ -36,7 +36,7 @@ from formulations.runtime.timing import CallTime
 from milp_planner.drawing.units import NAMED, listed
 from milp_planner.errors import BadInput
 from milp_planner.features.plan.cache import PlanCache, Question, answered, to_cache
-from milp_planner.features.plan.one_ratio import as_it_runs, clashing
+from milp_planner.features.plan.one_ratio import as_it_runs, asked, clashing
 from milp_planner.inputs.model import Fusion
 from milp_planner.inputs.problems import one_of
 from milp_planner.integrations.torchrec.blocks import DdrScope, Together
@@ -311,6 +311,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
             limit = min(20.0, call.left())
             brief = replace(settings, time_limit=limit, hint=None, certificate=False)
             raise no_plan(problem, self.outcome, brief)
+        self.problem = replace(problem, instance=question.asked(self.outcome))
         placement: Placement = self.outcome.placement
         mixed = clashing(problem.instance, problem.caches, placement)
         if mixed and self._fusion == "honoured":
@@ -327,7 +328,8 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         inputs = {"torchrec": metadata.version("torchrec")}
         if self._stash.balance:
             inputs["stash"] = repr(self._stash)
-        return Question(problem.instance, self._formulation, self._settings, inputs)
+        ruled = partial(asked, problem)
+        return Question(problem.instance, self._formulation, self._settings, inputs, ruled)
 
     def _loaded(self, problem: Problem) -> list[ShardingOption] | None:
         """A stored plan, if a loader has one for exactly this context that keeps all limits."""

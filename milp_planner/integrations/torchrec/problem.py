@@ -16,7 +16,6 @@ from torchrec.distributed.planner.types import ShardingOption, Topology
 
 from formulations import Instance, InstanceBuilder, Placement
 from milp_planner.errors import BadInput
-from milp_planner.features.plan.one_ratio import Caches
 from milp_planner.inputs.model import Fusion
 from milp_planner.integrations.torchrec.blocks import (
     DdrScope,
@@ -32,6 +31,7 @@ from milp_planner.integrations.torchrec.dynamicemb import marks
 from milp_planner.integrations.torchrec.rating import RatingName, phased, with_sync
 from milp_planner.integrations.torchrec.stash import is_stashed
 from milp_planner.pricing.options import BY_COLUMN, SHARDING_TYPES
+from milp_planner.pricing.shared_caches import Caches
 
 
 @dataclass(frozen=True, eq=False)

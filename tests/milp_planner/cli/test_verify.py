@@ -74,7 +74,7 @@ def _restricted(planned: Path) -> None:
     instance, outcome = plan.instance, plan.outcome
     assert outcome.placement is not None
     asked = replace(instance, current=as_current(outcome.placement), max_moved_tables=0)
-    again = solve(asked, "cpsat", Settings(time_limit=10))
+    again = solve(asked, "cpsat", Settings(time_limit=10)).with_(detail=outcome.detail)
     write_plan(replace(plan, instance=asked, outcome=again), planned)
 
 

@@ -22,11 +22,13 @@ import yaml
 from formulations import Block, InstanceBuilder, Placement, Shard, Where, solve
 from formulations.errors import UnsupportedInstance
 from formulations.result.outcome import Outcome, Status, StoppedBy
-from milp_planner import read_plan
+from milp_planner import plan, read_plan
 from milp_planner.features.plan import call as planning
+from milp_planner.features.plan.one_ratio import ruled
 from milp_planner.plans.compile import compile_for
 from scenarios.batch import execute as module
 from scenarios.batch import local
+from scenarios.batch.evidence import Shared, before, written
 from scenarios.batch.execute import execute, headroom
 from scenarios.batch.local import run_local
 from scenarios.batch.query import connect
@@ -191,13 +193,25 @@ def _execute(scenario: Scenario) -> dict[str, object]:
 def test_the_record_is_the_outcome() -> None:
     """It has the same Instance, status, objective and bound as a solve by hand."""
     record = _execute(EXACT)
-    instance = compile_for(*EXACT.inputs(), EXACT.asked.objective).instance
+    instance = ruled(compile_for(*EXACT.inputs(), EXACT.asked.objective))
     outcome = solve(instance, "cpsat", EXACT.settings())
     assert record["error"] is None and record["status"] == "optimal"
     assert record["instance"] == instance.fingerprint
     assert (record["objective"], record["bound"]) == (outcome.objective, outcome.bound)
     assert record["axes"] == {"hbm": 2**25, "ranks_per_machine": 2}
     assert record["settings"]["workers"] == 1  # type: ignore[index]
+
+
+def test_what_was_found_before_is_known_again() -> None:
+    """Also if the question had rules of shared caches; not on other inputs."""
+    (model, place), kind = EXACT.inputs(), EXACT.asked.objective
+    found = plan(model, place, formulation="cpsat", objective=kind, settings=EXACT.settings())
+    shared = Shared(own=written(found.instance, found.outcome))
+    again = before(compile_for(model, place, kind), shared)
+    assert found.outcome.detail["one_ratio"] and again is not None
+    assert again.objective == found.outcome.objective
+    assert before(compile_for(model, place, "total"), shared) is None
+    assert before(compile_for(model, place, kind), Shared()) is None
 
 
 def test_a_failure_is_a_record() -> None:
