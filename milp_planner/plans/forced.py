@@ -1,9 +1,11 @@
-"""Ranks that overflow in every plan, because of tables that must lie on every rank."""
+"""What no plan avoids: ranks that overflow, because of tables that must lie on every rank; tables
+that share a cache, and have no ratio in common."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from milp_planner.drawing.units import listed, show_bytes, show_ranks
 from milp_planner.files import Facts
 from milp_planner.pricing.entries import ROWS, SHARD_NAMES, alive, moments_of
-from milp_planner.pricing.options import Options
+from milp_planner.pricing.options import Options, ratio_text
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.price import fits_somewhere, select
 from milp_planner.pricing.units import IntArray
@@ -106,6 +108,31 @@ def forced_overflow(options: Options) -> Forced | None:
         room=int(left[rank, moment]),
         tables=tuple(sorted((t for t in tables if t.least), key=lambda t: -t.least)),
     )
+
+
+def without_ratio(options: Options) -> tuple[str, int] | None:
+    """Tables that share a cache in every plan, and for which no ratio is left: a sentence, and the
+    number of one of them. None if there are no such."""
+    shared: dict[int, dict[int, set[Fraction]]] = {}
+    for table in range(len(options.model.tables)):
+        groups = {int(options.group[option]) for option in options.of(table)}
+        if len(groups) == 1 and (group := groups.pop()) >= 0:
+            ratios = {options.choices[option].ratio for option in options.of(table)}
+            shared.setdefault(group, {})[table] = ratios
+    for found in shared.values():
+        if set.intersection(*found.values()):
+            continue
+        for table in [*reversed(found)]:  # fewest that have none in common
+            rest = [ratios for other, ratios in found.items() if other != table]
+            if rest and not set.intersection(*rest):
+                del found[table]
+        each = [
+            f"{options.model.tables[table].name} ({' or '.join(map(ratio_text, sorted(ratios)))})"
+            for table, ratios in found.items()
+        ]
+        told = f"no cache ratio is left for {listed(each, NAMED)}: in every plan they share a "
+        return told + "kernel's cache on a rank, which has one ratio", max(found)
+    return None
 
 
 def _is_everywhere(options: Options, table: int) -> bool:

@@ -22,7 +22,7 @@ from milp_planner.plans.compile import (
     to_model,
 )
 from milp_planner.plans.divisions import options_of
-from milp_planner.plans.forced import forced_overflow
+from milp_planner.plans.forced import forced_overflow, without_ratio
 from milp_planner.pricing.profile import load_profile
 
 LARGEST_HBM = 2**40
@@ -44,8 +44,9 @@ def doubts(
     Returns
     -------
     tuple of Problem
-        First tables that fit nowhere, alone or all together; these are certain. Then values that
-        look as if they were in another unit, or a share instead of a percentage.
+        First tables that fit nowhere, alone or all together, or whose shared cache has no ratio
+        that all may have; these are certain. Then values that look as if they were in another
+        unit, or a share instead of a percentage.
     """
     tables, place = to_model(model), to_cluster(cluster)
     assumed = None if profile else place.assumed_profile
@@ -58,6 +59,8 @@ def doubts(
     large: Iterable[Doubt] = _too_large(tables, place, instance)
     if forced is not None:  # more precise: it says where, when, and how much is not rows
         large = [(f"no plan exists: {forced}", ("tables",))]
+    if (unlike := without_ratio(options)) is not None:
+        large = [*large, (f"no plan exists: {unlike[0]}", ("tables", unlike[1]))]
     return (*(placed(model, *each) for each in large), *found)
 
 

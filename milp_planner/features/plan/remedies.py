@@ -15,7 +15,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.changes import changed_at_scale, changed_cluster, changed_model
 from milp_planner.inputs.table import Table
 from milp_planner.plans.compile import Compiled, compile_for
-from milp_planner.plans.forced import NAMED, Forced, forced_overflow
+from milp_planner.plans.forced import NAMED, Forced, forced_overflow, without_ratio
 from milp_planner.pricing.exchange import wire_bytes
 from milp_planner.pricing.options import WHOLE_ROWS
 
@@ -31,7 +31,8 @@ def with_remedies(
     """Add ``diagnosis["forced"]`` and ``diagnosis["remedies"]`` to an infeasible outcome.
 
     ``forced`` holds the ranks that overflow in every plan, with the tables that fill them
-    (:mod:`milp_planner.plans.forced`), or None. ``remedies`` are changes of the model, each with
+    (:mod:`milp_planner.plans.forced`), or None; ``caches``, if there are any, says which tables
+    share a cache and have no ratio in common. ``remedies`` are changes of the model, each with
     ``fits``: true or false if proved within ``seconds``, else None. The sharding of more and more
     tables is changed; the first such change that fits is kept, or else the last.
     """
@@ -39,7 +40,7 @@ def with_remedies(
     if not isinstance(diagnosis, Mapping):
         return outcome
     budget = Budget(replace(settings, time_limit=seconds, options={}, work_limit=None))
-    forced = forced_overflow(compiled.options)
+    forced, unlike = forced_overflow(compiled.options), without_ratio(compiled.options)
     remedies: dict[str, dict[str, Any]] = {}
     for change, model in _changes(compiled.model, compiled.cluster, forced):
         kind, known = change["kind"], remedies.get(change["kind"])
@@ -47,6 +48,7 @@ def with_remedies(
             remedies[kind] = {**change, "fits": _fits(budget, model, compiled.cluster)}
     added = {
         "forced": None if forced is None else forced.to_dict(),
+        **({} if unlike is None else {"caches": unlike[0]}),
         "remedies": [*remedies.values()],
     }
     return outcome.with_(detail={**outcome.detail, "diagnosis": {**diagnosis, **added}})

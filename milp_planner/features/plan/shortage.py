@@ -94,6 +94,8 @@ class ShortageInfo(Facts):
     """Whether capacities are memory after reservations."""
     forced: Forced | None = None
     """Ranks that overflow in every plan; None: none do, or this was not examined."""
+    caches: str = ""
+    """Which tables share a cache and have no ratio in common; empty: none, or not examined."""
     remedies: tuple[Remedy, ...] = ()
     """Changes of the model that were tried."""
 
@@ -121,6 +123,7 @@ def shortage_of(detail: Mapping[str, Any]) -> ShortageInfo | None:
         machines_now=machines.get("now"),
         reserved="advice" in diagnosis,
         forced=Forced.from_dict(forced) if forced else None,
+        caches=diagnosis.get("caches", ""),
         remedies=tuple(
             Remedy(**{**each, "tables": tuple(each.get("tables", ()))})
             for each in diagnosis.get("remedies", ())
@@ -167,6 +170,8 @@ def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     """One line each: lower bounds, what to change or drop, what is in conflict."""
     if info.forced is not None:
         yield str(info.forced)
+    if info.caches:
+        yield info.caches
     yield from _remedies(info)
     yield from _not_below(info, unit)
     yield from _memory(info)

@@ -20,14 +20,18 @@ from formulations.result.check import check
 from milp_planner import plan
 from milp_planner import verify as verified
 from milp_planner.features.explain.axes import memories_of
+from milp_planner.features.plan.doubts import doubts
 from milp_planner.features.plan.one_ratio import as_it_runs, asked, clashing
+from milp_planner.features.plan.shortage import advice, shortage_of
 from milp_planner.features.plan.tables import tables_of
 from milp_planner.features.plan.verdict import verdict_of
 from milp_planner.inputs import Model
 from milp_planner.integrations.replay.judge import judge
 from milp_planner.plans.compile import RULE, memories
+from milp_planner.plans.forced import without_ratio
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import cache_warnings
+from milp_planner.pricing import price
 from milp_planner.pricing.shared_caches import Caches
 from tests.formulations.brute_force import table_placements
 from tests.formulations.examples import ANY, EVERY, at, built
@@ -90,6 +94,24 @@ def test_rules_are_no_memory() -> None:
     assert placement is not None
     shown = repr((found, found.shards("t0"), tables_of(found.instance, placement)))
     assert RULE not in shown + repr(verdict_of(found.instance, found.outcome))
+
+
+@pytest.mark.parametrize("ratios", [[[0.3], [0.5]], [[0.3, 0.4], [0.4, 0.5], [0.3, 0.5]]])
+def test_without_a_common_ratio_the_refusal_names_the_tables(ratios: list[list[float]]) -> None:
+    """On one rank, where they share a cache, before and after solving; not on two."""
+    made = tables(*ratios, [0.3, 0.5])
+    found = answer(made, ranks=1)
+    shortage, unlike = shortage_of(found.outcome.detail), without_ratio(price(made, found.cluster))
+    assert found.status == "infeasible" and shortage is not None and unlike is not None
+    (doubt,) = doubts(made, plans.cluster(1, 1, "80GiB"), profile="h100")
+    assert doubt.field == f"tables[{len(ratios) - 1}]"
+    for said in (doubt.message, "\n".join(advice(shortage, "ps"))):
+        assert unlike[0] in said and "t0 (0.3" in said and f"t{len(ratios)} (" not in said
+    assert not doubts(made, plans.cluster(1, 2, "80GiB"), profile="h100")
+    other = made.model_copy(
+        update={"workload": made.workload.model_copy(update={"fusion": "free"})}
+    )
+    assert not doubts(other, plans.cluster(1, 1, "80GiB"), profile="h100")
 
 
 def test_where_no_plan_has_one_ratio_the_export_says_what_runs() -> None:
