@@ -14,7 +14,7 @@ from milp_planner.files import check_absent, check_writable, write_json
 from milp_planner.request import Aims, Limits, PlanRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rich.console import RenderableType
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from milp_planner.plans.placement import Plan
 
 PLAN_FILE = "plan.json"
+TOLD_ABOVE = 1.0
+"""Seconds beside planning that are worth a line."""
 
 
 @asking(PlanRequest)
@@ -49,16 +51,18 @@ def plan(
     (docs/from-plan-to-run.md). With --start, the search starts from the plan you run, or from an
     earlier one, and prefers plans that move little of it (docs/replan.md).
     """
+    from formulations.runtime.timing import CallTime
     from milp_planner.features.plan.call import check, planned
     from milp_planner.plans.plan_file import plan_to_dict, write_plan
 
-    target = output or (None if json else Path(PLAN_FILE))
+    target, rest = output or (None if json else Path(PLAN_FILE)), CallTime()
     check_writable(target, kind="plan")
     kept = readers.find_cache(request.cache, no_cache)
-    tables, place = readers.find(request)
-    found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
-    if request.start is not None:
-        found["start"] = readers.find_start(request.start, tables, place)
+    with rest.stage("reading"):
+        tables, place = readers.find(request)
+        found: dict[str, object] = {"model": tables, "cluster": place, "cache": kept, "change": {}}
+        if request.start is not None:
+            found["start"] = readers.find_start(request.start, tables, place)
     if output is None and target is not None and target.exists():
         if problems := check(tables, place, profile=request.profile):  # mistakes are told first
             raise BadInput.of(problems)
@@ -69,9 +73,24 @@ def plan(
     if kept is not None and kept.answered:
         say(f"answered from the cache in {kept.folder}; --no-cache solves again")
     if target is not None:
-        write_plan(plan, target)
-    console.tell(json, lambda: plan_to_dict(plan), lambda: _shown(plan, everything), target)
+        with rest.stage("writing"):
+            write_plan(plan, target)
+    with rest.stage("showing"):
+        console.tell(json, lambda: plan_to_dict(plan), lambda: _shown(plan, everything), target)
+    if (told := rest_told(rest.told())) is not None:
+        say(told)
     finish(plan.outcome.status.value, work.interrupted)
+
+
+def rest_told(stages: Mapping[str, float]) -> str | None:
+    """The seconds that a command took beside planning, if they are worth a line."""
+    from milp_planner.drawing.units import show_seconds
+
+    seconds = sum(stages.values())
+    if seconds <= TOLD_ABOVE:
+        return None
+    each = (f"{name} {show_seconds(value)}" for name, value in stages.items())
+    return f"beside planning {show_seconds(seconds)}: {', '.join(each)}"
 
 
 def _shown(plan: Plan, everything: bool = False) -> Iterator[RenderableType]:

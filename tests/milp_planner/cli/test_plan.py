@@ -14,7 +14,9 @@ import pytest
 
 from formulations import checker
 from formulations.result.check import check
+from formulations.runtime.timing import CallTime
 from milp_planner import verify
+from milp_planner.cli.plan import rest_told
 from milp_planner.plans.plan_file import read_plan
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
@@ -31,6 +33,18 @@ def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
     plan = read_plan(tmp_path / "plan.json")
     assert plan.outcome.placement is not None
     assert check(plan.instance, plan.outcome.placement).feasible
+
+
+def test_what_took_the_rest_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where reading, writing and showing take long, one line says so; else nothing does."""
+    stages = {"reading": 0.25, "writing": 3.0, "showing": 4.5}
+    assert rest_told(stages) == "beside planning 7.75 s: reading 0.25 s, writing 3 s, showing 4.5 s"
+    assert rest_told({"reading": 0.5, "writing": 0.5}) is None
+    monkeypatch.setattr("milp_planner.cli.plan.TOLD_ABOVE", -1.0)
+    monkeypatch.setattr(CallTime, "told", lambda self: dict(self.stages))  # however short
+    (line,) = cli("plan", "model.yaml", "cluster.yaml", "--json").err.splitlines()
+    assert line.startswith("milp-planner: beside planning ") and "writing" not in line
+    assert "reading " in line and "showing " in line
 
 
 def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
