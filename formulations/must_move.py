@@ -5,30 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+
+import numpy as np
 
 from formulations import registry
 from formulations.clock import Clock
-from formulations.evidence.certify import certify
+from formulations.evidence.verify import accepted
+from formulations.fewest import Fewest, housed, moves_of
 from formulations.instance import Instance
+from formulations.proof.prove import prove
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.result.outcome import Outcome, Status
-from formulations.result.placement import Placement
+from formulations.result.outcome import Outcome
+from formulations.result.placement import Placement, current_part
 from formulations.settings import Settings
 from formulations.staying import (
+    GOES,
     Counted,
     MustMove,
+    Pooled,
+    all_stay,
     flattened,
     limit_of,
     packed,
     pooled_question,
-    question_to_plan,
     ways_to_lie,
     whole_question,
 )
 
-#: Units of work for a plan of the pooled question; share of the time left, and least seconds, for
-#: its proof.
-WORK, SHARE, LEAST = 0.1, 0.2, 1.0
+#: Units of work for a plan of the pooled question, and for one that is to be placed; share of the
+#: time left, and least seconds, for its proof; what is near enough to it, as a share.
+WORK, PLANNED, SHARE, LEAST, NEAR = 0.1, 1.0, 0.2, 1.0, 1e-3
 #: Options × ranks up to which the whole question is asked, ways to lie up to which these are told
 #: apart, and the share of the time left, or of the work, for that.
 SMALL, WAYS, WHOLE = 100_000, 20_000, 0.3
@@ -63,6 +70,7 @@ def begin(
 ) -> Begun:
     """What must move at least, and a feasible plan to start from."""
     forced, least, detail = _must_move(instance, chosen, settings, clock), None, dict[str, object]()
+    wish = settings.hint or current_part(instance)
 
     def forbidden() -> bool:
         return any(each.forbids(instance) for each in forced)
@@ -71,7 +79,7 @@ def begin(
         settings, detail = _with_hint(instance, chosen, settings, clock, forced)
     limited = instance.limits_moves and chosen.proves != "nothing"
     if limited and (forbidden() or settings.hint is None) and not clock.over():
-        forced, least = _least_moves(instance, settings, clock, forced)
+        forced, least = _least_moves(instance, replace(settings, hint=wish), clock, forced)
         if least is not None and check(instance, least).feasible:
             settings = replace(settings, hint=least)
     if forced:
@@ -93,21 +101,17 @@ def _must_move(
     return _pooled_least(instance, settings, clock)
 
 
-def would_move(
-    instance: Instance, settings: Settings, clock: Clock, begun: Begun
-) -> dict[str, object]:
-    """The least that was found to move in a plan that keeps no limit on moves."""
-    from formulations.search.near import settled
-
-    if not instance.limits_moves:
+def would_move(instance: Instance, begun: Begun) -> dict[str, object]:
+    """The least found to move in a plan that keeps no limit on moves, beside what must and may."""
+    if begun.least is None:
         return {}
-    free, plan = replace(instance, max_moved_tables=None, max_moved_bytes=None), begun.least
-    if plan is None and settings.hint is not None:
-        plan = settled(
-            free, settings.hint, settings.prices, clock.over, clock.over, seed=settings.seed,
-            least=_bytes(begun.forced),
-        )  # fmt: skip
-    return {} if plan is None else {"would_move": _moved(instance, plan)}
+    found, least = _moved(instance, begun.least), {e.counted: e.least for e in begun.forced}
+    told = [
+        f"at least {least.get(counted, 0)} {counted.value} must move (certified), "
+        f"{limit_of(instance, counted)} may, and a plan was found that moves {found[counted]}"
+        for counted in _wanted(instance)
+    ]
+    return {"would_move": found, "moves": told}
 
 
 def _bytes(forced: Sequence[MustMove]) -> int:
@@ -159,34 +163,66 @@ def _pooled_least(instance: Instance, settings: Settings, clock: Clock) -> list[
 def _least_moves(
     instance: Instance, settings: Settings, clock: Clock, forced: Sequence[MustMove]
 ) -> tuple[list[MustMove], Placement | None]:
-    """What must move at least, by the whole question, and the plan found that moves least.
+    """What must move at least, and the plan found that moves least, or keeps the limits.
 
-    Where that is too large, or proves no more than ``forced``, that stays as it is.
+    Where nothing proves more than ``forced``, that stays as it is.
     """
     known, best = {each.counted: each for each in forced}, None
-    if instance.num_options * instance.num_ranks > SMALL:
-        return list(forced), None
+    small = instance.num_options * instance.num_ranks <= SMALL
     free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
-    tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
     for counted in _wanted(instance):
-        question = whole_question(instance, counted, tables)
-        found = _planned(question, settings, clock, clock.share(WHOLE), False)
-        if found.status == Status.INFEASIBLE:  # whatever moves
-            break
-        plan = None
-        if found.placement is not None:
-            plan = question_to_plan(instance, question, found.placement)
-            plan = plan if plan is not None and check(free, plan).feasible else None
-        best, flat = plan or best, flattened(whole_question(instance, counted, tables, apart))
-        if plan is None:  # of shards that differ, or pinned ranks, it knows too little
-            found = _planned(flat.question, settings, clock, clock.share(WHOLE), False)
-        outcome = _certified(flat.question, found, clock)
-        least, proof = outcome.certified_bound or 0, outcome.certificate
         before = known[counted].least if counted in known else 0
-        if proof is not None and least > before:
-            text = packed(flat.whole(proof))
-            known[counted] = MustMove(counted, least, flat.tables, apart, text)
+        start = best if small else _first(free, counted, settings, clock, before)
+        if start is None and not small:
+            break
+        near = before + int(before * (0 if small else NEAR))
+        enough, search = max(near, limit_of(instance, counted) or 0), Fewest(free, counted)
+        best = search.least(start, enough, settings, clock, clock.share(WHOLE))
+        if best is None or check(instance, best).feasible:
+            break  # whatever moves, or nothing more is asked
+        found = _proved_least(free, counted, moves_of(free, counted, best), small, clock)
+        if found is not None and found.least > before:
+            known[counted] = found
     return list(known.values()), best
+
+
+def _first(
+    instance: Instance, counted: Counted, settings: Settings, clock: Clock, least: int
+) -> Placement | None:
+    """A plan that moves little: what goes by the pooled question is put elsewhere, or the plan to
+    start from is repaired."""
+    from formulations.search.near import settled
+
+    pooled, wish = pooled_question(instance, counted), all_stay(instance)
+    hint = settings.hint
+    if hint is not None:
+        stays = wish.options >= 0
+        ranks = [a if s else b for s, a, b in zip(stays, wish.ranks, hint.ranks, strict=True)]
+        wish = Placement(np.where(stays, wish.options, hint.options), ranks)
+    work = min(PLANNED, clock.remaining())
+    found = _planned(pooled.question, settings, clock, work).placement
+    if found is not None:
+        names = pooled.question.option_names
+        goes = [names[option] == GOES for option in found.options.tolist()]
+        plan = housed(instance, counted, wish, list(compress(pooled.tables, goes)))
+        if plan is not None:
+            return plan
+    return settled(
+        instance, hint or wish, settings.prices, clock.over, clock.interrupted,
+        seed=settings.seed, least=least if counted == Counted.BYTES else 0, improve=False,
+    )  # fmt: skip
+
+
+def _proved_least(
+    instance: Instance, counted: Counted, most: int, small: bool, clock: Clock
+) -> MustMove | None:
+    """What must move at least, where a plan moves ``most``: by the whole question, or by the pooled
+    one where that is too large."""
+    if not small:
+        return _proved(pooled_question(instance, counted), counted, most, False, clock)
+    tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
+    question = flattened(whole_question(instance, counted, tables, apart))
+    return _proved(question, counted, most, apart, clock)
 
 
 def _wanted(instance: Instance) -> list[Counted]:
@@ -200,23 +236,15 @@ def _pooled(
     pooled = pooled_question(instance, counted)
     if not pooled.question.num_tables:
         return None
-    outcome = _planned(pooled.question, settings, clock, min(WORK, clock.remaining()), True)
-    outcome = _certified(pooled.question, outcome, clock)
-    proof, least = outcome.certificate, outcome.certified_bound
-    if proof is None or least is None or least <= 0:
-        return None
-    return MustMove(counted, least, pooled.tables, False, packed(pooled.whole(proof)))
+    outcome = _planned(pooled.question, settings, clock, min(WORK, clock.remaining()))
+    return _proved(pooled, counted, outcome.objective, False, clock)
 
 
-def _planned(
-    question: Instance, settings: Settings, clock: Clock, units: float, counted: bool
-) -> Outcome:
-    """A plan of a question, for so many units: of work if ``counted``, else as the clock has
-    them."""
-    work = units if counted or clock.counts else None
+def _planned(question: Instance, settings: Settings, clock: Clock, work: float) -> Outcome:
+    """A plan of a question, for so much work."""
     own = replace(
         settings.for_another, options={}, call=None, on_progress=None, gap=0.0, workers=1,
-        work_limit=work, time_limit=max(LEAST, clock.call.left() if work else units),
+        work_limit=work, time_limit=max(LEAST, clock.call.left()),
     )  # fmt: skip
     inner = Clock(own)
     outcome = registry.get("cpsat").load()(question, own, inner)
@@ -225,6 +253,12 @@ def _planned(
     return outcome
 
 
-def _certified(question: Instance, outcome: Outcome, clock: Clock) -> Outcome:
+def _proved(
+    pooled: Pooled, counted: Counted, most: int | None, apart: bool, clock: Clock
+) -> MustMove | None:
+    """What a question's certificate proves of the whole one, where a plan moves ``most``."""
     seconds = None if clock.counts else max(LEAST, clock.share(SHARE))
-    return certify(question, outcome, seconds)
+    proof = prove(pooled.question, most, seconds)
+    if proof is None or (proof.target or 0) <= 0 or not accepted(pooled.question, proof):
+        return None
+    return MustMove(counted, proof.target or 0, pooled.tables, apart, packed(pooled.whole(proof)))

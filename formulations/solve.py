@@ -76,8 +76,8 @@ def _solve(instance: Instance, formulation: str, settings: Settings) -> Outcome:
     outcome, detail = infeasible(formulation, MUST_MOVE), dict(begun.detail)
     if not begun.forbidden:
         outcome = _solved(instance, chosen, begun.settings, clock)
-    if outcome.placement is None and begun.forced:
-        detail |= would_move(instance, settings, clock, begun)
+    if outcome.placement is None:
+        detail |= would_move(instance, begun)
     if outcome.before_goals is None:  # the trace covers only the search for the objective
         _record(outcome, clock)
     if clock.compiling() > NOTICED:

@@ -190,30 +190,6 @@ def _settled_use(instance: Instance, option: int) -> IntArray:
     return _joined(uses)
 
 
-def question_to_plan(
-    instance: Instance, question: Instance, placement: Placement
-) -> Placement | None:
-    """The instance's plan that an answer to the whole question about all tables means; None where
-    a table has no option. It keeps no limit on what moves, nor the ranks that a pin names."""
-    now = {each.table: each for each in instance.current}
-    options = np.full(instance.num_tables, -1, dtype=np.int64)
-    ranks: list[list[IntArray]] = [[] for _ in range(instance.num_tables)]
-    for table, chosen in enumerate(placement.options.tolist()):
-        position, there = chosen - int(question.table_options[table]), None
-        if table in now:
-            there = _there(instance, now[table])
-        ways = _others(instance, table, now.get(table), there is not None)
-        if there is not None and position == 0:
-            options[table] = now[table].option
-            ranks[table] = [np.asarray(block, dtype=np.int64) for block in there]
-            continue
-        if not ways:
-            return None
-        options[table] = option = ways[position - (there is not None)]
-        ranks[table] = list(placement.ranks[table][: len(instance.blocks_of(option))])
-    return Placement(options, ranks)
-
-
 @dataclass(frozen=True)
 class Pooled:
     """The small question of what must move, and how it stands in the whole one.
@@ -364,17 +340,22 @@ def _uses(instance: Instance) -> dict[int, IntArray]:
     least = np.repeat(least, np.diff(instance.block_shards), axis=0)
     fixed = np.repeat(instance.settled, np.diff(instance.block_shards))
     loose = replace(instance, shard_use=np.where(fixed[:, None], instance.shard_use, least))
+    plan = all_stay(instance)
+    return {
+        table: _joined(compute_loads(loose, plan, [table]).use)
+        for table in np.flatnonzero(plan.options >= 0).tolist()
+    }
+
+
+def all_stay(instance: Instance) -> Placement:
+    """Every table that may stay where it is, with option −1 for the others."""
     options = np.full(instance.num_tables, -1, dtype=np.int64)
     ranks: list[list[IntArray]] = [[] for _ in range(instance.num_tables)]
     for now in instance.current:
         if (there := _there(instance, now)) is not None:
             options[now.table] = now.option
             ranks[now.table] = [np.asarray(block, dtype=np.int64) for block in there]
-    plan = Placement(options, ranks)
-    return {
-        table: _joined(compute_loads(loose, plan, [table]).use)
-        for table in np.flatnonzero(options >= 0).tolist()
-    }
+    return Placement(options, ranks)
 
 
 def _there(instance: Instance, now: Current) -> Ranks | None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.instance import Objective
 from formulations.proof.packing import Packing
 from formulations.proof.relaxation import Relaxation, Solved
 from formulations.proof.rows import Rows
 from formulations.proof.split import Homes, Split, candidates, ruled_out
-from formulations.proof.weights import BigArray, Weights, choice_prices, option_prices
+from formulations.proof.weights import BigArray, Weights, choice_prices, option_prices, weights
 
 Mask = np.ndarray
 #: Larger than every sum of floors, which stay below 2^62.
@@ -77,6 +78,15 @@ def forced_sums(rows: Rows, keep: Mask, prices: BigArray) -> tuple[BigArray, int
     if total == inf:
         return np.full(len(prices), inf, dtype=object), inf
     return kept + (total - least)[instance.table_of], int(total)
+
+
+def _cost_alone(rows: Rows, limit: int | None) -> tuple[Weights | None, BigArray | None]:
+    """Under ``total``, the cost as a vector of its own, which rules out options that cost more than
+    the limit; with the choices' prices."""
+    if limit is None or rows.instance.objective != Objective.TOTAL:
+        return None, None
+    vector = weights(rows, {rows.layout.cost: 1})
+    return vector, choice_prices(rows, vector)
 
 
 #: Most rounds of solving and sweeping at a node; a next round follows if one removes this share.
@@ -177,6 +187,7 @@ class Tree:
         self.rows, self.limit = rows, limit
         self._relaxation, self._effort = relaxation, effort
         self._packing = packing or Packing(rows.instance, rows.measures)
+        self._alone = _cost_alone(rows, limit)
         self._seen: dict[tuple[int, bool], list[float]] = {}
         self.nodes, self.steps = 0, 0
         self.root = Node(rows.possible.copy(), {})
@@ -265,8 +276,9 @@ class Tree:
 
     def _look(self, node: Node) -> None:
         self._bare(node)
-        if node.last is not None and not node.closed:
-            self._sweep(node, node.last, node.prices)
+        for vector, prices in (self._alone, (node.last, node.prices)):
+            if vector is not None and not node.closed:
+                self._sweep(node, vector, prices)
         if not node.closed and not self._effort.over():
             self._solve(node)
 

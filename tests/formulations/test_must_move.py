@@ -3,17 +3,30 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from formulations import Instance, InstanceBuilder, Placement, Settings, Where, checker, solve
+from formulations import (
+    Instance,
+    InstanceBuilder,
+    Placement,
+    Settings,
+    Where,
+    checker,
+    fewest,
+    must_move,
+    solve,
+)
+from formulations.clock import Clock
 from formulations.errors import InstanceError
 from formulations.evidence.verify import verify
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.instance.file import instance_to_dict
+from formulations.result.check import check
 from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.staying import Counted, flattened, pooled_question, whole_question
@@ -135,6 +148,63 @@ def test_every_limit_that_is_too_small_is_answered_and_certified(cut: int) -> No
         tried += 1
         several += bool((np.diff(instance.block_shards) > 1).any())
     assert tried > 5 and several
+
+
+@pytest.mark.parametrize("small", [must_move.SMALL, 0])
+def test_where_there_are_too_many_ways_to_lie_both_numbers_are_told(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where ways to lie cannot be told apart, or the whole question cannot be asked: less than what
+    is certified ends infeasible, and what was found to suffice does; the true least lies between
+    them, and so does every answer that stays open."""
+    monkeypatch.setattr(must_move, "WAYS", 0)
+    monkeypatch.setattr(must_move, "SMALL", small)
+    tried = met = 0
+    for instance, counted in product(drawn(40, 2), Counted):
+        apart = whole_question(instance, counted, range(instance.num_tables), apart=True)
+        if not (least := brute_force(apart).objective):
+            continue
+        name, settings = f"max_moved_{counted}", Settings(work_limit=5, workers=1)
+        short = replace(instance, **{name: 0})
+        outcome = solve(short, "cpsat", settings)
+        assert outcome.placement is None and verify(short, outcome).ok
+        known = [each["least"] for each in outcome.detail.get("must_move", [])]
+        assert max(known, default=0) <= least
+        if known:
+            below = replace(instance, **{name: known[0] - 1})
+            answer = solve(below, "cpsat", settings)
+            assert answer.status == Status.INFEASIBLE and verify(below, answer).ok
+        if "would_move" not in outcome.detail:
+            continue  # the repair found no plan at all
+        found = outcome.detail["would_move"][counted]
+        told = f"at least {max(known, default=0)} {counted} must move (certified), 0 may"
+        assert outcome.detail["moves"] == [f"{told}, and a plan was found that moves {found}"]
+        assert least <= found
+        enough = replace(instance, **{name: found})
+        assert solve(enough, "cpsat", settings).placement is not None
+        tried, met = tried + 1, met + (known == [found])
+    assert tried > 5 and met
+
+
+@pytest.mark.parametrize("counted", Counted)
+def test_parts_of_a_plan_lead_to_one_that_moves_least(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty tables on six ranks, of which several are too full: neighbourhoods of two ranks or more
+    come to what the whole model finds, from a plan that moves every table."""
+    draw, settings = Random(1), Settings(work_limit=60, workers=1)
+    ranks = [draw.randrange(6) for _ in range(40)]
+    sizes = [draw.randrange(3, 40) for _ in ranks]
+    instance, _ = tables_on(ranks, sizes, round(1.1 * sum(sizes) / 6))
+    search, clock = fewest.Fewest(instance, counted), Clock(settings)
+    whole = search.least(None, 0, settings, clock, 20)
+    assert whole is not None
+    far = Placement(whole.options, [[(own + 1) % 6 for own in table] for table in whole.ranks])
+    monkeypatch.setattr(fewest, "OPENED", 120)
+    near = search.least(far, 0, settings, clock, 40)
+    assert near is not None and check(instance, near).feasible
+    values = [fewest.moves_of(instance, counted, plan) for plan in (far, near, whole)]
+    assert values[0] > 2 * values[1] and values[1] <= 1.1 * values[2]
 
 
 def test_where_what_goes_has_no_room_more_must_move() -> None:

@@ -46,16 +46,18 @@ def forced_told(instance: Instance, outcome: Outcome) -> list[str]:
     move."""
     lines, unit = [], instance.time_unit
     found: Any = outcome.detail.get("would_move")
-    for each in forced_of(outcome.detail):
-        limit = limit_of(instance, each.counted)
-        if outcome.placement is not None and limit is None:
+    least = {each.counted: each.least for each in forced_of(outcome.detail)}
+    for counted in Counted:
+        limit, must = limit_of(instance, counted), least.get(counted, 0)
+        if limit is None and (outcome.placement is not None or not must):
             continue
-        line = f"certified: at least {_moving(each.counted, each.least, unit)} must move"
-        line += "" if limit is None else f", {_moving(each.counted, limit, unit)} may"
+        if found is None and not must:
+            continue
+        line = f"certified: at least {_moving(counted, must, unit)} must move"
+        line += "" if limit is None else f", {_moving(counted, limit, unit)} may"
         if found is not None:
-            enough = _moving(each.counted, found[each.counted], unit)
-            line += f"; the least found that suffices: {enough}"
-            line += "" if found[each.counted] == each.least else " (what lies between is open)"
+            line += f"; the least found that suffices: {_moving(counted, found[counted], unit)}"
+            line += "" if found[counted] == must else " (what lies between is open)"
         lines.append(line)
     return lines
 
