@@ -20,6 +20,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations import checker
 from formulations.instance import Current, Instance, IntArray, Objective, Scope, Where
@@ -242,7 +243,9 @@ def pooled_question(instance: Instance, counted: Counted) -> Pooled:
     Its resources are the places whose capacity is exceeded if all tables stay, all places of a
     resource together being one more; its tables are those that use these, and those that cannot
     stay. Shards of a block that differ may change places without moving their table, so each uses
-    as much as the least of them. What goes uses of all places together as much as its least option.
+    as much as the least of them. What goes uses of a place what its options use there at least that
+    have no choice, and of all places together as much as its least option; options with a shard
+    that has room nowhere do not count.
     """
     every, all_places = _all_places(instance), _joined([r.capacity for r in instance.resources])
     named, capacity = _places(instance) + every.named, np.append(all_places, every.capacity)
@@ -251,7 +254,9 @@ def pooled_question(instance: Instance, counted: Counted) -> Pooled:
     current = {now.table: now for now in instance.current}
     number = range(instance.num_tables)
     others = [_others(instance, table, current.get(table), table in stays) for table in number]
-    goes = [_least_of(every.totals, ways, len(names)) for ways in others]
+    room = _with_room(instance)
+    some = ([option for option in ways if room[option]] or ways for ways in others)
+    goes = [_least_of(instance, every.totals, ways) for ways in some]
     held = [stays.get(table, goes[table]) for table in number]
     full = np.flatnonzero(np.sum([*held, 0 * capacity], axis=0) > capacity).tolist()
     size = np.minimum(bytes_to_move(instance), MAX_VALUE - 1)
@@ -283,12 +288,23 @@ def pooled_question(instance: Instance, counted: Counted) -> Pooled:
     return Pooled(found.build(), tuple(tables), ways, dict(zip(names, named, strict=True)))
 
 
-def _least_of(totals: IntArray, options: Sequence[int], width: int) -> IntArray:
+def _least_of(instance: Instance, totals: IntArray, options: Sequence[int]) -> IntArray:
     """What one of some options uses of places at least: of each alone, then of all together."""
-    use = np.zeros(width, dtype=np.int64)
-    if len(options) and totals.shape[1]:
-        use[-totals.shape[1] :] = totals[options].min(axis=0)
-    return use
+    places = np.zeros(sum(len(r.capacity) for r in instance.resources), dtype=np.int64)
+    if not len(options):
+        return np.append(places, 0 * totals[:1].sum(axis=0))
+    if all(any(instance.settled[b] for b in instance.blocks_of(o)) for o in options):
+        places = np.min([_settled_use(instance, o) for o in options], axis=0)
+    return np.append(places, totals[options].min(axis=0))
+
+
+def _with_room(instance: Instance) -> NDArray[np.bool_]:
+    """Options each of whose shards fits some rank and some machine, bool array [options]."""
+    over = np.zeros(len(instance.shard_use), dtype=bool)
+    for column, resource in enumerate(instance.resources):
+        if resource.scope != Scope.CLUSTER:
+            over |= instance.shard_use[:, column] > resource.capacity.max()
+    return ~per_option(instance, over & ~instance.off_rank, np.logical_or)
 
 
 @dataclass(frozen=True, eq=False)

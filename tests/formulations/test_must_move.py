@@ -31,6 +31,7 @@ from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.staying import Counted, flattened, pooled_question, whole_question
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.fuzz.cross import CELLS, Moves, draw
 from tests.formulations.search.test_near import tables_on
 from tests.formulations.test_priced import moving
@@ -217,6 +218,21 @@ def test_where_what_goes_has_no_room_more_must_move() -> None:
     assert outcome.detail["would_move"]["bytes"] == 9
     lines = list(checker.check(instance_to_dict(instance), outcome_to_dict(instance, outcome)))
     assert lines[-2:] == ["moves: at least 9 bytes must move", "verdict: certified infeasible"]
+
+
+def test_what_can_only_go_to_every_rank_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 holds 8 of 6: the table on every rank would leave 4 of its 5 there, as its third
+    option fits nowhere, so that one of the small ones moves too."""
+    large = {"kept": at(EVERY, 1, hbm=5), "less": at(EVERY, 1, hbm=4), "whole": at(ANY, 1, hbm=7)}
+    tables = [large, *({"o": at(ANY, 1, hbm=1)} for _ in range(3))]
+    current = [Current(0, 0, ((0, 1),)), *(Current(t, t + 2, ((0,),)) for t in range(1, 4))]
+    instance = built(tables, "total", hbm=6, current=current, max_moved_tables=1)
+    assert brute_force(pooled_question(instance, Counted.TABLES).question).objective == 2
+    monkeypatch.setattr(must_move, "SMALL", 0)
+    outcome = solve(instance, "cpsat", QUICK)
+    assert outcome.status == Status.INFEASIBLE and verify(instance, outcome).ok
+    assert [each["least"] for each in outcome.detail["must_move"]] == [2]
+    assert outcome.detail["would_move"]["tables"] == 2
 
 
 def test_a_table_that_is_not_where_its_option_puts_it_may_move_there() -> None:
