@@ -102,16 +102,8 @@ def _must_move(
 
 
 def would_move(instance: Instance, begun: Begun) -> dict[str, object]:
-    """The least found to move in a plan that keeps no limit on moves, beside what must and may."""
-    if begun.least is None:
-        return {}
-    found, least = _moved(instance, begun.least), {e.counted: e.least for e in begun.forced}
-    told = [
-        f"at least {least.get(counted, 0)} {counted.value} must move (certified), "
-        f"{limit_of(instance, counted)} may, and a plan was found that moves {found[counted]}"
-        for counted in _wanted(instance)
-    ]
-    return {"would_move": found, "moves": told}
+    """The least found to move in a plan that keeps no limit on moves."""
+    return {} if begun.least is None else {"would_move": _moved(instance, begun.least)}
 
 
 def _bytes(forced: Sequence[MustMove]) -> int:

@@ -178,8 +178,6 @@ def test_where_there_are_too_many_ways_to_lie_both_numbers_are_told(
         if "would_move" not in outcome.detail:
             continue  # the repair found no plan at all
         found = outcome.detail["would_move"][counted]
-        told = f"at least {max(known, default=0)} {counted} must move (certified), 0 may"
-        assert outcome.detail["moves"] == [f"{told}, and a plan was found that moves {found}"]
         assert least <= found
         enough = replace(instance, **{name: found})
         assert solve(enough, "cpsat", settings).placement is not None

@@ -63,7 +63,11 @@ def forced_told(instance: Instance, outcome: Outcome) -> list[str]:
 
 
 def _moving(counted: Counted, amount: int, unit: str) -> str:
-    return show_amount(amount, unit) if counted == Counted.BYTES else f"{amount:,} tables"
+    """Tables, or bytes as they can be entered as a limit, too."""
+    if counted == Counted.TABLES:
+        return f"{amount:,} table{'s' * (amount != 1)}"
+    shown, exact = show_amount(amount, unit), f"{amount} B"
+    return shown if unit != "ps" or shown == exact else f"{shown} ({exact})"
 
 
 def _known(goal: GoalReached, unit: str) -> str:

@@ -115,6 +115,7 @@ def test_too_few_moves_are_answered_with_what_must_move(uneven: Plan, tmp_path: 
     judged = verify(tmp_path / "again.json")
     assert judged.ok and not [claim for claim in judged.claims if claim.ok is None]
     enough = Moves(bytes=again.outcome.detail["would_move"]["bytes"])
+    assert f"({enough.bytes} B)" in verdict.forced[0]
     assert uneven.replan(model=model, cluster=smaller, max_moved=enough, time_limit=10).tables
 
 
