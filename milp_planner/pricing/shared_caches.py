@@ -23,14 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_planner.inputs.model import Model, Workload
+from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
 
 if TYPE_CHECKING:
     from formulations.priced import Priced
     from milp_planner.pricing.options import Choice
-
-FINEST = 1000
-"""Denominator of a mean factor, so that levels stay small integers."""
 
 
 class Cached(NamedTuple):
@@ -114,7 +112,8 @@ def factors(model: Model, cached: Mapping[str, Cached]) -> dict[str, tuple[Fract
 
     With ``fusion: free`` each table's own.
     One for most; several if the table's shards are beside different tables. As TorchRec weighs
-    them: Σ factor · rows / Σ rows over the kernel's cached tables, whole tables' rows.
+    them: Σ factor · rows / Σ rows over the kernel's cached tables, whole tables' rows, here in
+    hundredths, as fine as a plan states ratios.
     """
     if model.workload.fusion == "free":
         return {name: (each.ratio,) for name, each in cached.items()}
@@ -137,5 +136,5 @@ def factors(model: Model, cached: Mapping[str, Cached]) -> dict[str, tuple[Fract
 def _mean(model: Model, cached: Mapping[str, Cached], names: Iterable[str]) -> Fraction:
     rows = {name: model.table(name).rows for name in names}
     weighed = sum((cached[name].ratio * n for name, n in rows.items()), Fraction(0))
-    mean = round(FINEST * weighed / sum(rows.values()))
-    return Fraction(min(max(mean, 1), FINEST - 1), FINEST)
+    mean = round(FINEST_RATIO * weighed / sum(rows.values()))
+    return Fraction(min(max(mean, 1), FINEST_RATIO - 1), FINEST_RATIO)

@@ -115,10 +115,14 @@ def test_without_a_common_ratio_the_refusal_names_the_tables(ratios: list[list[f
 
 
 def test_where_no_plan_has_one_ratio_the_export_says_what_runs() -> None:
-    """Three tables of three ratios on two ranks: two meet, and TorchRec averages."""
+    """Three tables of three ratios on two ranks: two meet, and TorchRec averages, also to a ratio
+    finer than a plan may state."""
     found = answer(tables([0.3], [0.5], [0.7]))
     judgement, _ = judge(found, "torchrec")
     assert not judgement.exact and cache_warnings(found)
+    found = answer(tables([0.3], [0.31], [0.32]))
+    judgement, ran = judge(found, "torchrec")
+    assert not judgement.exact and all(0.3 <= table.cache_ratio <= 0.32 for table in ran.tables)
 
 
 def test_free_fusion_restricts_nothing() -> None:
