@@ -25,6 +25,7 @@ from formulations.staying import (
     MustMove,
     Pooled,
     all_stay,
+    as_it_is,
     flattened,
     limit_of,
     packed,
@@ -208,13 +209,18 @@ def _first(
 def _proved_least(
     instance: Instance, counted: Counted, most: int, small: bool, clock: Clock
 ) -> MustMove | None:
-    """What must move at least, where a plan moves ``most``: by the whole question, or by the pooled
-    one where that is too large."""
+    """What must move at least, where a plan moves ``most``: by the whole question, with what goes
+    placed where its ways to lie are too many to be told apart, or by the pooled one where that is
+    too large."""
     if not small:
         return _proved(pooled_question(instance, counted), counted, most, False, clock)
     tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
-    question = flattened(whole_question(instance, counted, tables, apart))
-    return _proved(question, counted, most, apart, clock)
+    whole = whole_question(instance, counted, tables, apart)
+    found = _proved(flattened(whole), counted, most, apart, clock)
+    if apart or (found is not None and found.least == most):
+        return found
+    placed = _proved(as_it_is(whole), counted, most, apart, clock)
+    return max(filter(None, (found, placed)), key=lambda each: each.least, default=None)
 
 
 def _wanted(instance: Instance) -> list[Counted]:

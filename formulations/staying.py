@@ -163,6 +163,13 @@ def flattened(question: Instance) -> Pooled:
     return Pooled(found.build(), tables, ways, dict(zip(names, named, strict=True)))
 
 
+def as_it_is(question: Instance) -> Pooled:
+    """A whole question about all tables, in which whoever proves it places what goes."""
+    each = [range(len(question.options_of(table))) for table in range(question.num_tables)]
+    ways = [[range(way, way + 1) for way in own] for own in each]
+    return Pooled(question, tuple(range(question.num_tables)), ways, {})
+
+
 def _places(instance: Instance) -> list[dict[str, Any]]:
     """``of`` and ``at`` of every place of each resource, one after the other."""
     return [
@@ -205,7 +212,8 @@ class Pooled:
         For each option of each of its tables, the positions of the options in the whole question
         that it stands for.
     places : mapping of str to dict
-        For each of its resources, ``of`` and ``at`` of the capacity that it stands for.
+        For each of its resources, ``of`` and ``at`` of the capacity that it stands for; empty
+        where they are the same.
     """
 
     question: Instance
@@ -225,7 +233,7 @@ class Pooled:
         )
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
-        if row["row"] != "capacity":
+        if row["row"] != "capacity" or not self.places:
             return row
         return {"row": "capacity", **self.places[row["of"]], "times": row["times"]}
 

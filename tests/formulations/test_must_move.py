@@ -218,6 +218,25 @@ def test_where_what_goes_has_no_room_more_must_move() -> None:
     assert lines[-2:] == ["moves: at least 9 bytes must move", "verdict: certified infeasible"]
 
 
+def test_where_ways_are_too_many_what_goes_is_placed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tables of 6 and 5 on a rank of 10: the other rank, of 4, is open to neither, so that one
+    leaves both, which moves 50 bytes."""
+    monkeypatch.setattr(must_move, "WAYS", 0)
+    tables = [
+        {"whole": at(ANY, 1, hbm=size, move_bytes=size), "host": at(ANY, 1, move_bytes=50)}
+        for size in (6, 5)
+    ]
+    current = [Current(table, 2 * table, ((0,),)) for table in range(2)]
+    instance = built(tables, "total", hbm=[10, 4], current=current, max_moved_bytes=49)
+    outcome = solve(instance, "cpsat", QUICK)
+    assert outcome.status == Status.INFEASIBLE and verify(instance, outcome).ok
+    assert [each["least"] for each in outcome.detail["must_move"]] == [50]
+    lines = list(checker.check(instance_to_dict(instance), outcome_to_dict(instance, outcome)))
+    assert lines[-2:] == ["moves: at least 50 bytes must move", "verdict: certified infeasible"]
+
+
 def test_what_can_only_go_to_every_rank_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rank 0 holds 8 of 6: the table on every rank would leave 4 of its 5 there, as its third
     option fits nowhere, so that one of the small ones moves too."""
