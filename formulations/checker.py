@@ -266,7 +266,8 @@ class Instance:
             some = ", ".join([f"{e['table']!a:.40}: {e['option']!a:.40}" for e in named[:3]])
             more = ", …" if len(named) > 3 else ""
             self.restrictions += [f"{len(named)} {what} ({some}{more})"] if named else []
-        alone, read = {e["table"] for e in pins} | self.current.keys(), dict[str, Any]()
+        alone = {e["table"] for e in [*pins, *forbidden]} | self.current.keys()
+        read = dict[bytes, list[Option]]()
         self.tables = {t["name"]: self._options(t, alone, read) for t in tables}
         known = {(t, o.name): o for t, options in self.tables.items() for o in options}
         for k, what in enumerate(("costs", "uses")):
@@ -319,16 +320,15 @@ class Instance:
         }  # fmt: skip
 
     def _options(
-        self, table: dict[str, Any], alone: set[str], read: dict[str, Any]
+        self, table: dict[str, Any], alone: set[str], read: dict[bytes, list[Option]]
     ) -> list[Option]:
         """The options of a table; ``read`` caches those of other tables with equal text."""
         if table["name"] in alone:
             return [self._option(table, entry) for entry in table["options"]]
-        options = table["options"]
-        alike = str(options[:1] + options[-1:])
-        if alike not in read or read[alike][0] != options:
-            read[alike] = options, [self._option(table, entry) for entry in options]
-        return read[alike][1]
+        alike = sha256(str(table["options"]).encode("utf-8", "surrogatepass")).digest()
+        if alike not in read:
+            read[alike] = [self._option(table, entry) for entry in table["options"]]
+        return read[alike]
 
     def _option(self, table: dict[str, Any], entry: dict[str, Any]) -> Option:
         name, fusion, blocks = entry["name"], entry.get("fusion"), entry["blocks"]
@@ -673,7 +673,8 @@ ROW = (
 )  # fmt: skip
 LEAF, SPLIT = {"use?": [AMOUNT], "pack?": str}, {"table": AMOUNT, "use?": [AMOUNT]}
 PEAK = {"peak": [str], "cuts": [HEIGHT], "use?": [AMOUNT]}
-NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT}, PEAK)
+COUNTED = {"tables": [AMOUNT], "counted": [AMOUNT], "most": AMOUNT, "use?": [AMOUNT]}
+NODE = (LEAF, {"options": [[AMOUNT]], **SPLIT}, {"machines": [[AMOUNT]], **SPLIT}, COUNTED, PEAK)
 TREE = {"version": range(3, 4), "vectors": [[ROW]], "nodes": [NODE]}
 BOUND, NO_PLAN = {"kind": {"bound"}, "target": int, **TREE}, {"kind": {"infeasible"}, **TREE}
 CERTIFICATE = shaped((BOUND, NO_PLAN))
@@ -708,15 +709,20 @@ class Vector:
         self.boxed, self.floors = list[Boxed](), 0  # rows about heights, their multipliers' sum
         self._least = cache(self._block)  # because choices share blocks
         limits, factors = zeros.copy(), [[0] * len(each) for each in instance.capacities]
-        for row in rows:
+        marks = defaultdict[int, list[Any]](list)  # what tells a table's prices from another's
+        for number, row in enumerate(rows):
             kind, name, times, at = row["row"], row.get("of"), row["times"], row.get("at")
-            if kind == "pattern":
-                self._weigh(row, target)
+            if kind == "pattern" or kind in BOXED:
+                if kind == "pattern":
+                    self._weigh(row, target)
+                else:
+                    self.boxed.append(BOXED[kind](instance, row, target, meter))
+                    self.floors += times
+                for table, *weight in row.get("weights", []):
+                    marks[table].append((number, *weight))
                 continue
-            if kind in BOXED:
-                self.boxed.append(BOXED[kind](instance, row, target, meter))
-                self.floors += times
-                continue
+            level = row.get("level")
+            marks[row.get("table", -1)].append((kind, name, level, row.get("machine"), times))
             table, machine = row.get("table", -1), row.get("machine", -1)
             k: Any = None if target is None and "cost" in kind else instance.names[kind].get(name)
             full = instance.capacities[k or 0]
@@ -742,6 +748,8 @@ class Vector:
         self.moved_tables = factors[MOVED["moved_tables"]][0]
         columns = [[f[p] for p in at] for f, at in zip(factors, instance.at, strict=True)]
         weights = list(zip(*columns, strict=True))
+        numbers = dict[tuple[Any, ...], int]()
+        self.marks = {t: numbers.setdefault((*m,), len(numbers)) for t, m in marks.items()}
         self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
 
     def right(self, state: list[list[Choice]], heights: Heights) -> int | float:
@@ -856,8 +864,10 @@ class Boxed:
 
     def box(self, state: list[list[Choice]], heights: Heights) -> tuple[int, ...]:
         """The room for both heights, and the interval of each in a case."""
-        self.meter.take(1 + sum(map(len, state)))
-        room = self.limit - sum([min([c.floor[-1] for c in left]) for left in state])
+        kinds = {id(left): left for left in state}
+        self.meter.take(1 + len(state) + sum(map(len, kinds.values())))
+        least = {kind: min([c.floor[-1] for c in left]) for kind, left in kinds.items()}
+        room = self.limit - sum([least[id(left)] for left in state])
         low, high = heights.get(self.first, (0, room))
         base, top = heights.get(self.second, (0, room if self.second else 0))
         return room, low, min(high, room - base), base, min(top, room - low)
@@ -1180,13 +1190,15 @@ class Proof:
         for position, node in enumerate(self.nodes):
             need(position < known, "a node comes before the split that it is a case of")
             lists = node.get("options", node.get("machines", []))
+            lists = [node["counted"]] * 2 if "counted" in node else lists
             if "cuts" in node:
                 lists = self._intervals(node)
-            table = node.get("table", -1)
+            table = max(node.get("tables", [node.get("table", -1)]), default=-1)
             good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
             good = good and node.get("pack") in {None, *self.packed}
             need(good, "there is no such vector or table, or it cannot be packed")
-            end = len(tables[table] if "options" in node else instance.machines)
+            there = node.keys() & {"options", "counted"}
+            end = len(tables[table] if there else instance.machines)
             good = table < 0 or (lists and all(i < end for items in lists for i in items))
             need(good, "a split has no case, or one that is not there")
             self.lists.append(lists)
@@ -1207,7 +1219,10 @@ class Proof:
             return None  # no plan costs less than 0
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
-        state: list[list[Choice]] = [self._choices(table, homes) for table in self.instance.tables]
+        tables = self.instance.tables
+        kinds = {id(options): table for table, options in tables.items()}
+        first = {kind: self._choices(table, homes) for kind, table in kinds.items()}
+        state = [first[id(options)] for options in tables.values()]
         cases: list[Any] = [(state, Heights())]  # None: below a closed node
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
             case, cases[position] = cases[position], None
@@ -1217,7 +1232,8 @@ class Proof:
                 continue
             if not lists:
                 return f"node {position} is open"
-            found = self._by_peak if "cuts" in node else self._by_table
+            found = self._by_count if "counted" in node else self._by_table
+            found = self._by_peak if "cuts" in node else found
             if not (children := found(node, lists, *case)):
                 return f"node {position} is open: its split leaves a case out"
             cases += children
@@ -1237,6 +1253,27 @@ class Proof:
             kept = [choice for one, choice in left if one in case]
             found.append(([*state[:table], kept, *state[table + 1 :]], heights))
         return found
+
+    def _by_count(
+        self, node: dict[str, Any], lists: list[Any], state: list[list[Choice]], heights: Heights
+    ) -> list[Any]:
+        """The cases of a split by how many of some tables take some options; none if it may be no
+        more than the first says, or a table is not alike. Of tables that are alike, and have the
+        same choices left, it may be the first that take them."""
+        tables, most, some = node["tables"], node["most"], set(lists[0])
+        self.meter.take(len(some) + 2 * len(state) + sum([2 * len(state[t]) for t in tables]))
+        options, few, many = list(self.instance.tables.values()), [*state], [*state]
+        alike = [options[t] is options[tables[0]] and state[t] == state[tables[0]] for t in tables]
+        if not all(alike) or len(set(tables)) < len(tables) or most >= len(tables):
+            return []
+        every = state[tables[0]]
+        without = [choice for choice in every if choice.position not in some]
+        taken = [choice for choice in every if choice.position in some]
+        for t in tables[most:]:
+            few[t] = without
+        for t in tables[: most + 1]:
+            many[t] = taken
+        return [(few, heights), (many, heights)]
 
     def _by_peak(
         self, node: dict[str, Any], lists: list[Any], state: list[list[Choice]], heights: Heights
@@ -1267,14 +1304,18 @@ class Proof:
         False if a table has no choice left.
         """
         while all(state):
-            choices = sum(map(len, state))
+            kinds = {id(left): left for left in state}  # tables that are alike share their choices
+            choices = sum(map(len, kinds.values()))
             self.meter.take((len(state) + choices) * (1 + len(self.sums) // 8))
-            floors = [list(map(min, zip(*[c.floor for c in left], strict=True))) for left in state]
-            room = list(map(sub, self.most, map(sum, zip(*floors, strict=True))))
-            for t, floor in enumerate(floors):
-                most = list(map(add, room, floor))
-                state[t] = [choice for choice in state[t] if all(map(le, choice.peak, most))]
-            if choices == sum(map(len, state)):
+            floors = {kind: list(map(min, zip(*[c.floor for c in left], strict=True)))
+                      for kind, left in kinds.items()}  # fmt: skip
+            every = zip(*[floors[id(left)] for left in state], strict=True)
+            room, fit = list(map(sub, self.most, map(sum, every))), dict[int, list[Choice]]()
+            for kind, left in kinds.items():
+                most = list(map(add, room, floors[kind]))
+                fit[kind] = [choice for choice in left if all(map(le, choice.peak, most))]
+            state[:] = [fit[id(left)] for left in state]
+            if choices == sum(map(len, fit.values())):
                 return True
         return False
 
@@ -1284,19 +1325,25 @@ class Proof:
         False if a table has no choice left.
         """
         for vector in [self.vectors[v] for v in node.get("use", [])]:
-            blocks = sum([len(choice.option.blocks) for left in state for choice in left])
-            self.meter.take(1 + blocks * (vector.size + len(vector.boxed)))
+            kinds = [(id(left), vector.marks.get(t)) for t, left in enumerate(state)]
+            first = {kind: t for t, kind in reversed([*enumerate(kinds)])}
+            blocks = sum([len(choice.option.blocks) for t in first.values() for choice in state[t]])
+            self.meter.take(1 + len(state) + blocks * (vector.size + len(vector.boxed)))
             if (right := vector.right(state, heights)) == INF:
                 continue
-            for row in vector.boxed:
-                state[:] = [[c for c in left if row.fits(c.option)] for left in state]
-            if not all(state):
+            left = {kind: [choice for choice in state[t]
+                           if all([row.fits(choice.option) for row in vector.boxed])]
+                    for kind, t in first.items()}  # fmt: skip
+            if not all(left.values()):
                 return False
-            prices = [[vector.price(t, choice) for choice in left] for t, left in enumerate(state)]
-            slack = right - sum(map(min, prices)) if right != -INF else -1
-            for t, row in enumerate(prices):
-                most, pairs = slack + min(row), zip(state[t], row, strict=True)
-                state[t] = [choice for choice, price in pairs if price <= most]
+            prices = {kind: [vector.price(t, choice) for choice in left[kind]]
+                      for kind, t in first.items()}  # fmt: skip
+            least = {kind: min(row) for kind, row in prices.items()}
+            slack = right - sum([least[kind] for kind in kinds]) if right != -INF else -1
+            for kind, row in prices.items():
+                most, pairs = slack + least[kind], zip(left[kind], row, strict=True)
+                left[kind] = [choice for choice, price in pairs if price <= most]
+            state[:] = [left[kind] for kind in kinds]
             if slack < 0 or not self._bare(state):
                 return False
         return True

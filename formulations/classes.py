@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -78,6 +79,51 @@ def classes_of(instance: Instance) -> Classes:
     ways = (tables, (own,)), (ends, of_options), (blocks, of_blocks), (shards, of_shards)
     equal = equal_parts(*((at, values) for at, arrays in ways for values in arrays))
     return Classes([np.asarray(tables, dtype=np.int64) for tables in equal])
+
+
+def classes_left(instance: Instance, keep: NDArray[np.bool_]) -> Classes:
+    """The classes of equal tables of which the same options are kept, bool array [options]."""
+    ends = instance.table_options
+    of = classes_of(instance).of
+    equal = equal_parts((np.arange(len(ends)), of), (ends, keep))
+    return Classes([np.asarray(tables, dtype=np.int64) for tables in equal])
+
+
+def interchangeable(instance: Instance, tables: IntArray) -> bool:
+    """Whether a certificate may count some tables as one: equal ones, with equal names of options,
+    none of which pins, ``forbidden`` or the plan in production name."""
+    first, classes = instance.table_options, classes_of(instance)
+    named = {now.table for now in instance.current} | {pin.table for pin in instance.pins}
+    named |= {barred for barred, _ in instance.forbidden}
+    names = {instance.option_names[first[t] : first[t + 1]] for t in tables.tolist()}
+    classes_named = set(classes.of[tables].tolist())
+    return len(names) == len(classes_named) == 1 and named.isdisjoint(tables.tolist())
+
+
+def counted(
+    instance: Instance, keep: NDArray[np.bool_], node: Mapping[str, Any]
+) -> list[NDArray[np.bool_]]:
+    """The options kept in both cases of a split by how many of some tables take some options: at
+    most so many, which are then the first of them, or more; none where no more can, or where the
+    tables may not be exchanged.
+
+    Parameters
+    ----------
+    node : mapping
+        The split as in a certificate's file: ``tables``, ``counted`` and ``most``.
+    """
+    tables, most, first = np.asarray(node["tables"]), node["most"], instance.table_options
+    own = [keep[first[t] : first[t + 1]].tobytes() for t in tables.tolist()]
+    alike = len({*own}) == 1 and len({*tables.tolist()}) == len(tables) > most
+    if not alike or not interchangeable(instance, tables):
+        return []
+    some = np.zeros(len(own[0]), dtype=bool)
+    some[node["counted"]] = True
+    few, many = keep.copy(), keep.copy()
+    for case, those, taken in ((few, tables[most:], ~some), (many, tables[: most + 1], some)):
+        for start in first[those].tolist():
+            case[start : start + len(some)] &= taken
+    return [few, many]
 
 
 def equal_parts(*arrays: tuple[IntArray, NDArray[Any]]) -> list[list[int]]:

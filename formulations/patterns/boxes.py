@@ -1,10 +1,10 @@
 """Boxes of peaks: branch on the two peaks until every box costs as much as the best plan.
 
 The box with the lowest bound is split. With programs over functions: at the middle of its longer
-side, then by the options of a table. With patterns: where the program's patterns do not all pay the
-same, at the mean of what they pay; where they do, its weights become finer and exclude options,
-then the options of a table are split; where all tables are whole, the weights become as fine as
-they can.
+side, then by the options of a table, or by how many of some equal tables take them. With patterns:
+where the program's patterns do not all pay the same, at the mean of what they pay; where they do,
+its weights become finer and exclude options, then the options of a table are split; where all
+tables are whole, the weights become as fine as they can.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.classes import classes_left, counted, interchangeable
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option
 from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
@@ -191,8 +192,8 @@ class Boxes:
         return True
 
     def _by_functions(self, box: Box) -> None:
-        """Split a wide box at the middle of its longer side, another by the options of a table that
-        is taken in parts."""
+        """Split a wide box at the middle of its longer side, another by the options of tables that
+        are taken in parts."""
         assert box.fraction is not None
         if not (box.keep == box.fraction.keep).all():
             box.use.append(box.fraction.cut)
@@ -286,12 +287,16 @@ class Boxes:
         those with many shards, at the mean number taken, or setting the most taken one apart; False
         where every table is whole."""
         instance = self.peaks.instance
-        start = instance.table_options
-        apart = np.minimum(shares, np.abs(1 - shares))
+        start, classes = instance.table_options, classes_left(instance, box.keep)
+        count = shares * classes.times[instance.table_of]  # of a class's first table
+        apart = np.abs(count - np.rint(count))
         each = np.add.reduceat(apart, start[:-1])
         table = int(each.argmax())
         if each[table] < _WHOLE:
             return False
+        tables = classes.members[classes.of[table]]
+        if len(tables) > 1:
+            return interchangeable(instance, tables) and self._by_count(box, tables, count, apart)
         options = np.arange(start[table], start[table + 1])[
             box.keep[start[table] : start[table + 1]]
         ]
@@ -311,6 +316,24 @@ class Boxes:
             keep[side] = True
             box.children.append(box.part(keep=keep))
         return True
+
+    def _by_count(self, box: Box, tables: IntArray, count: Floats, apart: Floats) -> bool:
+        """Split a box by how many of some equal tables take options with few shards, at the mean
+        number; or, where that many are whole, by how many take the option that is the least so."""
+        instance = self.peaks.instance
+        own = np.asarray(instance.options_of(int(tables[0])))
+        shards = per_option(instance, self.peaks.number)[own].astype(float)
+        taken = count[own]
+        few = box.keep[own] & (shards <= shards @ taken / max(taken.sum(), _WHOLE))
+        many = taken[few].sum()
+        if abs(many - np.rint(many)) < _WHOLE:
+            few = own == own[apart[own].argmax()]
+            many = taken[few].sum()
+        box.split = {"tables": tables.tolist(), "counted": np.flatnonzero(few).tolist(),
+                     "most": int(many)}  # fmt: skip
+        cases = counted(instance, box.keep, box.split)
+        box.children = [box.part(keep=keep) for keep in cases]
+        return bool(cases)
 
     def certificate(self, first: list[dict[str, Any]]) -> Certificate:
         """The bound as a certificate whose root applies a first vector."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from formulations.classes import classes_left
 from formulations.instance import Instance, IntArray, Scope
 from formulations.instance.facts import per_option, total_use
 from formulations.patterns.found import Floats, Mask
@@ -139,7 +140,8 @@ class FunctionProgram:
         """
         bins = (box.high, box.top)
         keep = keep & self._loads.fits(bins)
-        start = self._instance.table_options[:-1]
+        ends = self._instance.table_options
+        start = ends[:-1]
         if not np.logical_or.reduceat(keep, start).all():
             row = FunctionRow(self._loads, bins, (0, 0), TIMES, [])
             return Fraction(
@@ -148,7 +150,9 @@ class FunctionProgram:
                 np.zeros(len(keep)),
                 [],
             )
-        program = _Program(self, np.flatnonzero(keep), box)
+        classes = classes_left(self._instance, keep)
+        own = keep & np.isin(self._instance.table_of, classes.leads)
+        program = _Program(self, np.flatnonzero(own), classes.times, box)
         value = -1.0
         program.add([*self._sums, *known])
         for turn in range(_ROUNDS):
@@ -160,10 +164,11 @@ class FunctionProgram:
                 break
         cut, left = self._cut(program, box, upper)
         shares = np.zeros(len(keep))
-        shares[program.options] = program.shares
-        keep = keep.copy()
-        keep[program.options] = left
-        return Fraction(cut, keep, shares, program.binding())
+        shares[program.options] = program.shares / program.times
+        own[program.options] = left
+        lead = classes.leads[classes.of]  # whose options stand for those of a table
+        same = np.arange(len(keep)) + np.repeat(start[lead] - start, np.diff(ends))
+        return Fraction(cut, own[same], shares[same], program.binding())
 
     def sized(self, mix: tuple[float, ...], bins: tuple[int, int]) -> tuple[tuple[int, ...], int]:
         """Multipliers of the loads in a mix, and the size of the bin."""
@@ -222,7 +227,7 @@ class FunctionProgram:
             prices = prices + m * use.astype(object) if m else prices
         starts = np.flatnonzero(np.diff(program.table, prepend=-1))
         least = np.minimum.reduceat(prices, starts)
-        total = int(least.sum())
+        total = int((least * program.times[starts]).sum())
         right = row.right(box) + sum(map(mul, whole, self._capacity))
         forced = prices + total - np.repeat(least, np.diff(np.append(starts, len(prices))))
         left = (forced <= right + TIMES * (upper - 1)).astype(bool)
@@ -233,9 +238,12 @@ class FunctionProgram:
 
 
 class _Program:
-    """The linear program of one box, in units of costs and of capacities."""
+    """The linear program of one box, in units of costs and of capacities. An option stands for
+    those of all tables of its class: its share counts the tables that take it."""
 
-    def __init__(self, parent: FunctionProgram, options: IntArray, box: Heights) -> None:
+    def __init__(
+        self, parent: FunctionProgram, options: IntArray, times: IntArray, box: Heights
+    ) -> None:
         import highspy
 
         self._parent, self.options = parent, options
@@ -245,18 +253,21 @@ class _Program:
         entries, self.of = loads.entries(options)
         self.own, self.number = loads.own[entries], loads.number[entries]
         self.table = parent._instance.table_of[options]
-        self._tables = int(self.table[-1]) + 1
+        self.times = times[self.table]
+        tables, place = np.unique(self.table, return_inverse=True)
+        self._tables = len(tables)
         self._shapes: list[tuple[Shape, Function, int]] = []
         self._lp = lp = highspy.Highs()
         lp.setOptionValue("output_flag", False)
         columns = parent._columns[options]
         width = columns.shape[1]
         rows = np.tile(np.arange(self._tables - 1, self._tables - 1 + width), (len(options), 1))
-        rows[:, 0] = self.table
+        rows[:, 0] = place
         some = columns != 0
         ends = np.concatenate([[0], np.cumsum(some.sum(axis=1))])
-        lower = [1.0] * self._tables + [-self._infinity] * (width - 1)
-        limits = [1.0] * self._tables + [0.0, 0.0] + [1.0] * (width - 3)
+        each = times[tables].astype(float).tolist()
+        lower = each + [-self._infinity] * (width - 1)
+        limits = each + [0.0, 0.0] + [1.0] * (width - 3)
         empty = np.zeros(0, dtype=np.int32), np.zeros(0)
         for low, high in zip(lower, limits, strict=True):
             lp.addRow(low, high, 0, *empty)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.classes import classes_of, equal_parts
+from formulations.classes import classes_left
 from formulations.instance import IntArray
 from formulations.instance.facts import total_use
 from formulations.proof.peaks import Peaks
@@ -62,9 +62,7 @@ def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
     tables = np.zeros(instance.num_tables, dtype=np.int64)
     leads: list[int] = []
     choices: dict[tuple[int, Choice], list[IntArray]] = {}
-    ends = instance.table_options
-    of = classes_of(instance).of
-    for equal in equal_parts((np.arange(len(ends)), of), (ends, keep)):
+    for equal in classes_left(instance, keep).members:
         table = int(equal[0])
         own = [option for option in instance.options_of(table) if keep[option]]
         rows = {o: [tuple(v) for v in values[slice(*starts[[o, o + 1]])].tolist()] for o in own}

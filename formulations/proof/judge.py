@@ -1,9 +1,9 @@
 """Judge a certificate with integer arrays: milliseconds where the checker takes seconds.
 
 The judge reads proofs of a bound over pooled ranks: rows of costs, capacities, largest shards,
-fusion, moves, peaks and functions, and splits by options and by peaks. It leaves every other proof
-to the checker. A solve asks the judge first, because the checker takes 20 s for 1,000 tables on 128
-ranks.
+fusion, moves, peaks and functions, and splits by options, by counts and by peaks. It leaves every
+other proof to the checker. A solve asks the judge first, because the checker takes 20 s for 1,000
+tables on 128 ranks.
 The judge shares rows and prices with the prover, whereas the checker shares no code with either:
 ``verify`` always uses the checker.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations import checker
+from formulations.classes import counted
 from formulations.errors import InstanceError
 from formulations.instance import Instance, Objective
 from formulations.proof.build import build_rows
@@ -32,7 +33,7 @@ from formulations.result.certificate import Certificate, certificate_to_dict
 MOST = 10**8
 #: Targets beyond this do not fit in the arrays' integers.
 _FAR = 2**62
-_KEYS = {"use", "table", "options", "peak", "cuts"}
+_KEYS = {"use", "table", "options", "tables", "counted", "most", "peak", "cuts"}
 #: Options kept, and the least and largest height left to sets of phases; None: closed.
 _State = tuple[NDArray[np.bool_], dict[Phases, tuple[int, int]]]
 
@@ -88,7 +89,7 @@ class _Judge:
             if position >= len(states):
                 return False
             state, cuts = states[position], node.get("cuts", [])
-            cases = len(cuts) + 1 if cuts else len(node.get("options", []))
+            cases = len(cuts) + 1 if cuts else 2 if "most" in node else len(node.get("options", []))
             left = None if state is None else self._left(*state, node.get("use", []))
             if state is None or left is None:
                 states += [None] * cases
@@ -107,11 +108,13 @@ class _Judge:
             cuts, phases = node["cuts"], node["peak"]
             known = len(set(phases)) == len(phases) > 0 and set(phases) <= self._counted()
             return good and known and len(cuts) > 0 and sorted(set(cuts)) == cuts
-        if "options" not in node:
+        if not node.keys() & {"table", "tables"}:
             return good
-        good = good and bool(node["options"]) and node["table"] < self.instance.num_tables
-        many = len(self.instance.options_of(node["table"])) if good else 0
-        return good and all(option < many for case in node["options"] for option in case)
+        lists, tables = node.get("options", [node.get("counted")]), node.get("tables", [])
+        table = max(tables, default=node.get("table", self.instance.num_tables))
+        good = good and bool(lists) and table < self.instance.num_tables
+        many = len(self.instance.options_of(table)) if good else 0
+        return good and all(option < many for case in lists for option in case)
 
     def _counted(self) -> set[str]:
         """The phases that have heights."""
@@ -164,6 +167,8 @@ class _Judge:
 
     def _split(self, keep: NDArray[np.bool_], node: dict[str, Any]) -> list[NDArray[np.bool_]]:
         """The options left in every case of a split; empty if the cases leave out an option."""
+        if "most" in node:
+            return counted(self.instance, keep, node)
         own = slice(*self.instance.table_options[node["table"] : node["table"] + 2])
         covered, found = np.zeros_like(keep[own]), []
         for case in node["options"]:

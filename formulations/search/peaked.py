@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from formulations.classes import classes_of
 from formulations.evidence.certify import CERTIFICATE
 from formulations.patterns.boxes import FUNCTIONS, Boxes, left_by, limited
 from formulations.patterns.merged import merged
@@ -72,7 +73,8 @@ class Peaked:
         """
         context, clock = self._context, self._context.clock
         uncounted = clock.counts and self._level != FUNCTIONS
-        many = context.instance.num_tables > PEAKED.tables and self._level == FUNCTIONS
+        classes = classes_of(context.instance).members
+        many = len(classes) > PEAKED.tables and self._level == FUNCTIONS
         if uncounted or many or context.instance.num_tables > PEAKED.most:
             return False
         if self.waits():

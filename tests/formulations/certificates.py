@@ -54,10 +54,11 @@ def random_certificate(
     if target is not None and instance["objective"] != "total":
         packable.append(instance["objective"])
     for node in nodes:
-        if rng.random() < 0.8 or "table" not in node:
+        leaf = not node.keys() & {"table", "tables"}
+        if rng.random() < 0.8 or leaf:
             most = len(vectors)
             node["use"] = [rng.randrange(most) for _ in range(rng.randint(0, 2 * most))]
-        if packable and "table" not in node and rng.random() < 0.5:
+        if packable and leaf and rng.random() < 0.5:
             node["pack"] = rng.choice(packable)
     return certificate
 
@@ -130,6 +131,11 @@ def random_split(rng: Random, instance: Document) -> tuple[Document, int]:
     if kind <= 2:
         lists = _cover(rng, list(range(len(tables[table]["options"]))))
         return {"table": table, "options": lists}, len(lists)
+    own = tables[table]["options"]
+    equal = [t for t, other in enumerate(tables) if other["options"] == own]
+    if kind == 3 and len(equal) > 1:
+        some = rng.sample(range(len(own)), rng.randint(1, len(own)))
+        return {"tables": equal, "counted": some, "most": rng.randrange(len(equal))}, 2
     lists = _cover(rng, list(range(len(instance["machines"]))))
     return {"table": table, "machines": lists}, len(lists)
 

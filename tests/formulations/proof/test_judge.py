@@ -28,7 +28,10 @@ LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 def read_here(certificate: Certificate) -> bool:
     """Whether the judge on arrays reads certificates of this kind."""
     rows = [row for vector in certificate.vectors for row in vector]
-    apart = any("machine" in row or row["row"] not in _READ for row in rows)
+    apart = any(
+        "machine" in row or row["row"] not in _READ or (row["row"] == "cost" and "at" in row)
+        for row in rows
+    )
     return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
 
 
