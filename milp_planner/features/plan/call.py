@@ -178,7 +178,8 @@ def _running(
     def run(instance: Instance, own: Settings) -> Outcome:
         return solver(replace(compiled, instance=instance), formulation, own)
 
-    found = as_it_runs(compiled.instance, compiled.caches, settings, run)
+    rules = formulation != "dp"  # which has no axis for them
+    found = as_it_runs(compiled.instance, compiled.caches, settings, run, rules)
     if diagnose and found.status == Status.INFEASIBLE and "would_move" not in found.detail:
         with settings.timed.stage("diagnosis"):
             found = _diagnosed(found, compiled, settings)
@@ -263,7 +264,12 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
 
     def run(model: Priced, own: Settings) -> Outcome:
         mine = caches.priced(model)
-        return as_it_runs(model.instance, mine, own, lambda i, part: solve(i, formulation, part))
+        rules = formulation != "dp"
+
+        def ask(instance: Instance, part: Settings) -> Outcome:
+            return solve(instance, formulation, part)
+
+        return as_it_runs(model.instance, mine, own, ask, rules)
 
     solved = solve_moving(compiled, price, formulation, settings, run)
     if solved is None:
