@@ -295,8 +295,8 @@ class Boxes:
         if each[table] < _WHOLE:
             return False
         tables = classes.members[classes.of[table]]
-        if len(tables) > 1:
-            return interchangeable(instance, tables) and self._by_count(box, tables, count, apart)
+        if len(tables) > 1 and interchangeable(instance, tables):
+            return self._by_count(box, tables, count, apart)
         options = np.arange(start[table], start[table + 1])[
             box.keep[start[table] : start[table + 1]]
         ]

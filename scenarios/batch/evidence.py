@@ -74,11 +74,10 @@ def written(instance: Instance, outcome: Outcome) -> bytes:
 def before(compiled: Compiled, shared: Shared) -> Outcome | None:
     """What a scenario found before; None if that is not known."""
     document, _ = _read(shared.own)
-    try:
-        instance = asked(compiled, document["detail"])
-        return outcome_from_dict(instance, document)
-    except (LookupError, TypeError):
+    if not document:
         return None
+    try:
+        return outcome_from_dict(asked(compiled, document.get("detail", {})), document)
     except InstanceError:
         return None  # prices have changed since
 

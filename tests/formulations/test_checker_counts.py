@@ -1,6 +1,7 @@
 """Splits by how many equal tables take some options: by hand, forged, and at random."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from formulations import checker
+from formulations.instance import Current
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.patterns.boxes import FUNCTIONS
 from formulations.proof.judge import closes
@@ -121,6 +123,23 @@ def test_boxes_count_equal_tables(monkeypatch: pytest.MonkeyPatch) -> None:
             if forged["target"] > truth:
                 assert not accepted(found, forged)
     assert splits >= 5 and exact >= 20, (splits, exact)
+
+
+def test_boxes_split_equal_tables_that_something_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the plan in production are not counted, but taken one by one."""
+    monkeypatch.setattr("formulations.patterns.boxes._WIDE", 1.0)
+    splits = set[str]()
+    for seed in range(100):
+        found = alike(Random(seed))
+        first = found.table_options[:-1].tolist()
+        now = tuple(Current(t, option, ((0,),)) for t, option in enumerate(first))
+        found = replace(found, current=now)
+        truth = brute_force(found).objective
+        proof = boxed(found, truth, FUNCTIONS, 60) if truth else None
+        if proof is not None:
+            assert closes(found, proof[1])
+            splits |= {key for node in proof[1].nodes for key in node}
+    assert "options" in splits and "counted" not in splits
 
 
 def test_random_splits_prove_nothing_false() -> None:

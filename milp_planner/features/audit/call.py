@@ -156,7 +156,7 @@ def audit(
 
     instance, caches, own = compiled.instance, compiled.caches, replace(limits, hint=today)
     alike = not clashing(instance, caches, today)  # else its bound is to hold for today's plan
-    best = as_it_runs(instance, caches, own, solved, rules=alike)
+    best = as_it_runs(instance, caches, own, request.formulation, solved, alike)
     compiled = replace(compiled, instance=question_of(compiled, best.detail))
     verdict, as_run = check(compiled.instance, today), _as_run(compiled.instance, today)
     return Audit(compiled, today, verdict, as_run, best)

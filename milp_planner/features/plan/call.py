@@ -178,8 +178,7 @@ def _running(
     def run(instance: Instance, own: Settings) -> Outcome:
         return solver(replace(compiled, instance=instance), formulation, own)
 
-    rules = formulation != "dp"  # which has no axis for them
-    found = as_it_runs(compiled.instance, compiled.caches, settings, run, rules)
+    found = as_it_runs(compiled.instance, compiled.caches, settings, formulation, run)
     if diagnose and found.status == Status.INFEASIBLE and "would_move" not in found.detail:
         with settings.timed.stage("diagnosis"):
             found = _diagnosed(found, compiled, settings)
@@ -263,13 +262,10 @@ def _paid(compiled: Compiled, price: Fraction, formulation: str, settings: Setti
     caches = compiled.caches
 
     def run(model: Priced, own: Settings) -> Outcome:
-        mine = caches.priced(model)
-        rules = formulation != "dp"
-
-        def ask(instance: Instance, part: Settings) -> Outcome:
-            return solve(instance, formulation, part)
-
-        return as_it_runs(model.instance, mine, own, ask, rules)
+        return as_it_runs(
+            model.instance, caches.priced(model), own, formulation,
+            lambda instance, part: solve(instance, formulation, part),
+        )  # fmt: skip
 
     solved = solve_moving(compiled, price, formulation, settings, run)
     if solved is None:

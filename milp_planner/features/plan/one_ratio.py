@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations import Instance, Outcome, Placement
+from formulations import Instance, Outcome, Placement, registry
 from formulations.fusion import respreads
 from formulations.instance import Resource, Scope
 from formulations.result.certificate import Certificate
@@ -47,7 +47,12 @@ Rules = set[tuple[int, int, int]]
 
 
 def as_it_runs(
-    instance: Instance, caches: Caches, settings: Settings, run: Run, rules: bool = True
+    instance: Instance,
+    caches: Caches,
+    settings: Settings,
+    formulation: str,
+    run: Run,
+    rules: bool = True,
 ) -> Outcome:
     """Solve, and again where tables that share a cache have several ratios.
 
@@ -57,6 +62,8 @@ def as_it_runs(
     caches : Caches
         Of its options.
     settings : Settings
+    formulation : str
+        One that proves nothing gets no rules: it is reported unchanged, and dp has no axis for them.
     run : callable
         Solves an instance with the same options.
     rules : bool
@@ -72,6 +79,7 @@ def as_it_runs(
     if not kernels.may_clash():
         return run(instance, settings)
     timed = replace(settings, call=settings.call or CallTime(settings.time_limit))
+    rules = rules and registry.get(formulation).proves != "nothing"
     outcome = _Rounds(kernels, timed, run, rules).outcome()
     whole = {"time_limit": settings.time_limit, "work_limit": settings.work_limit}
     return outcome.with_(settings={**outcome.settings, **whole})

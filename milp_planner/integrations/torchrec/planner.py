@@ -304,7 +304,7 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
         known = None if self._by_request is None else self._by_request.get(question)
         solve_it = partial(self._run, problem.instance, settings)
         if self._fusion == "honoured":
-            parts = problem.instance, problem.caches, settings, self._run
+            parts = problem.instance, problem.caches, settings, self._formulation, self._run
             solve_it = partial(as_it_runs, *parts)
         self.outcome = known or answered(self._cache, question, solve_it)
         if self.outcome.placement is None:

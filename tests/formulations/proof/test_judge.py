@@ -28,10 +28,7 @@ LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 def read_here(certificate: Certificate) -> bool:
     """Whether the judge on arrays reads certificates of this kind."""
     rows = [row for vector in certificate.vectors for row in vector]
-    apart = any(
-        "machine" in row or row["row"] not in _READ or (row["row"] == "cost" and "at" in row)
-        for row in rows
-    )
+    apart = any("machine" in row or row["row"] not in _READ for row in rows)
     return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
 
 
@@ -123,7 +120,10 @@ def test_what_the_prover_closes_is_closed(instance: Instance) -> None:
     for upper in (truth, None):
         certificate = None if truth is None else prove(instance, upper, seconds=5)
         if certificate is not None and read_here(certificate) and instance.num_tables:
-            assert closes(instance, certificate)
+            rows = [row for vector in certificate.vectors for row in vector]
+            found = closes(instance, certificate)
+            # a row of one of several equal ranks is left to the checker
+            assert found or (found is None and any("at" in row for row in rows))
 
 
 def test_mutants_are_closed_only_where_the_checker_closes_them() -> None:

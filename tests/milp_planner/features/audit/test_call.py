@@ -35,6 +35,12 @@ def _as_csv(found: Plan, path: Path) -> Path:
     return path
 
 
+def test_the_best_may_be_sought_by_a_heuristic_that_knows_no_rules() -> None:
+    """The DP has no axis for what tables of a shared cache may have, and answers all the same."""
+    found = audit(plan(MODEL, cluster(), time_limit=5), MODEL, cluster(), formulation="dp")
+    assert found.best.objective is not None and found.verdict.feasible
+
+
 @pytest.mark.parametrize("formulation", ["cpsat", "greedy", "mip"])
 @pytest.mark.parametrize("hbm", ["4GiB", "1500MiB"])
 def test_our_plans_come_back_as_they_are(tmp_path: Path, formulation: str, hbm: str) -> None:

@@ -192,7 +192,7 @@ def test_an_optimum_is_one_of_the_plans_that_run(case: tuple[Instance, Caches], 
     own = Settings(time_limit=900, work_limit=2, workers=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("milp_planner.features.plan.one_ratio.FEW", 100 if few else 0)
-        found = as_it_runs(instance, caches, own, lambda i, s: solve(i, "cpsat", s))
+        found = as_it_runs(instance, caches, own, "cpsat", lambda i, s: solve(i, "cpsat", s))
     best = min(_running(instance, caches), default=None)
     if best is None:
         assert found.placement is None or clashing(instance, caches, found.placement)
