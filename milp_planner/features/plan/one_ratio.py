@@ -63,7 +63,7 @@ def as_it_runs(
         Of its options.
     settings : Settings
     formulation : str
-        One that proves nothing gets no rules: it is reported unchanged, and dp has no axis for them.
+        One that proves nothing gets no rules: dp has no axis for them.
     run : callable
         Solves an instance with the same options.
     rules : bool
