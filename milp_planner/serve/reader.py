@@ -123,13 +123,14 @@ def _answer(body: bytes, catalog: Catalog, limits: Limits) -> bytes:
         _limit(resource.RLIMIT_AS, held + limits.reading_memory)
     _limit(resource.RLIMIT_CPU, limits.reading_seconds)
     try:
-        parts = [json.dumps(part).encode() for part in read_request(body, catalog, limits)]
+        how, inputs = (json.dumps(part).encode() for part in read_request(body, catalog, limits))
+        answer = b"%d %d\n" % (len(how), len(inputs)) + how + inputs
     except BadInput as error:
         return _refusal(str(error))
     except MemoryError:
         return _refusal(TOO_MUCH)
     _limit(resource.RLIMIT_CPU, resource.RLIM_INFINITY)  # an answer is written to its end
-    return b"%d %d\n" % (len(parts[0]), len(parts[1])) + b"".join(parts)
+    return answer
 
 
 def _refusal(message: str) -> bytes:

@@ -49,7 +49,7 @@ def test_too_much_work_ends_one_request() -> None:
     large = {"model": HEAD + MANY, "cluster": CLUSTER}
     refused = "the request takes too much time or memory to read"
     assert answers(Limits(reading_seconds=1), slow, GOOD) == [refused, ""]
-    assert answers(Limits(reading_memory=2**24), large, GOOD) == [refused, ""]
+    assert answers(Limits(reading_memory=2**22), large, GOOD) == [refused, ""]
     assert answers(Limits(), large) == [""]
 
 

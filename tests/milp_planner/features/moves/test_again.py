@@ -180,10 +180,11 @@ def test_the_earlier_certificate_is_not_lost(before: Plan, monkeypatch: pytest.M
     """On the same tables and ranks, a re-plan that proves nothing itself certifies as much as the
     plan it starts from; of other tables the certificate says nothing."""
     monkeypatch.setattr(import_module("formulations.solve"), "_with_proof", unproved)
-    again = before.replan(time_limit=10)
+    again = before.replan(**COUNTED)
     assert again.outcome.certified_bound == before.outcome.certified_bound
     assert again.outcome.certified_bound is not None and verify(again).ok
-    assert before.replan(model=rows(items=4_000_000)).outcome.certified_bound is None
+    other = before.replan(model=rows(items=4_000_000), **COUNTED)
+    assert other.outcome.certified_bound is None
 
 
 def unproved(instance: Any, chosen: Any, settings: Any, clock: Any) -> Any:
