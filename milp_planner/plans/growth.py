@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,13 +68,26 @@ def growth_of(plan: Plan) -> GrowthInfo | None:
 
 
 def _batch(plan: Plan) -> Overflow | None:
-    """The largest batch that fits with the same options and places."""
+    """The largest batch that fits with the same options and places: memory grows almost in
+    proportion to the batch, so that the line between two batches mostly says the next to try."""
     ranks, now = plan.cluster.num_ranks, plan.model.workload.batch_per_rank
-    batches = range(1, MOST_TIMES * now + 1)
-    fitting = bisect_left(batches, True, key=lambda batch: _least_room(plan, batch)[0] < 0)
-    if fitting == len(batches):
+    fits, over = 1, MOST_TIMES * now
+    (room, first), (less, rank) = _least_room(plan, fits), _least_room(plan, over)
+    if less >= 0:
         return None
-    return Overflow(now * ranks, fitting * ranks, _least_room(plan, fitting + 1)[1])
+    if room < 0:
+        return Overflow(now * ranks, 0, first)
+    steps = 0
+    while over - fits > 1:
+        share = room / (room - less) if steps % 3 < 2 else 0.5
+        batch = min(max(fits + int((over - fits) * share), fits + 1), over - 1)
+        left, place = _least_room(plan, batch)
+        if left < 0:
+            over, less, rank = batch, left, place
+        else:
+            fits, room = batch, left
+        steps += 1
+    return Overflow(now * ranks, fits * ranks, rank)
 
 
 def _least_room(plan: Plan, batch: int) -> tuple[int, int]:
