@@ -126,6 +126,29 @@ def counted(
     return [few, many]
 
 
+def in_counts(instance: Instance, shares: NDArray[np.float64]) -> IntArray | None:
+    """An option for each table: of equal tables as many take one as its shares add up to, and the
+    options with the largest parts left take the rest; None where a table has no share.
+
+    Parameters
+    ----------
+    shares : float array [options]
+        How much of each table takes an option.
+    """
+    first = instance.table_options
+    options = np.zeros(instance.num_tables, dtype=np.int64)
+    for tables in classes_of(instance).members:
+        own = np.arange(first[tables[0]], first[tables[0] + 1]) - first[tables[0]]
+        taken = shares[np.add.outer(first[tables], own)].sum(axis=0)
+        if not taken.any():
+            return None
+        taken *= len(tables) / taken.sum()
+        whole = np.floor(taken + 1e-6).astype(np.int64)
+        whole[np.argsort(whole - taken, kind="stable")[: len(tables) - whole.sum()]] += 1
+        options[tables] = first[tables] + np.repeat(own, whole)
+    return options
+
+
 def equal_parts(*arrays: tuple[IntArray, NDArray[Any]]) -> list[list[int]]:
     """The classes of tables whose parts are the same in every array.
 

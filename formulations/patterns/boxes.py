@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.classes import classes_left, counted, interchangeable
+from formulations.classes import classes_left, counted, in_counts, interchangeable
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option
 from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
@@ -139,9 +139,11 @@ class Boxes:
         return min(self.upper, self._open[0][0]) if self._open else self.upper
 
     def choice(self, able: Mask) -> IntArray | None:
-        """The options, among some, that the patterns of the box with the lowest bound take, one
+        """The options, among some, that the program of the box with the lowest bound takes, one
         for each table; None where there are none."""
         box = self._open[0][2] if self._open else None
+        if box is not None and box.fraction is not None:
+            return in_counts(self.peaks.instance, box.fraction.shares * able)
         if box is None or box.solved is None:
             return None
         return self._program(box.keep).whole(box.solved.shares, able)

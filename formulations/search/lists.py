@@ -14,6 +14,7 @@ from math import inf
 
 from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
+from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
 from formulations.search.patterned import seek_patterns
@@ -83,17 +84,18 @@ def start_with_room(shared: Shared, plans: Plans) -> list[Part]:
 
 
 def functions(shared: Shared, plans: Plans) -> list[Part]:
-    """Boxes of peaks in which dual-feasible functions say what ranks can hold."""
-    return [_boxes(shared, "functions", FUNCTIONS)]
+    """Boxes of peaks in which dual-feasible functions say what ranks can hold; where many tables
+    are equal, their choices are placed at once."""
+    return [_boxes(shared, "functions", FUNCTIONS, plans.settle)]
 
 
 def peaks(shared: Shared, plans: Plans) -> list[Part]:
     """Boxes of peaks in which patterns say what one rank can hold."""
-    return [_boxes(shared, "peaks", LEVELS[0])]
+    return [_boxes(shared, "peaks", LEVELS[0], shared.bounds.choose)]
 
 
-def _boxes(shared: Shared, name: str, level: int) -> Part:
-    boxes = Peaked(shared.context, level, shared.bounds.choose)
+def _boxes(shared: Shared, name: str, level: int, choose: Callable[[Choice], None]) -> Part:
+    boxes = Peaked(shared.context, level, choose)
     part = _raiser(shared, name, boxes.run)
     part.waits, part.urgent = boxes.waits, lambda: boxes.urgent(part.spent)
     return part

@@ -69,6 +69,9 @@ SWEPT = 16
 RAISED = 0.5
 #: Rounds in which prices, unused time and what all ranks carry follow a choice that fits.
 FITTING_ROUNDS = 8
+#: Tables for each class of equal ones, at least, where choices in counts of them are placed.
+#: And how many times the moves that improve each packed choice are made.
+EQUAL, SETTLED = 2, 4
 #: Steps of bisection for the price of a resource.
 FITTING_STEPS = 24
 

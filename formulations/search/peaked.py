@@ -13,7 +13,7 @@ from formulations.proof.tree import empty_table
 from formulations.result.certificate import Certificate
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
-from formulations.search.numbers import PEAKED
+from formulations.search.numbers import EQUAL, PEAKED
 
 
 class Peaked:
@@ -25,7 +25,8 @@ class Peaked:
     level : int
         ``FUNCTIONS``, or the first level of patterns.
     choose : callable
-        Called with the options that patterns take.
+        Called with the options that the lowest box takes; that functions take, where many tables
+        are equal.
     """
 
     def __init__(self, context: Context, level: int, choose: Callable[[Choice], None]) -> None:
@@ -95,7 +96,9 @@ class Peaked:
         if risen:
             self._risen = self._turns, boxes.count
         self._certify(boxes, more)
-        options = boxes.choice(context.keep) if risen else None
+        equal = EQUAL * len(classes) <= context.instance.num_tables
+        told = equal if self._level == FUNCTIONS else risen
+        options = boxes.choice(context.keep) if told else None
         if options is not None:
             self._choose(Choice(options, value=boxes.bound))
         return more and (self._turns < PEAKED.turns or self._leads(boxes))

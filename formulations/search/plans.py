@@ -17,7 +17,7 @@ from formulations.result.placement import Placement
 from formulations.search.anneal import Choice, Ladder, Sampler, Within
 from formulations.search.context import Context
 from formulations.search.fitting import fitting
-from formulations.search.numbers import FEWEST, NOTHING, OVERDUE, SWEPT
+from formulations.search.numbers import FEWEST, NOTHING, OVERDUE, SETTLED, SWEPT
 
 
 class Plans:
@@ -44,6 +44,8 @@ class Plans:
         # the first two workers draw new seeds when they restart; the others must not repeat them
         self._seed = 2 * context.settings.seed + seed % 2 + 2018 * (seed // 2)
         self.sampler: Sampler | None = None
+        self._settled, self._evenly_next = b"", True
+        self._even: IntArray | None = None
         self._steps = dict.fromkeys((False, True), self._parameters.step)
         self._packed = False
         self._rate = float(self._parameters.moves_a_unit)
@@ -129,6 +131,27 @@ class Plans:
         self._take(sampler)
         return excess
 
+    def settle(self, choice: Choice) -> None:
+        """Place a choice whose options stay as they are, each phase about as high as the choice's
+        mean, and offer the plan; if it is the best, passes from the best plan keep these
+        proportions, until one fails; then every other way. Where many tables are equal, moves that
+        change options as well lose such a choice before its shards are placed."""
+        context, options = self._context, choice.options
+        best, mean = context.objective, self._mean(options)
+        if options.tobytes() == self._settled or (best is not None and mean >= best):
+            return
+        self._settled = options.tobytes()
+        sampler, only = self._ready(), np.zeros(context.instance.num_options, dtype=bool)
+        only[options] = True
+        sampler.choose_from(only)
+        targets = self._evenly(mean + int(self._parameters.margin * mean), options)
+        ladder, over = self._cooling(self._parameters.heats[-1]), context.over
+        moves = SETTLED * self._parameters.settling_moves * self._tables
+        self._run(sampler, choice, targets, ladder, moves, over)
+        plan = sampler.plan()
+        if context.offer(sampler.placement() if plan is None else plan, "annealing"):
+            self._even = options
+
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from an earlier result, and the first temperature."""
         return [(warm, heat) for warm in (False, True) for heat in self._parameters.heats]
@@ -144,8 +167,10 @@ class Plans:
             target = min(target, self._above(self._parameters.far))
         self._restrict(sampler, target)
         ladder = self._cooling(heat)
-        self._turn(sampler, start or self._choice, self._targets(target), ladder, amount)
+        targets = self._targets(target, warm and self._evenly_next)
+        self._turn(sampler, start or self._choice, targets, ladder, amount)
         met = self._take(sampler)
+        self._evenly_next ^= warm and not met
         self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 
@@ -285,20 +310,28 @@ class Plans:
         total = int(shown_cost(instance)[options].sum())
         return total if instance.objective == Objective.TOTAL else total // instance.num_ranks
 
-    def _targets(self, target: int) -> list[int]:
+    def _targets(self, target: int, even: bool = False) -> list[int]:
         """First target of each phase, in the proportions of the best plan, or else of the choice
-        of options; moves shift it between phases."""
+        of options; moves shift it between phases. ``even``: in those of a choice that led to a best
+        plan, if there is one."""
         context, instance = self._context, self._context.instance
         if context.peaks == 1:
             return [target]
+        if even and self._even is not None:
+            return self._evenly(target, self._even)
         if context.best is None:
-            peaks = total_cost(instance)[self._choice.options].sum(axis=0)
-            peaks = np.maximum(peaks - instance.num_ranks * instance.hidden_time, 0)
-        else:
-            loads = check(instance, context.best).loads
-            assert loads is not None
-            peaks = exposed(instance, loads)
-        return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]
+            return self._evenly(target, self._choice.options)
+        loads = check(instance, context.best).loads
+        assert loads is not None
+        return _divided(target, exposed(instance, loads))
+
+    def _evenly(self, target: int, options: IntArray) -> list[int]:
+        """The targets in the proportions of a choice of options, spread evenly."""
+        instance = self._context.instance
+        if self._context.peaks == 1:
+            return [target]
+        peaks = total_cost(instance)[options].sum(axis=0)
+        return _divided(target, np.maximum(peaks - instance.num_ranks * instance.hidden_time, 0))
 
     def _restrict(self, sampler: Sampler, target: int) -> None:
         """Let moves choose only options that a plan at the target may use."""
@@ -322,3 +355,8 @@ class Plans:
         plan = sampler.plan()
         better = self._context.offer(sampler.placement() if plan is None else plan, "annealing")
         return better and plan is not None
+
+
+def _divided(target: int, peaks: IntArray) -> list[int]:
+    """A target of each phase, in the proportions of peaks."""
+    return [max(1, int(p) * target // max(1, int(peaks.sum()))) for p in peaks]

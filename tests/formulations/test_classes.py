@@ -1,6 +1,9 @@
-"""Equal tables: what tells tables apart."""
+"""Equal tables: what tells tables apart, and options by counts of them."""
 
-from formulations.classes import classes_of
+import numpy as np
+import pytest
+
+from formulations.classes import classes_of, in_counts
 from formulations.instance import Current, Pin, Where
 from tests.formulations.examples import ANY, at, built
 
@@ -25,3 +28,26 @@ def test_what_tells_tables_apart() -> None:
     assert [own.tolist() for own in classes_of(today).members] == [[0, 1], [2]]
     pinned = built([plain] * 3, pins=[Pin(1, 2), Pin(2, 4, ((0,),))], hbm=9)
     assert [own.tolist() for own in classes_of(pinned).members] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("shares", "taken"),
+    [
+        ([[1, 0], [1, 0], [0, 1], [0.5, 0.5]], [0, 2, 5, 6]),
+        ([[0.1, 0.2]] * 3 + [[0, 0.3]], [0, 3, 5, 7]),  # shares need not add up to one
+        ([[0.2, 0.8]] * 3 + [[0.6, 0.4]], [0, 3, 5, 6]),  # 0.6 and 2.4 are one and two
+        ([[0, 0], [1, 0], [0, 1], [1, 0]], [0, 2, 5, 6]),  # one of them may lack a share
+    ],
+)
+def test_options_by_counts(shares: list[list[float]], taken: list[int]) -> None:
+    """Of three equal tables and another, as many take an option as shares add up to, rounded."""
+    plain = {"a": at(ANY, 3), "b": at(ANY, 5)}
+    instance = built([plain] * 3 + [{"a": at(ANY, 4), "b": at(ANY, 9)}])
+    found = in_counts(instance, np.asarray(shares, dtype=float).ravel())
+    assert found is not None and found.tolist() == taken
+
+
+def test_no_options_by_counts_without_shares() -> None:
+    """None where no table of a class has a share."""
+    instance = built([at(ANY, 3), at(ANY, 3), at(ANY, 4)])
+    assert in_counts(instance, np.asarray([1.0, 1.0, 0.0])) is None

@@ -1,6 +1,7 @@
 """Makers of plans, one at a time."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,6 +180,50 @@ def test_a_turn_works_with_one_choice() -> None:
         plans.anneal(False, 0.001, 0.001)
         plans.anneal(False, 0.001, 0.001)
     assert len(begun) == 2 and begun[0] is None and begun[1] is told.machines
+
+
+def two_ways() -> Instance:
+    """Eight equal tables for four ranks in two phases: slow in the first one, or in halves that are
+    slow in the second."""
+    tables = [{"whole": at(ANY, 1000, 100), "half": at(ANY, 100, 1000, count=2)}] * 8
+    return built(tables, "step_time", MACHINES, phases=["a", "b"])
+
+
+def test_a_choice_is_placed_as_it_is() -> None:
+    """Its options stay, and of each phase the target has its share, as have those of passes from
+    the best plan, every other one where all fail."""
+    instance = two_ways()
+    asked = Settings(time_limit=None, work_limit=1e6, workers=1)
+    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    assert context.offer(placed([*range(1, 16, 2)], *[[0, 1]] * 8), "test")
+    plans, targets = Plans(context, np.arange(1, 16, 2)), list[list[int]]()
+    plans._packed = True
+    run = Plans._run
+    with pytest.MonkeyPatch.context() as patch:
+
+        def noted(plans: Plans, sampler: Sampler, *rest: Any) -> None:
+            targets.append(rest[1])
+            run(plans, sampler, *rest)
+
+        patch.setattr(Plans, "_run", noted)
+        for _ in range(2):
+            plans.settle(Choice(np.arange(0, 16, 2)))
+        assert targets == [[2020, 202]]  # once: the same choice is not placed again
+        assert context.best is not None and context.best.options.tolist() == [*range(0, 16, 2)]
+        assert context.objective == 2200
+        assert plans._even is not None and plans._even.tolist() == [*range(0, 16, 2)]
+        plans._even = np.arange(1, 16, 2)
+        for heat in (*DEFAULT.heats, *DEFAULT.heats):
+            plans.anneal(True, heat, 0.01)
+    assert targets[1:] == [[199, 1999], [1999, 199]] * 2
+
+
+def test_a_choice_as_dear_as_the_plan_is_not_placed() -> None:
+    """Its mean is the least that it can cost."""
+    context = eight(1000, EVEN)
+    plans = Plans(context, np.arange(8))
+    plans.settle(Choice(np.arange(8)))
+    assert plans.sampler is None and plans._even is None
 
 
 def swept(bound: int, plan: list[int] | None) -> list[int]:

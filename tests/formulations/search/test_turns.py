@@ -169,21 +169,23 @@ def many_alike() -> Instance:
     return built([at(ANY, 1000 + 37 * t % 101) for t in range(60)], machines=[range(7)])
 
 
-def distinct(tables: int = 14) -> Instance:
-    """Tables of their own compute, exchange and memory, whole or in halves, on four ranks."""
+def distinct(tables: int = 14, times: int = 1) -> Instance:
+    """Tables of their own compute, exchange and memory, whole or in halves, on four ranks; or each
+    several times."""
     rng, found = Random(0), []
     for _ in range(tables):
         compute, exchange = rng.randint(1000, 9000), rng.randint(1, 6) * 500
         memory, half = rng.randint(2, 30), compute // 2 + 200
         found.append({"whole": at(ANY, compute, exchange, hbm=memory),
                       "halves": at(ANY, half, exchange, hbm=memory // 2, count=2)})  # fmt: skip
-    return built(found, "step_time", [range(4)], phases=["compute", "exchange"], hbm=70)
+    phases = ["compute", "exchange"]
+    return built(found * times, "step_time", [range(4)], phases=phases, hbm=70 * times)
 
 
-def begun(work: float | None) -> Context:
+def begun(work: float | None, times: int = 1) -> Context:
     """A search that knows a plan by greedy, and the linear program's certificate; without a limit
     on work it has some time."""
-    instance = distinct()
+    instance = distinct(times=times)
     limits = Settings(time_limit=30.0 if work is None else None, work_limit=work, workers=1)
     context = Context(instance, limits, Clock(limits), usable(instance))
     plan = solve(instance, "greedy").placement
@@ -195,7 +197,7 @@ def begun(work: float | None) -> Context:
 
 
 def refused(choice: Choice) -> None:
-    """Not to be called: functions take options in parts."""
+    """Not to be called: functions take options in parts, and few tables are equal."""
     raise AssertionError(choice)
 
 
@@ -208,6 +210,18 @@ def test_plans_begin_from_what_patterns_take() -> None:
     assert told[0].value is not None and told[0].value <= (context.objective or 0)
     assert (context.instance.table_of[told[0].options] == np.arange(len(told[0].options))).all()
     assert context.keep[told[0].options].all()
+
+
+def test_plans_begin_from_what_functions_take_of_equal_tables() -> None:
+    """An option that is left for every table, whether the bound rises or not."""
+    context, told = begun(3.0, times=2), list[Choice]()
+    boxes = Peaked(context, FUNCTIONS, told.append)
+    boxes.run(0.01)
+    boxes.run(0.01)
+    assert len(told) == 2
+    for choice in told:
+        assert (context.instance.table_of[choice.options] == np.arange(28)).all()
+        assert context.keep[choice.options].all()
 
 
 def test_functions_raise_the_certified_bound_in_counted_work() -> None:
