@@ -5,22 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 
 import numpy as np
 
 from formulations import registry
+from formulations.classes import classes_of
 from formulations.clock import Clock
 from formulations.evidence.verify import accepted
 from formulations.fewest import Fewest, housed, moves_of
 from formulations.instance import Instance
+from formulations.proof.cover import cover
 from formulations.proof.prove import prove
+from formulations.result.certificate import Certificate
 from formulations.result.check import check, moved_bytes, moved_tables
-from formulations.result.outcome import Outcome
 from formulations.result.placement import Placement, current_part
 from formulations.settings import Settings
 from formulations.staying import (
-    GOES,
     Counted,
     MustMove,
     Pooled,
@@ -34,9 +34,11 @@ from formulations.staying import (
     whole_question,
 )
 
-#: Units of work for a plan of the pooled question, and for one that is to be placed; share of the
-#: time left, and least seconds, for its proof; what is near enough to it, as a share.
-WORK, PLANNED, SHARE, LEAST, NEAR = 0.1, 1.0, 0.2, 1.0, 1e-3
+#: Units of work that a case of the pooled question counts; share of the time left, and least
+#: seconds, for a proof.
+CASE, SHARE, LEAST = 1e-4, 0.2, 1.0
+#: What a checker is to read: choices, in all nodes of the proof of a pooled question.
+READ = 10_000_000
 #: Options × ranks up to which the whole question is asked, ways to lie up to which these are told
 #: apart, and the share of the time left, or of the work, for that.
 SMALL, WAYS, WHOLE = 100_000, 20_000, 0.3
@@ -99,7 +101,8 @@ def _must_move(
 
     if not instance.limits_moves and (hint is None or fits(instance, hint)):
         return []
-    return _pooled_least(instance, settings, clock)
+    found = (_pooled(instance, each, clock) for each in _wanted(instance))
+    return [least for least in found if least is not None]
 
 
 def would_move(instance: Instance, begun: Begun) -> dict[str, object]:
@@ -144,15 +147,6 @@ def _with_hint(
     return replace(settings, hint=plan), detail
 
 
-def _pooled_least(instance: Instance, settings: Settings, clock: Clock) -> list[MustMove]:
-    """What must move at least, in the units of each limit (in bytes if there is none).
-
-    Empty where nothing must.
-    """
-    found = (_pooled(instance, each, settings, clock) for each in _wanted(instance))
-    return [least for least in found if least is not None]
-
-
 def _least_moves(
     instance: Instance, settings: Settings, clock: Clock, forced: Sequence[MustMove]
 ) -> tuple[list[MustMove], Placement | None]:
@@ -164,56 +158,50 @@ def _least_moves(
     small = instance.num_options * instance.num_ranks <= SMALL
     free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
     for counted in _wanted(instance):
-        before = known[counted].least if counted in known else 0
+        before = known.get(counted)
         start = best if small else _first(free, counted, settings, clock, before)
         if start is None and not small:
             break
-        near = before + int(before * (0 if small else NEAR))
-        enough, search = max(near, limit_of(instance, counted) or 0), Fewest(free, counted)
+        least, search = 0 if before is None else before.least, Fewest(free, counted)
+        enough = max(least, limit_of(instance, counted) or 0)
         best = search.least(start, enough, settings, clock, clock.share(WHOLE))
         if best is None or check(instance, best).feasible:
             break  # whatever moves, or nothing more is asked
-        found = _proved_least(free, counted, moves_of(free, counted, best), small, clock)
-        if found is not None and found.least > before:
+        if not small:
+            continue
+        found = _proved_least(free, counted, moves_of(free, counted, best), clock)
+        if found is not None and found.least > least:
             known[counted] = found
     return list(known.values()), best
 
 
 def _first(
-    instance: Instance, counted: Counted, settings: Settings, clock: Clock, least: int
+    instance: Instance, counted: Counted, settings: Settings, clock: Clock, least: MustMove | None
 ) -> Placement | None:
     """A plan that moves little: what goes by the pooled question is put elsewhere, or the plan to
     start from is repaired."""
     from formulations.search.near import settled
 
-    pooled, wish = pooled_question(instance, counted), all_stay(instance)
+    wish = all_stay(instance)
     hint = settings.hint
     if hint is not None:
         stays = wish.options >= 0
         ranks = [a if s else b for s, a, b in zip(stays, wish.ranks, hint.ranks, strict=True)]
         wish = Placement(np.where(stays, wish.options, hint.options), ranks)
-    work = min(PLANNED, clock.remaining())
-    found = _planned(pooled.question, settings, clock, work).placement
-    if found is not None:
-        names = pooled.question.option_names
-        goes = [names[option] == GOES for option in found.options.tolist()]
-        plan = housed(instance, counted, wish, list(compress(pooled.tables, goes)))
+    if least is None or least.goes is not None:
+        plan = housed(instance, counted, wish, (least.goes if least else None) or ())
         if plan is not None:
             return plan
+    known = least.least if least is not None and counted == Counted.BYTES else 0
     return settled(
         instance, hint or wish, settings.prices, clock.over, clock.interrupted,
-        seed=settings.seed, least=least if counted == Counted.BYTES else 0, improve=False,
+        seed=settings.seed, least=known, improve=False,
     )  # fmt: skip
 
 
-def _proved_least(
-    instance: Instance, counted: Counted, most: int, small: bool, clock: Clock
-) -> MustMove | None:
+def _proved_least(instance: Instance, counted: Counted, most: int, clock: Clock) -> MustMove | None:
     """What must move at least, where a plan moves ``most``: by the whole question, with what goes
-    placed where its ways to lie are too many to be told apart, or by the pooled one where that is
-    too large."""
-    if not small:
-        return _proved(pooled_question(instance, counted), counted, most, False, clock)
+    placed where its ways to lie are too many to be told apart."""
     tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
     whole = whole_question(instance, counted, tables, apart)
     found = _proved(flattened(whole), counted, most, apart, clock)
@@ -228,27 +216,25 @@ def _wanted(instance: Instance) -> list[Counted]:
     return limited or [Counted.BYTES]
 
 
-def _pooled(
-    instance: Instance, counted: Counted, settings: Settings, clock: Clock
-) -> MustMove | None:
-    pooled = pooled_question(instance, counted)
+def _pooled(instance: Instance, counted: Counted, clock: Clock) -> MustMove | None:
+    """What must move at least by the pooled question; None where nothing must."""
+    pooled, classes = pooled_question(instance, counted), classes_of(instance).of
     if not pooled.question.num_tables:
         return None
-    outcome = _planned(pooled.question, settings, clock, min(WORK, clock.remaining()))
-    return _proved(pooled, counted, outcome.objective, False, clock)
-
-
-def _planned(question: Instance, settings: Settings, clock: Clock, work: float) -> Outcome:
-    """A plan of a question, for so much work."""
-    own = replace(
-        settings.for_another, options={}, call=None, on_progress=None, gap=0.0, workers=1,
-        work_limit=work, time_limit=max(LEAST, clock.call.left()),
+    now = {each.table: each.ranks for each in instance.current}
+    equal = dict[object, list[int]]()
+    for own, table in enumerate(pooled.tables):
+        equal.setdefault((classes[table], now.get(table)), []).append(own)
+    parts = list(map(np.asarray, equal.values()))
+    read = sum(sum(map(len, pooled.ways[part[0]])) for part in parts) + len(pooled.tables)
+    end = clock.now() + max(LEAST, clock.share(SHARE))
+    found = cover(
+        pooled.question, parts, READ // read,
+        lambda: clock.over() or (not clock.counts and clock.now() >= end),
     )  # fmt: skip
-    inner = Clock(own)
-    outcome = registry.get("cpsat").load()(question, own, inner)
-    if clock.counts:
-        clock.spend(inner.work)
-    return outcome
+    clock.spend(found.cases * CASE)
+    goes = None if found.goes is None else tuple(pooled.tables[own] for own in found.goes)
+    return _accepted(pooled, counted, found.certificate, False, goes)
 
 
 def _proved(
@@ -256,7 +242,15 @@ def _proved(
 ) -> MustMove | None:
     """What a question's certificate proves of the whole one, where a plan moves ``most``."""
     seconds = None if clock.counts else max(LEAST, clock.share(SHARE))
-    proof = prove(pooled.question, most, seconds)
+    return _accepted(pooled, counted, prove(pooled.question, most, seconds), apart, None)
+
+
+def _accepted(
+    pooled: Pooled, counted: Counted, proof: Certificate | None, apart: bool,
+    goes: tuple[int, ...] | None,
+) -> MustMove | None:  # fmt: skip
+    """What a certificate proves, where it is accepted and that is something."""
     if proof is None or (proof.target or 0) <= 0 or not accepted(pooled.question, proof):
         return None
-    return MustMove(counted, proof.target or 0, pooled.tables, apart, packed(pooled.whole(proof)))
+    whole = packed(pooled.whole(proof))
+    return MustMove(counted, proof.target or 0, pooled.tables, apart, whole, goes)

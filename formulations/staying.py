@@ -68,6 +68,8 @@ class MustMove:
     certificate : str
         Of the whole question about them, as gzipped JSON in base64; what it proves is for
         ``verify`` to say.
+    goes : tuple of int or None
+        Tables whose moves are the least of the pooled question; not in the file.
     """
 
     counted: Counted
@@ -75,6 +77,7 @@ class MustMove:
     tables: tuple[int, ...]
     apart: bool
     certificate: str
+    goes: tuple[int, ...] | None = None
 
     def forbids(self, instance: Instance) -> bool:
         """Whether less may move, so that there is no plan."""
@@ -238,11 +241,16 @@ class Pooled:
         return {"row": "capacity", **self.places[row["of"]], "times": row["times"]}
 
     def _node(self, node: dict[str, Any]) -> dict[str, Any]:
-        if "options" not in node:
+        if not node.keys() & {"options", "counted"}:
             return node
-        ways = self.ways[node["table"]]
-        cases = [[way for option in case for way in ways[option]] for case in node["options"]]
-        return {**node, "options": cases}
+        ways = self.ways[node["tables"][0] if "counted" in node else node["table"]]
+
+        def those(options: list[int]) -> list[int]:
+            return [way for option in options for way in ways[option]]
+
+        if "counted" in node:
+            return {**node, "counted": those(node["counted"])}
+        return {**node, "options": list(map(those, node["options"]))}
 
 
 def pooled_question(instance: Instance, counted: Counted) -> Pooled:

@@ -1,5 +1,7 @@
 """What must move at least: certified, and a limit below it is answered at once."""
 
+import gzip
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -183,6 +185,36 @@ def test_where_there_are_too_many_ways_to_lie_both_numbers_are_told(
         assert solve(enough, "cpsat", settings).placement is not None
         tried, met = tried + 1, met + (known == [found])
     assert tried > 5 and met
+
+
+def test_what_must_go_is_counted_exactly() -> None:
+    """Of equal tables, of several kinds, on two ranks that are too full: no plan of the pooled
+    question costs less, and the certificate in its terms and in those of the whole one closes."""
+    draw, several = Random(3), 0
+    for _ in range(40):
+        kinds = [(draw.randrange(1, 9), draw.randrange(1, 9)) for _ in range(3)]
+        tables = [draw.choice(kinds) for _ in range(draw.randrange(4, 9))]
+        ranks = [draw.randrange(2) for _ in tables]
+        options = [{"o": at(ANY, 1, hbm=use, move_bytes=size)} for use, size in tables]
+        current = [Current(t, t, ((rank,),)) for t, rank in enumerate(ranks)]
+        held = [sum(u for (u, _), r in zip(tables, ranks, strict=True) if r == k) for k in (0, 1)]
+        instance = built(
+            options, "total", [range(3)], hbm=max(8, max(held) * 2 // 3), current=current,
+            max_moved_bytes=0,
+        )  # fmt: skip
+        forced = must_move._pooled(instance, Counted.BYTES, Clock(Settings(work_limit=5)))
+        pooled = pooled_question(instance, Counted.BYTES)
+        best = brute_force(pooled.question).objective if pooled.tables else 0
+        assert best is None or best == (forced.least if forced else 0)
+        if forced is None:
+            continue
+        outcome = solve(instance, "cpsat", Settings(work_limit=5, workers=1))
+        detail = {"must_move": [forced.to_dict()]}
+        judged = verify(instance, outcome.with_(detail={**outcome.detail, **detail}))
+        assert [claim.ok for claim in judged.claims if "must move" in claim.name] == [True]
+        text = gzip.decompress(b64decode(forced.certificate)).decode()
+        several += "counted" in text
+    assert several > 5
 
 
 @pytest.mark.parametrize("counted", Counted)

@@ -292,7 +292,8 @@ def _since(info: VerdictInfo) -> list[str]:
     if info.missing:
         one = len(info.missing) == 1
         now = f"{listed(info.missing, 3)} {'is' if one else 'are'} missing, all else fits"
-    return [f"today: {now}; to move: {info.moved_tables:,} tables, {size}"]
+    tables = f"{info.moved_tables:,} table{'s' * (info.moved_tables != 1)}"
+    return [f"today: {now}; to move: {tables}, {size}"]
 
 
 def _cost(info: VerdictInfo, value: int | None) -> str:

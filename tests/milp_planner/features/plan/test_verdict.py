@@ -52,6 +52,7 @@ def test_a_plan_beside_the_one_of_today() -> None:
     info = verdict_of(replace(bare, current=current), outcome)
     assert (info.today, info.moved_tables, info.moved_bytes) == (outcome.objective, 0, 0)
     assert "to move: 0 tables, 0 B" in drawn(draw_verdict(info))
+    assert "to move: 1 table, 0 B" in drawn(draw_verdict(replace(info, moved_tables=1)))
     assert "today" not in drawn(draw_verdict(verdict_of(bare, outcome)))
 
 
