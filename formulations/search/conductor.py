@@ -151,7 +151,7 @@ def _search(context: Context, plans: list[Plans]) -> StoppedBy:
         """A choice with machines is for all workers. One over pooled places is for every other
         worker: the rest keep the linear program's choice, since either may lead further."""
         for each in plans if choice.machines is not None else plans[::2]:
-            each.choose(choice)
+            each.choose(choice, news=True)
 
     whole, settings = Whole(context), context.settings
     prover = Prover(context, whole)

@@ -41,8 +41,20 @@ def first_plan(shared: Shared, plans: Plans) -> list[Part]:
 
 
 def annealing(shared: Shared, plans: Plans) -> list[Part]:
-    """Passes from a choice of options and from the best plan, from each first temperature."""
-    return [_maker(shared, f"annealing {way}", partial(plans.anneal, *way)) for way in plans.ways()]
+    """Passes from a choice of options and from the best plan, from each first temperature; where a
+    bound has just chosen options, a cold pass from them goes before others."""
+    context, found = shared.context, list[Part]()
+    for warm, heat in plans.ways():
+        part = _maker(shared, f"annealing {warm, heat}", partial(plans.anneal, warm, heat))
+        if not warm and heat == context.parameters.heats[-1]:
+            part.urgent = partial(_news, context, plans, part)
+        found.append(part)
+    return found
+
+
+def _news(context: Context, plans: Plans, part: Part) -> bool:
+    few = part.spent <= context.parameters.urgent_share * context.clock.now()
+    return plans.news and few
 
 
 def replicas(shared: Shared, plans: Plans) -> list[Part]:

@@ -151,10 +151,11 @@ class Peaked:
     #: Most tables, or classes of equal tables where patterns count them; with more, a bound takes
     #: too long, and many shards on a rank even all phases. And most tables to put into classes.
     #: Where the tree's bound is this share of the best one, it goes before other parts; where it is
-    #: not after so many turns, it is given up.
+    #: not after so many turns, it is given up. Until then, the second share will do.
     tables: int = 400
     most: int = 4000
     near: float = 0.97
+    rising: float = 0.9
     turns: int = 3
     #: A tree whose bound has risen by less than this share of the plan's cost in so many turns, and
     #: in so many boxes, goes before no other part.

@@ -14,6 +14,7 @@ from formulations.result.certificate import Certificate
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.numbers import EQUAL, PEAKED
+from formulations.search.whole import place
 
 
 class Peaked:
@@ -51,11 +52,13 @@ class Peaked:
             return spent == 0.0
         context = self._context
         few = spent <= context.parameters.urgent_share * context.clock.now()
-        leads = not self._still(self._boxes) and self._leads(self._boxes)
+        leads = not self._still(self._boxes) and self._leads(self._boxes, PEAKED.rising)
         return few and (leads or self._behind(self._boxes))
 
-    def _leads(self, boxes: Boxes) -> bool:
-        return boxes.bound >= PEAKED.near * (self._context.bound or 0)
+    def _leads(self, boxes: Boxes, first: float = PEAKED.near) -> bool:
+        """Whether its bound is near the best one; in the first turns a share of that will do."""
+        near = first if self._turns < PEAKED.turns else PEAKED.near
+        return boxes.bound >= near * (self._context.bound or 0)
 
     def _still(self, boxes: Boxes) -> bool:
         """Whether the bound has not risen for some turns, in which there were some boxes."""
@@ -101,6 +104,7 @@ class Peaked:
         options = boxes.choice(context.keep) if told else None
         if options is not None:
             self._choose(Choice(options, value=boxes.bound))
+            place(context, options, context.parameters.first_turn)
         return more and (self._turns < PEAKED.turns or self._leads(boxes))
 
     def _tree(self) -> Boxes | None:

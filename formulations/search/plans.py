@@ -35,6 +35,8 @@ class Plans:
     ----------
     sampler : Sampler or None
         Made on first use.
+    news : bool
+        Whether a bound's choice has not been annealed from yet, or led to a better plan.
     """
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
@@ -52,9 +54,10 @@ class Plans:
         self._replicas: Sampler | None = None
         self._misses = self._begun = 0
         self._reached = self._stuck = False
+        self.news = False
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: Choice, news: bool = False) -> None:
         """Start from another choice of options, and of machines where these are known, from the
         next turn on; may be called from any thread. Replicas that have met no plan, or only far
         dearer ones, restart from it as well. A choice that costs as much as the best plan even
@@ -66,6 +69,7 @@ class Plans:
             restart = self._told is not None and self._told[1]
             restart = restart or not self._reached or self._cheaper(choice)
             self._told = choice, restart
+            self.news |= news
 
     def _listen(self) -> None:
         """Adopt the choice told since the last turn; a turn works with one choice throughout."""
@@ -171,6 +175,8 @@ class Plans:
         self._turn(sampler, start or self._choice, targets, ladder, amount)
         met = self._take(sampler)
         self._evenly_next ^= warm and not met
+        if not warm and heat == self._parameters.heats[-1]:
+            self.news = self._told is not None or met
         self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.clock import OutOfTime
+from formulations.instance import IntArray
 from formulations.model.parts import Parts
 from formulations.search.context import Context
 from formulations.search.question import WHOLE, Reply, ask
@@ -132,6 +133,27 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
     context.spend(reply.answer.work)
     _learn(context, reply, known.objective)
     return reply
+
+
+def place(context: Context, options: IntArray, work: float) -> None:
+    """Look for the best places for a choice of options; offers every better plan.
+
+    Parameters
+    ----------
+    context : Context
+    options : int64 array [tables]
+    work : float
+        Units of the clock.
+    """
+    keep = np.zeros(context.instance.num_options, dtype=bool)
+    keep[options] = True
+    if columns_of_whole(context, keep) > context.parameters.small_columns:
+        return
+    parts = Parts(keep, limit=context.objective, check=context.clock.check)
+    limits = context.limits(work, context.settings.seed, 1)
+    limits = replace(limits, stop=context.stop_when(context.over))
+    offer = partial(context.offer, source="cpsat")
+    context.spend(ask(WHOLE, context.instance, limits, parts, take=offer).answer.work)
 
 
 def _with(known: Known) -> NDArray[np.bool_]:

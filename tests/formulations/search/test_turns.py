@@ -23,11 +23,15 @@ from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
 from formulations.search import peaked
 from formulations.search.anneal import Choice
+from formulations.search.bounds import Bounds
 from formulations.search.context import Context
+from formulations.search.lists import MAKERS, Shared, parts
 from formulations.search.numbers import PEAKED
 from formulations.search.peaked import Peaked
+from formulations.search.plans import Plans
+from formulations.search.prover import Prover
 from formulations.search.turns import Part, step
-from formulations.search.whole import solve_whole
+from formulations.search.whole import Whole, place, solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built
@@ -224,6 +228,39 @@ def test_plans_begin_from_what_functions_take_of_equal_tables() -> None:
         assert context.keep[choice.options].all()
 
 
+def test_what_patterns_take_is_placed() -> None:
+    """With its options as they are, the exact model finds the places, and a better plan than the
+    one known; where no places are better, nothing changes."""
+    context = begun(None)
+    best = solve(context.instance, "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
+    assert best.placement is not None and best.objective is not None
+    assert best.objective < (context.objective or 0)
+    place(context, best.placement.options, 5.0)
+    found = context.objective
+    assert found is not None and found <= best.objective
+    place(context, best.placement.options, 5.0)
+    assert context.objective == found
+
+
+def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
+    """Once a bound has chosen options, and until a pass from them has met no plan."""
+    context = begun(None)
+    whole, plan = Whole(context), context.best
+    assert plan is not None
+    shared = Shared(
+        context, Bounds(context, whole, refused, refused), whole, Prover(context, whole)
+    )
+    plans, told = Plans(context, plan.options), Choice(plan.options, value=1)
+    makers = parts(MAKERS, shared, plans)
+    plans.choose(told)
+    assert not any(part.urgent() for part in makers)
+    plans.choose(told, news=True)
+    (cold,) = [part for part in makers if part.urgent()]
+    context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the pass meets nothing
+    cold.run(0.01)
+    assert not cold.urgent()
+
+
 def test_functions_raise_the_certified_bound_in_counted_work() -> None:
     """Above the linear program's, the same in two runs; no work is left out of the count."""
     found = []
@@ -252,7 +289,8 @@ def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
     context = begun(3.0)
     boxes = Peaked(context, FUNCTIONS, refused)
     assert boxes.urgent(0.0) and not boxes.urgent(0.1)
-    boxes.run(0.1)
+    for _ in range(PEAKED.turns):  # in its first ones it has more patience
+        boxes.run(0.03)
     context.spend(1.0)
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the tree does not lead
     assert not boxes.urgent(0.1)
