@@ -106,7 +106,7 @@ def peaks(shared: Shared, plans: Plans) -> list[Part]:
     return [_boxes(shared, "peaks", LEVELS[0], shared.bounds.choose)]
 
 
-def _boxes(shared: Shared, name: str, level: int, choose: Callable[[Choice], None]) -> Part:
+def _boxes(shared: Shared, name: str, level: int, choose: Callable[[Choice], bool | None]) -> Part:
     boxes = Peaked(shared.context, level, choose)
     part = _raiser(shared, name, boxes.run)
     part.waits, part.urgent = boxes.waits, lambda: boxes.urgent(part.spent)

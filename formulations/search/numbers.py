@@ -157,6 +157,9 @@ class Peaked:
     near: float = 0.97
     rising: float = 0.9
     turns: int = 3
+    #: Share of the ranks' memory that boxes leave empty where the shards of what others take do not
+    #: fit.
+    room: float = 0.07
     #: A tree whose bound has risen by less than this share of the plan's cost in so many turns, and
     #: in so many boxes, goes before no other part.
     risen: float = 1e-4

@@ -14,6 +14,7 @@ from formulations.result.certificate import Certificate
 from formulations.search.anneal import Choice
 from formulations.search.context import Context
 from formulations.search.numbers import EQUAL, PEAKED
+from formulations.search.question import with_room
 from formulations.search.whole import place
 
 
@@ -27,10 +28,13 @@ class Peaked:
         ``FUNCTIONS``, or the first level of patterns.
     choose : callable
         Called with the options that the lowest box takes; that functions take, where many tables
-        are equal.
+        are equal. Where it returns False, as their shards do not fit, boxes with less memory choose
+        others.
     """
 
-    def __init__(self, context: Context, level: int, choose: Callable[[Choice], None]) -> None:
+    def __init__(
+        self, context: Context, level: int, choose: Callable[[Choice], bool | None]
+    ) -> None:
         self._choose = choose
         self._context, self._level, self._boxes = context, level, None
         self._first: Certificate | None = None
@@ -39,6 +43,7 @@ class Peaked:
         self._spent = 0.0
 
     _boxes: Boxes | None
+    _roomy: Boxes | None = None
 
     def waits(self) -> bool:
         """Whether there is no plan or no linear program yet."""
@@ -103,9 +108,29 @@ class Peaked:
         told = equal if self._level == FUNCTIONS else risen
         options = boxes.choice(context.keep) if told else None
         if options is not None:
-            self._choose(Choice(options, value=boxes.bound))
+            fit = self._choose(Choice(options, value=boxes.bound))
             place(context, options, context.parameters.first_turn)
+            if fit is False:
+                self._with_room(boxes, amount)
         return more and (self._turns < PEAKED.turns or self._leads(boxes))
+
+    def _with_room(self, boxes: Boxes, amount: float) -> None:
+        """Split boxes of ranks with less memory for some time, and tell what the lowest takes."""
+        context, clock = self._context, self._context.clock
+        if self._roomy is None:
+            less = with_room(context.instance, 0.0, PEAKED.room)
+            peaks = limited(less, context.keep, boxes.upper, self._level)
+            self._roomy = (
+                None if peaks is None else Boxes(peaks, context.keep, boxes.upper, self._level)
+            )
+        if self._roomy is None:
+            return
+        end, before = clock.now() + amount, self._roomy.work
+        self._roomy.run(lambda: context.over() or clock.now() >= end)
+        context.spend(self._roomy.work - before)
+        options = self._roomy.choice(context.keep)
+        if options is not None:
+            self._choose(Choice(options, value=boxes.bound))
 
     def _tree(self) -> Boxes | None:
         """The tree, begun anew where the best plan now excludes many more options; None where

@@ -135,15 +135,16 @@ class Plans:
         self._take(sampler)
         return excess
 
-    def settle(self, choice: Choice) -> None:
+    def settle(self, choice: Choice) -> bool:
         """Place a choice whose options stay as they are, each phase about as high as the choice's
-        mean, and offer the plan; if it is the best, passes from the best plan keep these
-        proportions, until one fails; then every other way. Where many tables are equal, moves that
-        change options as well lose such a choice before its shards are placed."""
+        mean, and offer the plan; returns whether its shards fit. If it is the best, passes from the
+        best plan keep these proportions, until one fails; then every other way. Where many tables
+        are equal, moves that change options as well lose such a choice before its shards are
+        placed."""
         context, options = self._context, choice.options
         best, mean = context.objective, self._mean(options)
         if options.tobytes() == self._settled or (best is not None and mean >= best):
-            return
+            return True
         self._settled = options.tobytes()
         sampler, only = self._ready(), np.zeros(context.instance.num_options, dtype=bool)
         only[options] = True
@@ -153,8 +154,10 @@ class Plans:
         moves = SETTLED * self._parameters.settling_moves * self._tables
         self._run(sampler, choice, targets, ladder, moves, over)
         plan = sampler.plan()
-        if context.offer(sampler.placement() if plan is None else plan, "annealing"):
+        plan = sampler.placement() if plan is None else plan
+        if context.offer(plan, "annealing"):
             self._even = options
+        return check(context.instance, plan).feasible
 
     def ways(self) -> list[tuple[bool, float]]:
         """Ways to anneal: whether from an earlier result, and the first temperature."""

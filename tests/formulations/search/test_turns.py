@@ -17,6 +17,7 @@ from formulations.clock import Clock, OutOfTime
 from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
 from formulations.instance.build import InstanceBuilder
+from formulations.instance.facts import total_use
 from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
 from formulations.presolve import usable
@@ -189,7 +190,11 @@ def distinct(tables: int = 14, times: int = 1) -> Instance:
 def begun(work: float | None, times: int = 1) -> Context:
     """A search that knows a plan by greedy, and the linear program's certificate; without a limit
     on work it has some time."""
-    instance = distinct(times=times)
+    return known(distinct(times=times), work)
+
+
+def known(instance: Instance, work: float | None) -> Context:
+    """Such a search of an instance."""
     limits = Settings(time_limit=30.0 if work is None else None, work_limit=work, workers=1)
     context = Context(instance, limits, Clock(limits), usable(instance))
     plan = solve(instance, "greedy").placement
@@ -259,6 +264,21 @@ def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the pass meets nothing
     cold.run(0.01)
     assert not cold.urgent()
+
+
+def test_what_does_not_fit_is_chosen_again_with_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where shards of the options taken do not fit, others are told that leave room."""
+    monkeypatch.setattr(peaked, "PEAKED", replace(PEAKED, room=0.2))
+    large, small = at(ANY, 1000, 700, hbm=28), at(ANY, 1700, 900, hbm=11)
+    context, told = known(built(
+        [{"large": large, "small": small}] * 13, "step_time", [range(4)],
+        phases=["compute", "exchange"], hbm=75), 3.0), list[Choice]()  # fmt: skip
+    boxes = Peaked(context, FUNCTIONS, lambda choice: told.append(choice) or len(told) > 1)
+    boxes.run(0.05)
+    assert len(told) == 2
+    memory = total_use(context.instance)[:, 0]
+    full, less = (int(memory[choice.options].sum()) for choice in told)
+    assert less <= 0.8 * 4 * 75 < full
 
 
 def test_functions_raise_the_certified_bound_in_counted_work() -> None:
