@@ -213,12 +213,15 @@ class _Cover:
         return node.cases
 
     def _solved(self, case: _Case) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How many of each part go, in fractions, and the price of each resource."""
+        """How many of each part go, in fractions, and the price of each resource; without a
+        solution nothing more is said to go, and nothing is priced."""
         columns = np.arange(len(self._many), dtype=np.int32)
         ends = case.low.astype(np.float64), case.high.astype(np.float64)
         self._highs.changeColsBounds(len(columns), columns, *ends)
         self._highs.run()
         found = self._highs.getSolution()
+        if not (found.value_valid and found.dual_valid):
+            return ends[0], np.zeros(len(self._units))
         duals = np.maximum(0.0, np.asarray(found.row_dual)) / self._units
         return np.asarray(found.col_value)[: len(columns)], duals
 

@@ -179,7 +179,8 @@ class Plans:
         met = self._take(sampler)
         self._evenly_next ^= warm and not met
         if not warm and heat == self._parameters.heats[-1]:
-            self.news = self._told is not None or met
+            with self._lock:
+                self.news = self._told is not None or met
         self._steps[warm] = min(1.0, self._steps[warm] * (2.0 if met else 0.5))
         return True
 

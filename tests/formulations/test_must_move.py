@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given
@@ -215,6 +216,17 @@ def test_what_must_go_is_counted_exactly() -> None:
         text = gzip.decompress(b64decode(forced.certificate)).decode()
         several += "counted" in text
     assert several > 5
+
+
+def test_without_a_solution_nothing_false_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where HiGHS ends without one, what must go is proved less far, or not at all."""
+    tables = [{"o": at(ANY, 1, hbm=3, move_bytes=5)}] * 6
+    current = [Current(t, t, ((t % 2,),)) for t in range(6)]
+    instance = built(tables, "total", [range(3)], hbm=6, current=current, max_moved_bytes=0)
+    for least in (10, 0):
+        forced = must_move._pooled(instance, Counted.BYTES, Clock(Settings(work_limit=5)))
+        assert (forced.least if forced else 0) == least
+        monkeypatch.setattr(highspy.Highs, "getSolution", lambda _: highspy.HighsSolution())
 
 
 @pytest.mark.parametrize("counted", Counted)

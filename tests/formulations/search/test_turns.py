@@ -210,15 +210,18 @@ def refused(choice: Choice) -> None:
     raise AssertionError(choice)
 
 
-def test_plans_begin_from_what_patterns_take() -> None:
-    """Once patterns raise their bound, an option that is left for every table is told."""
-    context, told = begun(None), list[Choice]()
+def test_plans_begin_from_what_patterns_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once patterns raise their bound, an option that is left for every table is told, and
+    placed."""
+    context, told, asked = begun(None), list[Choice](), list[np.ndarray]()
+    monkeypatch.setattr(peaked, "place", lambda _, options, work: asked.append(options))
     boxes = Peaked(context, LEVELS[0], told.append)
     while not told and boxes.run(1.0):
         pass
     assert told[0].value is not None and told[0].value <= (context.objective or 0)
     assert (context.instance.table_of[told[0].options] == np.arange(len(told[0].options))).all()
     assert context.keep[told[0].options].all()
+    assert asked == [told[0].options]
 
 
 def test_plans_begin_from_what_functions_take_of_equal_tables() -> None:

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 from milp_planner.errors import BadInput
+from milp_planner.serve import reader
 from milp_planner.serve.asked import Catalog
 from milp_planner.serve.jobs import resident
 from milp_planner.serve.limits import Limits
@@ -51,6 +52,24 @@ def test_too_much_work_ends_one_request() -> None:
     assert answers(Limits(reading_seconds=1), slow, GOOD) == [refused, ""]
     assert answers(Limits(reading_memory=2**22), large, GOOD) == [refused, ""]
     assert answers(Limits(), large) == [""]
+
+
+def test_an_answer_too_large_to_put_together_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory may run out after everything was read."""
+
+    class Large(bytes):
+        def __radd__(self, other: bytes) -> bytes:
+            raise MemoryError
+
+    class Inputs(str):
+        def encode(self, *_: str) -> bytes:
+            return Large(b"{}")
+
+    monkeypatch.setattr(reader, "read_request", lambda *_: ({}, {}))
+    monkeypatch.setattr(reader, "_limit", lambda *_: None)
+    monkeypatch.setattr(json, "dumps", lambda said: Inputs() if said == {} else f"{said}")
+    answer = reader._answer(b"", Catalog({}, {}), Limits())
+    assert reader.TOO_MUCH.encode() in answer
 
 
 def test_a_wrong_request_is_said() -> None:
