@@ -42,7 +42,8 @@ def first_plan(shared: Shared, plans: Plans) -> list[Part]:
 
 def annealing(shared: Shared, plans: Plans) -> list[Part]:
     """Passes from a choice of options and from the best plan, from each first temperature; where a
-    bound has just chosen options, a cold pass from them goes before others."""
+    bound has just chosen options, a cold pass from them goes before others, for half of the time of
+    all that make plans."""
     context, found = shared.context, list[Part]()
     for warm, heat in plans.ways():
         part = _maker(shared, f"annealing {warm, heat}", partial(plans.anneal, warm, heat))
@@ -53,8 +54,7 @@ def annealing(shared: Shared, plans: Plans) -> list[Part]:
 
 
 def _news(context: Context, plans: Plans, part: Part) -> bool:
-    few = part.spent <= context.parameters.urgent_share * context.clock.now()
-    return plans.news and few
+    return plans.news and part.spent <= context.parameters.urgent_share * plans.spent
 
 
 def replicas(shared: Shared, plans: Plans) -> list[Part]:

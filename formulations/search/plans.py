@@ -37,6 +37,8 @@ class Plans:
         Made on first use.
     news : bool
         Whether a bound's choice has not been annealed from yet, or led to a better plan.
+    spent : float
+        Units of the clock that its turns have used.
     """
 
     def __init__(self, context: Context, options: IntArray, seed: int = 0) -> None:
@@ -54,7 +56,7 @@ class Plans:
         self._replicas: Sampler | None = None
         self._misses = self._begun = 0
         self._reached = self._stuck = False
-        self.news = False
+        self.news, self.spent = False, 0.0
         self._aim, self._tables = 0, max(1, context.instance.num_tables)
 
     def choose(self, choice: Choice, news: bool = False) -> None:
@@ -229,13 +231,15 @@ class Plans:
     ) -> None:  # fmt: skip
         """A run for an amount of time; moves may be far slower than expected."""
         clock = self._context.clock
-        end = inf if clock.counts else clock.now() + OVERDUE * amount
+        begun = clock.now()
+        end = inf if clock.counts else begun + OVERDUE * amount
 
         def over() -> bool:
             return self._context.over() or clock.now() > end
 
         moves = max(FEWEST, int(amount * self._rate))
         self._run(sampler, start, target, ladder, moves, over)
+        self.spent += clock.now() - begun
 
     def _run(
         self, sampler: Sampler, start: Choice | Placement | None, target: list[int],

@@ -251,7 +251,8 @@ def test_what_patterns_take_is_placed() -> None:
 
 
 def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
-    """Once a bound has chosen options, and until a pass from them has met no plan."""
+    """Once a bound has chosen options, and until a pass from them has met no plan; for half of the
+    time of all that make plans."""
     context = begun(None)
     whole, plan = Whole(context), context.best
     assert plan is not None
@@ -264,6 +265,10 @@ def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
     assert not any(part.urgent() for part in makers)
     plans.choose(told, news=True)
     (cold,) = [part for part in makers if part.urgent()]
+    plans.spent, cold.spent = 1.0, 0.6
+    assert not cold.urgent()
+    cold.spent = 0.4
+    assert cold.urgent()
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the pass meets nothing
     cold.run(0.01)
     assert not cold.urgent()
