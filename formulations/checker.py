@@ -466,22 +466,26 @@ def check_plan(instance: Instance, tables: Any) -> dict[str, int]:
 
 
 # What must move from the plan in production
-MUST = {"counted": {"tables", "bytes"}, "least": COUNT, "tables": [AMOUNT], "apart": bool,
-        "certificate": str}  # fmt: skip
+MUST = {"counted": {"tables", "bytes"}, "least": COUNT, "tables": [AMOUNT],
+        "apart": (bool, [AMOUNT]), "certificate": str}  # fmt: skip
 MUST_MOVE = shaped([MUST])
 
 
-def leaving(document: Any, counted: str, tables: list[int], apart: bool) -> dict[str, Any]:
+def leaving(
+    document: Any, counted: str, tables: list[int], apart: bool | list[int]
+) -> dict[str, Any]:
     """The instance of what must move (docs/proof.md): no plan moves less than its least cost.
 
-    ``apart``: an option is as many options as there are ways to lie, where these are few.
+    ``apart``: an option of every table, or of these, is as many options as there are ways to lie,
+    where these are few.
     """
     meter = Meter(READ_STEPS, "what must move")
     current = document.get("current", {})
     pinned = {pin["table"]: pin for pin in document.get("pins", [])}
     barred = {(entry["table"], entry["option"]) for entry in document.get("forbidden", [])}
+    told = set(apart if type(apart) is list else tables if apart else ())
     found = list[dict[str, Any]]()
-    for table in [document["tables"][t] for t in tables]:
+    for t, table in [(t, document["tables"][t]) for t in tables]:
         name, now, pin = table["name"], current.get(table["name"]), pinned.get(table["name"], {})
         still, ways = list[dict[str, Any]](), list[dict[str, Any]]()
         for option in table["options"]:
@@ -491,7 +495,7 @@ def leaving(document: Any, counted: str, tables: list[int], apart: bool) -> dict
             if (name, own) in barred or pin.get("option", own) != own:
                 continue
             here = now is not None and now["option"] == own
-            places = spread(document, blocks, meter) if apart else None
+            places = spread(document, blocks, meter) if t in told else None
             if places is not None:
                 there = now["ranks"] if here else None
                 named, there = [n and list(map(sorted, n)) for n in (pin.get("ranks"), there)]
@@ -750,7 +754,7 @@ class Vector:
         weights = list(zip(*columns, strict=True))
         numbers = dict[tuple[Any, ...], int]()
         self.marks = {t: numbers.setdefault((*m,), len(numbers)) for t, m in marks.items()}
-        self._rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
+        self.rows = cache(lambda ranks: Counter([weights[rank] for rank in ranks]))
 
     def right(self, state: list[list[Choice]], heights: Heights) -> int | float:
         """The right-hand side in a case."""
@@ -828,8 +832,8 @@ class Vector:
         looked = covered + sum([len(part.ranks) for part in parts])
         self.meter.take(self.size * looked // 100)
         for times, shard, ranks in parts:
-            self.meter.take(self.size * len(self._rows(ranks)))
-            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self._rows(ranks).items()]
+            self.meter.take(self.size * len(self.rows(ranks)))
+            each = [(sum(map(mul, row, shard.amounts)), n) for row, n in self.rows(ranks).items()]
             price += times * min(each)[0] if block.free else sum([one * n for one, n in each])
         taken = set() if block.free else {rank for part in parts for rank in part.ranks}
         for q, row in self.covers.items():
@@ -1204,6 +1208,12 @@ class Proof:
             self.lists.append(lists)
             known += len(lists)
         need(len(self.nodes) == known, "every node but one must be a case")
+        plain = all(v.marks.keys() <= {-1} and not v.boxed for v in self.vectors)
+        self.plain = plain and not any(node.keys() & {"pack", "machines"} for node in self.nodes)
+        rows = [vector.rows(instance.regions[-1]) for vector in self.vectors if self.plain]
+        self._least = [tuple(map(min, zip(*each, strict=True))) for each in rows]
+        self._live = sorted({k for row in self._least for k, times in enumerate(row) if times})
+        self._near = cache(self._cheapest)
 
     def _intervals(self, node: dict[str, Any]) -> list[tuple[int, int]]:
         """The least and the largest height in each case of a split by a peak."""
@@ -1217,12 +1227,29 @@ class Proof:
         nothing = self.target is not None and self.target <= 0
         if nothing and self.instance.objective == "pipelined_step":
             return None  # no plan costs less than 0
+        states = [self._root(merged) for merged in ((True, False) if self.plain else (False,))]
+        sizes = [sum([len(left) for left in {id(left): left for left in state}.values()])
+                 for state in states]  # fmt: skip
+        if self.plain and 2 * sizes[0] <= sizes[1] and not self._open_case(states[0]):
+            return None
+        return self._open_case(states[-1])  # floors and peaks of single options may close it
+
+    def _root(self, merged: bool) -> list[list[Choice]]:
+        """The choices of each table at the root."""
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
-        tables = self.instance.tables
-        kinds = {id(options): table for table, options in tables.items()}
-        first = {kind: self._choices(table, homes) for kind, table in kinds.items()}
-        state = [first[id(options)] for options in tables.values()]
+        tables, told = [*self.instance.tables.values()], defaultdict[int, set[frozenset[int]]](set)
+        for node, lists in zip(self.nodes, self.lists, strict=True):
+            if node.keys() & {"options", "counted"}:
+                table = node["tables"][0] if "counted" in node else node["table"]
+                told[id(tables[table])] |= set(map(frozenset, lists))
+        kinds = {id(options): table for table, options in self.instance.tables.items()}
+        first = {kind: self._choices(table, homes, told[kind] if merged else None)
+                 for kind, table in kinds.items()}  # fmt: skip
+        return [first[id(options)] for options in tables]
+
+    def _open_case(self, state: list[list[Choice]]) -> str | None:
+        """The same of a case."""
         cases: list[Any] = [(state, Heights())]  # None: below a closed node
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
             case, cases[position] = cases[position], None
@@ -1285,9 +1312,13 @@ class Proof:
         left = [(max(low, a), min(high, b)) for a, b in lists]
         return [([*state], {**heights, phases: (a, b)}) if a <= b else None for a, b in left]
 
-    def _choices(self, table: str, homes: bool) -> list[Choice]:
-        """The choices at the root: allowed options all of whose blocks have a place."""
-        found = []
+    def _choices(
+        self, table: str, homes: bool, told: Set[frozenset[int]] | None = None
+    ) -> list[Choice]:
+        """The choices at the root: allowed options all of whose blocks have a place. Where it is
+        said what splits tell apart, one at the cheapest ranks stands for those that no vector
+        prices lower, with the least of their floors and peaks."""
+        kept, found = list[Choice](), defaultdict[Any, list[tuple[list[int], bool, Choice]]](list)
         for position, option in enumerate(self.instance.tables[table]):
             allowed = (table, option.name) in self.instance.allowed
             if allowed and all(block.sites for block in option.blocks):
@@ -1295,8 +1326,54 @@ class Proof:
                 peak = [sum([option.floor[k] + option.excess[k] for k in ks]) for ks in self.sums]
                 places = option.homes if homes and option.homes else {None}
                 self.meter.take(len(places))
-                found += [Choice(position, place, option, floor, peak) for place in places]
-        return found
+                choices = [Choice(position, place, option, floor, peak) for place in places]
+                if told is None:
+                    kept += choices
+                    continue
+                self.meter.take(len(told))
+                split = [position in case for case in told]
+                found[option.moves, *split].append((*self._priced(option), choices[0]))
+        for some in found.values():
+            front = list[tuple[list[int], int]]()
+            for sums, near, choice in sorted(some, key=lambda item: (item[0], not item[1])):
+                self.meter.take(1 + len(front))
+                over = [at for other, at in front if all(map(le, other, sums))]
+                for at in over[:1]:
+                    one = kept[at]
+                    low, high = map(min, one.floor, choice.floor), map(min, one.peak, choice.peak)
+                    kept[at] = one._replace(floor=list(low), peak=list(high))
+                if not over:
+                    front += [(sums, len(kept))] * near
+                    kept.append(choice)
+        return kept
+
+    def _priced(self, option: Option) -> tuple[list[int], bool]:
+        """What an option has at least of what every rank has a multiplier for, and whether that is
+        its price by every vector."""
+        sums, near = [0] * len(self._live), True
+        for block in option.blocks:
+            each = list[list[int]]()
+            for parts in block.sites.values():
+                self.meter.take(len(parts) * (1 + len(self._live) // 10))
+                taken = [(part.times, part.shard.amounts) for part in parts]
+                each.append([sum([n * own[k] for n, own in taken]) for k in self._live])
+            sites = [tuple([part.ranks for part in parts]) for parts in block.sites.values()]
+            near = near and each.count(each[0]) == len(each)
+            near = near and self._near(tuple(sites), block.free)
+            least = map(min, zip(*each, strict=True))
+            sums = [have + block.copies * own for have, own in zip(sums, least, strict=True)]
+        return sums, near
+
+    def _cheapest(self, sites: tuple[tuple[tuple[int, ...], ...], ...], free: bool) -> bool:
+        """Whether all shards of a block may lie on ranks of the least multipliers, for each
+        vector."""
+        for vector, least in zip(self.vectors, self._least, strict=True):
+            self.meter.take(vector.size * sum([1 + len(r) // 10 for site in sites for r in site]))
+            each = [[vector.rows(ranks) for ranks in site] for site in sites]
+            near = [[least in own and (free or len(own) == 1) for own in site] for site in each]
+            if not any(map(all, near)):
+                return False
+        return True
 
     def _bare(self, state: list[list[Choice]]) -> bool:
         """Remove choices that exceed a limit together with the floors of all other tables.

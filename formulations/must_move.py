@@ -14,6 +14,8 @@ from formulations.clock import Clock
 from formulations.evidence.verify import accepted
 from formulations.fewest import Fewest, housed, moves_of
 from formulations.instance import Instance
+from formulations.instance.facts import bytes_to_move
+from formulations.instance.instance import MAX_VALUE
 from formulations.proof.cover import cover
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate
@@ -39,8 +41,8 @@ from formulations.staying import (
 CASE, SHARE, LEAST = 1e-4, 0.2, 1.0
 #: What a checker is to read: choices, in all nodes of the proof of a pooled question.
 READ = 10_000_000
-#: Options × ranks up to which the whole question is asked, ways to lie up to which these are told
-#: apart, and the share of the time left, or of the work, for that.
+#: Options × ranks up to which the whole question is asked, how many ways to lie are told apart, and
+#: the share of the time left, or of the work, for that.
 SMALL, WAYS, WHOLE = 100_000, 20_000, 0.3
 
 
@@ -169,7 +171,7 @@ def _least_moves(
             break  # whatever moves, or nothing more is asked
         if not small:
             continue
-        found = _proved_least(free, counted, moves_of(free, counted, best), clock)
+        found = _proved_least(free, counted, best, clock)
         if found is not None and found.least > least:
             known[counted] = found
     return list(known.values()), best
@@ -199,15 +201,27 @@ def _first(
     )  # fmt: skip
 
 
-def _proved_least(instance: Instance, counted: Counted, most: int, clock: Clock) -> MustMove | None:
-    """What must move at least, where a plan moves ``most``: by the whole question, with what goes
-    placed where its ways to lie are too many to be told apart."""
-    tables, apart = range(instance.num_tables), ways_to_lie(instance) <= WAYS
-    whole = whole_question(instance, counted, tables, apart)
-    found = _proved(flattened(whole), counted, most, apart, clock)
-    if apart or (found is not None and found.least == most):
+def _proved_least(
+    instance: Instance, counted: Counted, best: Placement, clock: Clock
+) -> MustMove | None:
+    """What must move at least, where a plan is the best known: by the whole question, with the ways
+    to lie told apart of what that moves and of the largest others, as long as they are few, and
+    with what goes placed where they are too many."""
+    tables, most = range(instance.num_tables), moves_of(instance, counted, best)
+    size = np.maximum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
+    size[moved_tables(instance, best)] = MAX_VALUE
+    ways, some, left = ways_to_lie(instance), list[int](), WAYS
+    for table in np.argsort(-size, kind="stable").tolist():
+        if ways[table] <= left:
+            left -= ways[table]
+            some.append(table)
+    apart = len(some) == len(tables) or tuple(sorted(some))
+    flat = flattened(whole_question(instance, counted, tables, apart))
+    found = _proved(flat, counted, most, apart, clock)
+    if apart is True or (found is not None and found.least == most):
         return found
-    placed = _proved(as_it_is(whole), counted, most, apart, clock)
+    whole = as_it_is(whole_question(instance, counted, tables))
+    placed = _proved(whole, counted, most, False, clock)
     return max(filter(None, (found, placed)), key=lambda each: each.least, default=None)
 
 
@@ -226,7 +240,11 @@ def _pooled(instance: Instance, counted: Counted, clock: Clock) -> MustMove | No
     for own, table in enumerate(pooled.tables):
         equal.setdefault((classes[table], now.get(table)), []).append(own)
     parts = list(map(np.asarray, equal.values()))
-    read = sum(sum(map(len, pooled.ways[part[0]])) for part in parts) + len(pooled.tables)
+    full = [pooled.places[resource.name] for resource in pooled.question.resources]
+    # where a machine has room, a checker takes all that goes as one
+    some = all("at" in place for place in full) and len(full) < len(instance.machines)
+    told = (2 if some else sum(map(len, pooled.ways[part[0]])) for part in parts)
+    read = sum(told) + len(pooled.tables)
     end = clock.now() + max(LEAST, clock.share(SHARE))
     found = cover(
         pooled.question, parts, READ // read,
@@ -238,7 +256,7 @@ def _pooled(instance: Instance, counted: Counted, clock: Clock) -> MustMove | No
 
 
 def _proved(
-    pooled: Pooled, counted: Counted, most: int | None, apart: bool, clock: Clock
+    pooled: Pooled, counted: Counted, most: int | None, apart: bool | tuple[int, ...], clock: Clock
 ) -> MustMove | None:
     """What a question's certificate proves of the whole one, where a plan moves ``most``."""
     seconds = None if clock.counts else max(LEAST, clock.share(SHARE))
@@ -246,7 +264,7 @@ def _proved(
 
 
 def _accepted(
-    pooled: Pooled, counted: Counted, proof: Certificate | None, apart: bool,
+    pooled: Pooled, counted: Counted, proof: Certificate | None, apart: bool | tuple[int, ...],
     goes: tuple[int, ...] | None,
 ) -> MustMove | None:  # fmt: skip
     """What a certificate proves, where it is accepted and that is something."""

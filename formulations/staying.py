@@ -63,8 +63,9 @@ class MustMove:
         Tables, or bytes.
     tables : tuple of int
         Those of which the proof speaks.
-    apart : bool
-        Whether it tells apart the ways to lie of an option that has few.
+    apart : bool or tuple of int
+        Whether it tells apart the ways to lie of an option that has few: of every table, or of
+        these.
     certificate : str
         Of the whole question about them, as gzipped JSON in base64; what it proves is for
         ``verify`` to say.
@@ -75,7 +76,7 @@ class MustMove:
     counted: Counted
     least: int
     tables: tuple[int, ...]
-    apart: bool
+    apart: bool | tuple[int, ...]
     certificate: str
     goes: tuple[int, ...] | None = None
 
@@ -88,7 +89,8 @@ class MustMove:
         """As in ``Outcome.detail["must_move"]``."""
         return {
             "counted": self.counted.value, "least": self.least, "tables": list(self.tables),
-            "apart": self.apart, "certificate": self.certificate,
+            "apart": list(self.apart) if isinstance(self.apart, tuple) else self.apart,
+            "certificate": self.certificate,
         }  # fmt: skip
 
 
@@ -105,7 +107,9 @@ def forced_of(detail: Mapping[str, Any]) -> list[MustMove]:
         reader = Reader(item, what, {"counted", "least", "tables", "apart", "certificate"})
         counted = Counted(reader.choice("counted", [each.value for each in Counted]))
         tables = tuple(reader.integers(reader.value("tables"), "tables"))
-        apart, text = reader.get("apart", bool), reader.get("certificate", str)
+        apart, text = reader.value("apart"), reader.get("certificate", str)
+        if not isinstance(apart, bool):
+            apart = tuple(reader.integers(apart, "apart"))
         found.append(MustMove(counted, reader.integer("least"), tables, apart, text))
     return found
 
@@ -117,19 +121,26 @@ def packed(certificate: Certificate) -> str:
 
 
 def whole_question(
-    instance: Instance, counted: Counted, tables: Sequence[int], apart: bool = False
+    instance: Instance,
+    counted: Counted,
+    tables: Sequence[int],
+    apart: bool | tuple[int, ...] = False,
 ) -> Instance:
     """The instance of what must move of some tables, with the places of what goes."""
-    document = checker.leaving(instance_to_dict(instance), counted.value, list(tables), apart)
+    told = list(apart) if isinstance(apart, tuple) else apart
+    document = checker.leaving(instance_to_dict(instance), counted.value, list(tables), told)
     return instance_from_dict(document, "what must move")
 
 
-def ways_to_lie(instance: Instance) -> int:
-    """Of all options together, those alone that have few (docs/proof.md)."""
+def ways_to_lie(instance: Instance) -> list[int]:
+    """Of all options of each table together, those alone that have few (docs/proof.md)."""
     document = instance_to_dict(instance)
-    every = [o["blocks"] for table in document["tables"] for o in table["options"]]
-    many = [prod(checker.choices(document, block)[0] for block in blocks) for blocks in every]
-    return sum(number for number in many if number <= checker.MOST_WAYS)
+
+    def ways(option: dict[str, Any]) -> int:
+        many = prod(checker.choices(document, block)[0] for block in option["blocks"])
+        return many if many <= checker.MOST_WAYS else 0
+
+    return [sum(map(ways, table["options"])) for table in document["tables"]]
 
 
 def flattened(question: Instance) -> Pooled:

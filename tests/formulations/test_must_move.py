@@ -154,14 +154,14 @@ def test_every_limit_that_is_too_small_is_answered_and_certified(cut: int) -> No
     assert tried > 5 and several
 
 
-@pytest.mark.parametrize("small", [must_move.SMALL, 0])
+@pytest.mark.parametrize(("small", "ways"), [(must_move.SMALL, 0), (must_move.SMALL, 8), (0, 0)])
 def test_where_there_are_too_many_ways_to_lie_both_numbers_are_told(
-    small: int, monkeypatch: pytest.MonkeyPatch
+    small: int, ways: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where ways to lie cannot be told apart, or the whole question cannot be asked: less than what
     is certified ends infeasible, and what was found to suffice does; the true least lies between
     them, and so does every answer that stays open."""
-    monkeypatch.setattr(must_move, "WAYS", 0)
+    monkeypatch.setattr(must_move, "WAYS", ways)
     monkeypatch.setattr(must_move, "SMALL", small)
     tried = met = 0
     for instance, counted in product(drawn(40, 2), Counted):
@@ -279,6 +279,26 @@ def test_where_ways_are_too_many_what_goes_is_placed_all_the_same(
     assert [each["least"] for each in outcome.detail["must_move"]] == [50]
     lines = list(checker.check(instance_to_dict(instance), outcome_to_dict(instance, outcome)))
     assert lines[-2:] == ["moves: at least 50 bytes must move", "verdict: certified infeasible"]
+
+
+def test_the_ways_to_lie_of_what_goes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table leaves the host for 8 of the HBM: two ranks have 6 left each, so that a small one
+    changes ranks too. A certificate that does not tell the large one's ranks apart says 1."""
+    monkeypatch.setattr(must_move, "WAYS", 4)
+    large = {"host": at(ANY, 1, ddr=5), "hbm": at(ANY, 1, hbm=8)}
+    tables = [large, *({"o": at(ANY, 1, hbm=2)} for _ in range(4))]
+    current = [Current(0, 0, ((0,),)), *(Current(t, t + 1, ((t % 2,),)) for t in range(1, 5))]
+    instance = built(tables, "total", hbm=10, ddr=4, current=current, max_moved_tables=1)
+    outcome = solve(instance, "cpsat", QUICK)
+    assert outcome.status == Status.INFEASIBLE and verify(instance, outcome).ok
+    (must,) = outcome.detail["must_move"]
+    assert (must["least"], must["apart"]) == (2, [0])
+    document, told = instance_to_dict(instance), outcome_to_dict(instance, outcome)
+    assert list(checker.check(document, told))[-1] == "verdict: certified infeasible"
+    for apart in (False, [1], []):
+        must["apart"] = apart
+        with pytest.raises((checker.Refuted, checker.Unreadable)):
+            list(checker.check(document, outcome_to_dict(instance, outcome)))
 
 
 def test_what_can_only_go_to_every_rank_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
