@@ -42,8 +42,7 @@ def first_plan(shared: Shared, plans: Plans) -> list[Part]:
 
 def annealing(shared: Shared, plans: Plans) -> list[Part]:
     """Passes from a choice of options and from the best plan, from each first temperature; where a
-    bound has just chosen options, a cold pass from them goes before others, for half of the time of
-    all that make plans."""
+    bound has just chosen options, a cold pass from them goes before others for some of the time."""
     context, found = shared.context, list[Part]()
     for warm, heat in plans.ways():
         part = _maker(shared, f"annealing {warm, heat}", partial(plans.anneal, warm, heat))
@@ -54,7 +53,10 @@ def annealing(shared: Shared, plans: Plans) -> list[Part]:
 
 
 def _news(context: Context, plans: Plans, part: Part) -> bool:
-    return plans.news and part.spent <= context.parameters.urgent_share * plans.spent
+    chosen, now = context.parameters, context.clock.now()
+    return plans.news and part.spent <= max(
+        chosen.urgent_share * plans.spent, chosen.news_share * now
+    )
 
 
 def replicas(shared: Shared, plans: Plans) -> list[Part]:

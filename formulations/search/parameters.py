@@ -77,6 +77,9 @@ class Parameters:
     #: Parts that go before others (the prover on small instances, the program with separate
     #: machines) do so while they have used less than this share of the time.
     urgent_share: float = 0.5
+    #: A cold pass from a bound's choice does so for that share of the time of the makers of plans,
+    #: and for this share of all, where other parts hardly leave the makers a turn.
+    news_share: float = 0.2
     #: Placing columns up to which the exact model runs at all, and up to which an instance is
     #: small: then CP-SAT solves the exact model with all workers from the start.
     whole_columns: int = 40_000

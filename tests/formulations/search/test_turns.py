@@ -252,7 +252,7 @@ def test_what_patterns_take_is_placed() -> None:
 
 def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
     """Once a bound has chosen options, and until a pass from them has met no plan; for half of the
-    time of all that make plans."""
+    time of all that make plans, and a fifth of all."""
     context = begun(None)
     whole, plan = Whole(context), context.best
     assert plan is not None
@@ -268,6 +268,8 @@ def test_a_cold_pass_from_a_new_choice_goes_first() -> None:
     plans.spent, cold.spent = 1.0, 0.6
     assert not cold.urgent()
     cold.spent = 0.4
+    assert cold.urgent()
+    plans.spent, cold.spent = 0.0, 0.1 * context.clock.now()
     assert cold.urgent()
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the pass meets nothing
     cold.run(0.01)
