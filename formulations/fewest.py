@@ -21,9 +21,9 @@ from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.presolve import presolve, usable
 from formulations.result.check import check, compute_loads, moved_bytes, moved_tables
+from formulations.result.must_move import Counted
 from formulations.result.placement import Placement
 from formulations.settings import Settings
-from formulations.staying import Counted
 
 #: Options in places that one neighbourhood may open, units of work for it, and how many of them in
 #: a row may find nothing.

@@ -20,17 +20,14 @@ from formulations.proof.cover import cover
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate
 from formulations.result.check import check, moved_bytes, moved_tables
+from formulations.result.must_move import Counted, MustMove, limit_of, packed
 from formulations.result.placement import Placement, current_part
 from formulations.settings import Settings
 from formulations.staying import (
-    Counted,
-    MustMove,
     Pooled,
     all_stay,
     as_it_is,
     flattened,
-    limit_of,
-    packed,
     pooled_question,
     ways_to_lie,
     whole_question,

@@ -64,7 +64,7 @@ class BoundSource:
     exact: bool
 
 
-#: Source of a proof that less may move than must (:mod:`formulations.staying`).
+#: Source of a proof that less may move than must (:mod:`formulations.must_move`).
 MUST_MOVE = BoundSource("what must move", exact=True)
 
 

@@ -30,9 +30,10 @@ from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.instance.file import instance_to_dict
 from formulations.result.check import check
+from formulations.result.must_move import Counted
 from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.staying import Counted, flattened, pooled_question, whole_question
+from formulations.staying import flattened, pooled_question, whole_question
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, EVERY, at, built
 from tests.formulations.fuzz.cross import CELLS, Moves, draw

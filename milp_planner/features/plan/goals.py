@@ -7,9 +7,9 @@ from typing import Any
 
 from formulations import Instance, Outcome
 from formulations.goals.problem import PARTS
+from formulations.result.must_move import Counted, forced_of, limit_of
 from formulations.result.outcome import GoalReached
 from formulations.settings import EVEN_MEMORY, HOST_MEMORY, MOVED_BYTES, MOVES, SHARDS, STASHED
-from formulations.staying import Counted, forced_of, limit_of
 from milp_planner.drawing.units import show_amount, show_bytes, show_cost, show_gap
 
 
