@@ -1227,15 +1227,17 @@ class Proof:
         nothing = self.target is not None and self.target <= 0
         if nothing and self.instance.objective == "pipelined_step":
             return None  # no plan costs less than 0
-        states = [self._root(merged) for merged in ((True, False) if self.plain else (False,))]
-        sizes = [sum([len(left) for left in {id(left): left for left in state}.values()])
-                 for state in states]  # fmt: skip
-        if self.plain and 2 * sizes[0] <= sizes[1] and not self._open_case(states[0]):
-            return None
-        return self._open_case(states[-1])  # floors and peaks of single options may close it
+        every = self._root(merged=False)
+        if self.plain:
+            some = self._root(merged=True)
+            few, many = [sum(map(len, {id(left): left for left in state}.values()))
+                         for state in (some, every)]  # fmt: skip
+            if 2 * few <= many and self._open_below(some) is None:
+                return None
+        return self._open_below(every)  # floors and peaks of single options may close it
 
     def _root(self, merged: bool) -> list[list[Choice]]:
-        """The choices of each table at the root."""
+        """The choices of each table at the root; ``merged``: but those that others stand for."""
         homes = any("machines" in node for node in self.nodes)
         homes = homes or any(q >= 0 for vector in self.vectors for q in vector.covers)
         tables, told = [*self.instance.tables.values()], defaultdict[int, set[frozenset[int]]](set)
@@ -1248,8 +1250,8 @@ class Proof:
                  for kind, table in kinds.items()}  # fmt: skip
         return [first[id(options)] for options in tables]
 
-    def _open_case(self, state: list[list[Choice]]) -> str | None:
-        """The same of a case."""
+    def _open_below(self, state: list[list[Choice]]) -> str | None:
+        """The same of the tree below a state, which changes."""
         cases: list[Any] = [(state, Heights())]  # None: below a closed node
         for position, (node, lists) in enumerate(zip(self.nodes, self.lists, strict=True)):
             case, cases[position] = cases[position], None
@@ -1354,7 +1356,8 @@ class Proof:
         for block in option.blocks:
             each = list[list[int]]()
             for parts in block.sites.values():
-                self.meter.take(len(parts) * (1 + len(self._live) // 10))
+                looked = sum([len(part.ranks) for part in parts])
+                self.meter.take(len(parts) * (1 + len(self._live) // 10) + looked // 10)
                 taken = [(part.times, part.shard.amounts) for part in parts]
                 each.append([sum([n * own[k] for n, own in taken]) for k in self._live])
             sites = [tuple([part.ranks for part in parts]) for parts in block.sites.values()]

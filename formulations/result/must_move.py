@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from formulations.errors import InstanceError
 from formulations.instance import Instance
-from formulations.instance.strict_json import Reader
+from formulations.instance.strict_json import Reader, shown
 from formulations.result.certificate import Certificate, certificate_to_dict
 
 
@@ -85,7 +86,10 @@ def forced_of(detail: Mapping[str, Any]) -> list[MustMove]:
         counted = Counted(reader.choice("counted", [each.value for each in Counted]))
         tables = tuple(reader.integers(reader.value("tables"), "tables"))
         apart, text = reader.value("apart"), reader.get("certificate", str)
-        if not isinstance(apart, bool):
+        if not isinstance(apart, bool | list):
+            good = "true, false or a list"
+            raise InstanceError(f"{what}: apart must be {good}, found {shown(apart)}")
+        if isinstance(apart, list):
             apart = tuple(reader.integers(apart, "apart"))
         found.append(MustMove(counted, reader.integer("least"), tables, apart, text))
     return found

@@ -30,7 +30,7 @@ from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.instance.file import instance_to_dict
 from formulations.result.check import check
-from formulations.result.must_move import Counted
+from formulations.result.must_move import Counted, forced_of
 from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
 from formulations.staying import flattened, pooled_question, whole_question
@@ -69,6 +69,9 @@ def test_a_forged_least_is_refuted() -> None:
     beyond = {**outcome.detail["must_move"][0], "tables": [0, 9]}
     with pytest.raises(InstanceError, match="names tables that are not there"):
         verify(instance, outcome.with_(detail={"must_move": [beyond]}))
+    other = {**beyond, "apart": "yes"}
+    with pytest.raises(InstanceError, match="apart must be true, false or a list, found 'yes'"):
+        forced_of({"must_move": [other]})
 
 
 def test_within_a_limit_that_is_enough_there_is_a_plan() -> None:
