@@ -167,8 +167,6 @@ class Work:
 
     @contextmanager
     def _display(self) -> Iterator[Callable[[], None]]:
-        from milp_planner.cli.console import err
-
         console = err()
         if not console.is_terminal:
             yield lambda: None

@@ -75,7 +75,8 @@ def _judged(error: BaseException) -> tuple[int, str, bool]:
     if isinstance(error, PlannerError):
         return error.exit_code, str(error), True
     if isinstance(error, OSError):
-        return BAD_INPUT, _of_the_system(error), True
+        where = "standard output" if error.filename is None else error.filename
+        return BAD_INPUT, f"{where}: {error.strerror or error}", True
     if isinstance(error, MemoryError):
         return NO_PLAN, "out of memory: use a machine with more memory, or a smaller input", True
     return _mathematics(error)
@@ -130,16 +131,11 @@ def close_output(code: int, as_json: bool = False) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        _drop_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the last flush cannot fail
         if code == BAD_INPUT:  # a print has failed already, and one sentence is enough
             return code
         return report(error, as_json)
     return code
-
-
-def _of_the_system(error: OSError) -> str:
-    where = "standard output" if error.filename is None else error.filename
-    return f"{where}: {error.strerror or error}"
 
 
 def _usage(error: BaseException) -> str:
@@ -180,11 +176,6 @@ def say(sentence: str) -> None:
     """Write a line to stderr."""
     with contextlib.suppress(OSError):  # stderr may be closed or full: the exit code remains
         print(f"milp-planner: {printable(sentence)}", file=sys.stderr)
-
-
-def _drop_output() -> None:
-    """Redirect standard output to the null device, so that the last flush cannot fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish(status: str, interrupted: bool = False) -> None:

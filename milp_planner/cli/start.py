@@ -181,10 +181,5 @@ def _draw(title: str, rows: list[dict[str, Any]]) -> Any:
         table.add_column(name, overflow="fold", no_wrap=key == "name")
     for row in rows:
         texts = (shown.get(key, (key, str))[1](value) for key, value in row.items())
-        table.add_row(*map(_first_sentence, texts))
+        table.add_row(*(" ".join(text.split()).split(". ")[0] for text in texts))
     return table
-
-
-def _first_sentence(text: str) -> str:
-    """The first sentence of a description; --json prints all of it."""
-    return " ".join(text.split()).split(". ")[0]

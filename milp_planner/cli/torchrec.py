@@ -15,9 +15,6 @@ from milp_planner.files import check_writable, write_json
 from milp_planner.request import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import RenderableType
     from torchrec.distributed.planner.types import HardwareConfig
 
     from milp_planner.drawing.grid import Grid
@@ -149,7 +146,8 @@ def torchrec_dry_run(  # noqa: PLR0913 - one parameter an option is how Typer de
         append_rows(rows, found.runs)
         written.append(rows)
     table = [asdict(row) for row in found.rows]
-    console.tell(json, lambda: table, lambda: _drawn(found, objective), *written)
+    reasons = [f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None]
+    console.tell(json, lambda: table, lambda: [_table(found.rows, objective), *reasons], *written)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
@@ -193,11 +191,6 @@ def _write(found: DryRun, folder: Path) -> list[Path]:
         write_json(path, to_document(result.sharding_plan, *shape))
         written.append(path)
     return written
-
-
-def _drawn(found: DryRun, objective: str) -> Iterator[RenderableType]:
-    yield _table(found.rows, objective)
-    yield from (f"\n{row.sku}: {row.reason}" for row in found.rows if row.reason is not None)
 
 
 def _table(rows: tuple[SkuRow, ...], objective: str) -> Grid:

@@ -238,7 +238,7 @@ def _priced_alike(plan: Plan) -> bool:
     )
     compiled = Compiled(plan.model, plan.cluster, options, again)
     if plan.executable is not None:
-        compiled = restricted(compiled).compiled
+        compiled = restricted(compiled)
     return asked(compiled, plan.outcome.detail).fingerprint == plan.instance.fingerprint
 
 

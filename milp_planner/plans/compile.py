@@ -30,7 +30,7 @@ from milp_planner.pricing.entries import (
     moments_of,
     stored,
 )
-from milp_planner.pricing.options import Choice, Options
+from milp_planner.pricing.options import Options
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.overlap import Overlapped, overlapped
 from milp_planner.pricing.shared_caches import Caches, kernel_of
@@ -116,7 +116,8 @@ def _blocks(options: Options) -> dict[str, Any]:
     option_blocks = np.concatenate(([0], np.cumsum(times))).astype(np.int64)
     option = np.repeat(np.arange(len(choices)), times)
     inside = np.arange(len(option)) - option_blocks[option]
-    where = np.array([_where(c) for c in distinct], dtype=np.int8)[of]
+    kinds = [_WHERE[c.sharding] if c.members is None else Where.LIST for c in distinct]
+    where = np.array(kinds, dtype=np.int8)[of]
     count = np.array([c.columns for c in distinct], dtype=np.int64)[of]
     sets: dict[tuple[int, ...], int] = {}
     places = np.full(len(distinct), -1, dtype=np.int64)
@@ -144,13 +145,6 @@ def _blocks(options: Options) -> dict[str, Any]:
         "place_sets": tuple(sets),
         "block_shards": np.append(first[option] + np.where(listed, inside, 0), first[-1]),
     }
-
-
-def _where(choice: Choice) -> Where:
-    """Places that a choice's shards can take."""
-    if choice.members is not None:
-        return Where.LIST
-    return _WHERE[choice.sharding]
 
 
 def _resources(options: Options) -> tuple[tuple[Resource, ...], IntArray]:

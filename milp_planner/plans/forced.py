@@ -89,10 +89,12 @@ def forced_overflow(options: Options) -> Forced | None:
     use = np.stack([ledger @ alive(moment) for moment in moments], axis=1)
     room = capacities(model, cluster)
     left = np.array([room[moment] for moment in moments], dtype=np.int64).T
-    stuck = [t for t in range(len(model.tables)) if _is_everywhere(options, t)]
+    spread = [c.sharding in EVERYWHERE and c.pinned is None for c in options.choices]
+    stuck = [t for t in range(len(model.tables)) if all(spread[o] for o in options.of(t))]
     least = np.zeros_like(left)
     for table in stuck:
-        least += _least(options, table, use)
+        shares = [_on_ranks(options, option, use) for option in options.of(table)]
+        least += np.min(shares, axis=0)
     over = least - left
     rank, moment = np.unravel_index(int(over.argmax()), over.shape)
     if over[rank, moment] <= 0:
@@ -135,11 +137,6 @@ def without_ratio(options: Options) -> tuple[str, int] | None:
     return None
 
 
-def _is_everywhere(options: Options, table: int) -> bool:
-    choices = [options.choices[option] for option in options.of(table)]
-    return all(c.sharding in EVERYWHERE and c.pinned is None for c in choices)
-
-
 def _on_ranks(options: Options, option: int, values: IntArray) -> IntArray:
     """Values of an option's shard entries, one for each rank; array [ranks, …]."""
     first = options.entries.first
@@ -147,12 +144,6 @@ def _on_ranks(options: Options, option: int, values: IntArray) -> IntArray:
     repeat = options.entries.repeat[rows]
     ranks = options.cluster.num_ranks
     return np.repeat(values[rows], ranks if len(repeat) == 1 else repeat, axis=0)
-
-
-def _least(options: Options, table: int, use: IntArray) -> IntArray:
-    """Least bytes of a table on each rank at each moment; int64 array [ranks, moments]."""
-    found = [_on_ranks(options, option, use) for option in options.of(table)]
-    return np.asarray(np.min(found, axis=0), dtype=np.int64)
 
 
 def _at(

@@ -14,7 +14,7 @@ copied whole, by the last writer; ``momentum1`` alone) and ``distributed/shardin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, Self
 
@@ -86,16 +86,7 @@ def twice_on(ranks: tuple[tuple[int, ...], ...]) -> bool:
     return len(set(flat)) < len(flat)
 
 
-@dataclass(frozen=True)
-class Live:
-    """A question restricted to plans that the running trainer can be brought to."""
-
-    compiled: Compiled
-    stays: dict[str, str]
-    """Tables that must stay as they are, and why."""
-
-
-def restricted(compiled: Compiled) -> Live:
+def restricted(compiled: Compiled) -> Compiled:
     """Restrict a re-plan to what ``DMP.reshard`` can execute.
 
     Tables that cannot move are pinned to where they are; the others keep type and kernel (and, with
@@ -115,16 +106,14 @@ def restricted(compiled: Compiled) -> Live:
     """
     instance, model = compiled.instance, compiled.model
     _refuse(compiled)
-    before, forms = _before(instance), [Form.of(choice) for choice in compiled.options.choices]
-    stays, pins, distinct = dict[str, str](), list(instance.pins), instance.block_distinct.copy()
+    before, forms = current_plan(instance), [Form.of(choice) for choice in compiled.options.choices]
+    assert before is not None, "every table is in the running plan"
+    pins, distinct = list(instance.pins), instance.block_distinct.copy()
     forbidden = set(instance.forbidden)
     for now, table in zip(instance.current, model.tables, strict=True):
         optimizer, old = model.optimizer_of(table), forms[now.option]
-        why = why_not(table, optimizer, old, old)
-        if why is None and twice_on(now.ranks):
-            why = "two of its shards share a rank, which no reshard could bring back"
-        if why is not None:
-            stays[table.name] = why
+        # two shards on a rank could not be brought back
+        if why_not(table, optimizer, old, old) is not None or twice_on(now.ranks):
             pins.append(Pin(now.table, now.option, now.ranks))
             continue
         for option in instance.options_of(now.table):
@@ -137,7 +126,7 @@ def restricted(compiled: Compiled) -> Live:
         instance, pins=tuple(dict.fromkeys(pins)), forbidden=tuple(sorted(forbidden)),
         block_distinct=distinct,
     )  # fmt: skip
-    return Live(replace(compiled, instance=_beside(held, before, model)), stays)
+    return replace(compiled, instance=_beside(held, before, model))
 
 
 def _refuse(compiled: Compiled) -> None:
@@ -155,29 +144,18 @@ def _refuse(compiled: Compiled) -> None:
             )
 
 
-def _before(instance: Instance) -> Placement:
-    before = current_plan(instance)
-    assert before is not None, "every table is in the running plan"
-    return before
-
-
 def _beside(instance: Instance, before: Placement, model: Model) -> Instance:
     """The instance with memory for old and new copies side by side.
 
     No batch is in flight during a reshard: a rank has the most HBM that any moment of a step leaves
     it, and a shard takes no more than at the moment at which it takes least.
     """
-    moves = np.repeat([rebuilt(table) for table in model.tables], _shards_of_tables(instance))
+    shards = np.diff(instance.block_shards[instance.option_blocks[instance.table_options]])
+    moves = np.repeat([rebuilt(table) for table in model.tables], shards)
     found = list(_doubled(instance, before, moves))
     use = np.column_stack([instance.shard_use, *(column for _, column in found)])
     resources = (*instance.resources, *(resource for resource, _ in found))
     return replace(instance, resources=resources, shard_use=use)
-
-
-def _shards_of_tables(instance: Instance) -> np.ndarray:
-    """Shard entries of each table; int64 array [tables]."""
-    first = instance.block_shards[instance.option_blocks[instance.table_options]]
-    return np.diff(first)
 
 
 def _doubled(

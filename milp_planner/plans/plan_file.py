@@ -50,7 +50,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     ``moving`` is present if moves had a price, ``divisions`` if others were tried, ``executable``
     if only moves that a runtime executes were allowed.
     """
-    ledger, moved, others = ledger_of(plan), moved_of(plan), plan.divisions
+    ledger, moved, moving, others = ledger_of(plan), moved_of(plan), plan.moving, plan.divisions
     origins = origins_of(plan, ledger)
     return {
         "format": FORMAT,
@@ -65,7 +65,7 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "profile": _packed(plan.profile.to_dict()),
         "instance": _packed_instance(plan.instance),
         "outcome": _packed(outcome_to_dict(plan.instance, plan.outcome)),
-        **_moving(plan),
+        **({} if moving is None else {"moving": _packed(moving_to_dict(moving, plan.instance))}),
         **({} if plan.executable is None else {"executable": plan.executable}),
         **({} if others is None else {"divisions": divisions_to_dict(others, _packed)}),
     }
@@ -109,8 +109,8 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
     part = {key: unpacked(document[key], f"{what}: {key}") for key in _PARTS}
     instance = instance_from_dict(part["instance"], f"{what}: instance")
     _check_fingerprints(document, part, instance, what)
-    cluster, divisions = Cluster.from_dict(part["cluster"], f"{what}: cluster"), None
-    moving = None
+    cluster = Cluster.from_dict(part["cluster"], f"{what}: cluster")
+    moving, divisions, executable = None, None, document.get("executable")
     if "moving" in document:
         stored = unpacked(document["moving"], f"{what}: moving")
         moving = moving_from_dict(stored, instance, f"{what}: moving")
@@ -118,6 +118,8 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         divisions = divisions_from_dict(
             document["divisions"], cluster, unpacked, f"{what}: divisions"
         )
+    if executable is not None:
+        one_of(executable, RUNTIMES, f"{what}: executable")
     plan = Plan(
         model=Model.from_dict(part["model"], f"{what}: model"),
         cluster=cluster,
@@ -128,21 +130,10 @@ def plan_from_dict(document: Any, what: str = "plan") -> Plan:
         version=top.get("version", str, ""),
         divisions=divisions,
         moving=moving,
-        executable=_executable(document, what),
+        executable=executable,
     )
     _check(plan, what)
     return plan
-
-
-def _moving(plan: Plan) -> dict[str, Any]:
-    if plan.moving is None:
-        return {}
-    return {"moving": _packed(moving_to_dict(plan.moving, plan.instance))}
-
-
-def _executable(document: dict[str, Any], what: str) -> str | None:
-    found = document.get("executable")
-    return None if found is None else one_of(found, RUNTIMES, f"{what}: executable")
 
 
 def _fingerprints(plan: Plan) -> dict[str, str]:

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import FORMATS
 from milp_planner.serve.asked import Catalog
-from milp_planner.serve.jobs import DONE, ENDED, QUEUED, RUNNING, Full, Job, Jobs
+from milp_planner.serve.jobs import ENDED, QUEUED, RUNNING, Full, Job, Jobs
 from milp_planner.serve.limits import Limits
 from milp_planner.serve.openapi import description
 from milp_planner.serve.reader import Readers
@@ -323,6 +323,3 @@ async def _body(request: Request, most: int) -> bytes:
 
 def _text(name: str, kind: str) -> Response:
     return Response(files("milp_planner.serve").joinpath(name).read_text("utf-8"), media_type=kind)
-
-
-__all__ = ["DONE", "LOOPBACK", "Catalog", "application"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from formulations import Instance, Placement
 from formulations.instance.assigning import misplaced
+from milp_planner.drawing.units import show_ranks
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Model
 from milp_planner.inputs.problems import choice
@@ -207,8 +208,10 @@ def _ranks(instance: Instance, option: int, row: StartTable) -> list[np.ndarray]
     if len(known) == len(blocks):
         expected = [int(rank) for ranks in known for rank in ranks]
         if row.ranks is not None and sorted(row.ranks) != sorted(expected):
-            raise BadInput(f"{row.where}: {instance.option_names[option]} needs ranks "
-                           f"{_short(expected)}, found {_short(row.ranks)}")  # fmt: skip
+            raise BadInput(
+                f"{row.where}: {instance.option_names[option]} needs ranks "
+                f"{show_ranks(expected, -1)}, found {show_ranks(row.ranks, -1)}"
+            )
         return known
     if row.ranks is None:
         raise BadInput(f"{row.where}: {instance.option_names[option]} needs its ranks")
@@ -220,9 +223,3 @@ def _ranks(instance: Instance, option: int, row: StartTable) -> list[np.ndarray]
         if wrong := misplaced(instance, instance.block(block), np.asarray(row.ranks)):
             raise BadInput(f"{row.where}: {instance.option_names[option]}: {wrong}")
     return [np.asarray(row.ranks, dtype=np.int64)]
-
-
-def _short(ranks: Sequence[int]) -> str:
-    from milp_planner.drawing.units import show_ranks
-
-    return show_ranks(list(ranks), -1)

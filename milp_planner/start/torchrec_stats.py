@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -71,7 +71,7 @@ def read_stats(text: str, what: str) -> list[StatsTable]:
     for number, cells in lines:
         if cells[0] == "FQN":
             header = cells
-            _check_header(header, f"{what}:{number}")
+            _check_columns(header, _NEEDED, f"{what}:{number}")
         elif header is not None and not set("".join(cells)) <= {"-"}:
             if len(cells) != len(header):
                 break
@@ -85,13 +85,18 @@ def read_stats(text: str, what: str) -> list[StatsTable]:
 
 def _numbered(tables: list[StatsTable]) -> list[StatsTable]:
     """Repeated names, as in anonymised printouts, get ``_2``, ``_3`` … appended."""
-    seen: dict[str, int] = {}
-    found = []
+    seen, found = Counter[str](), []
     for table in tables:
-        seen[table.name] = seen.get(table.name, 0) + 1
+        seen[table.name] += 1
         times = seen[table.name]
         found.append(table if times == 1 else replace(table, name=f"{table.name}_{times}"))
     return found
+
+
+def _check_columns(there: Collection[str], needed: Sequence[str], where: str) -> None:
+    for name in needed:
+        if name not in there:
+            raise BadInput(f"{where}: the printout has no column {name!r}")
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -105,12 +110,6 @@ def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
             yield number, _APART.split(inner)
         elif below:
             return
-
-
-def _check_header(header: list[str], where: str) -> None:
-    for name in _NEEDED:
-        if name not in header:
-            raise BadInput(f"{where}: the printout has no column {name!r}")
 
 
 def _table(cell: dict[str, str], where: str) -> StatsTable:
@@ -187,10 +186,8 @@ def model_files(
 
 
 def _model_row(table: StatsTable, short: str) -> dict[str, Any]:
-    for column in NEEDED:
-        if column not in table.cell:
-            raise BadInput(f"{table.where}: the printout has no column {column!r}")
     cell = table.cell
+    _check_columns(cell, NEEDED, table.where)
     ids, poolings = (_number(cell[key], key, table.where) for key in NEEDED[:2])
     features = max(1, round(_number(cell["Features"], "Features", table.where)))
     sequence = cell["Output"] == "sequence"

@@ -49,7 +49,7 @@ def compile_from(
         if plan is None:
             raise BadInput("executable: needs a plan.json to start from, the running plan")
         _refuse_other(plan, found)
-        compiled = restricted(compiled).compiled
+        compiled = restricted(compiled)
     known, prices = None if plan is None else plan.outcome.certificate, None
     if plan and known is not None and plan.instance.objective == compiled.instance.objective:
         old = without_moves(without_rules(plan.instance))

@@ -163,7 +163,6 @@ def trade_off(
 def _needs(instance: Instance, by: str, placement: Placement) -> int:
     """The least limit that a plan keeps."""
     tables, size = _moved(instance, placement)
-    assert tables is not None and size is not None
     return len(tables) if by == "tables" else size
 
 
@@ -175,7 +174,8 @@ def limited(instance: Instance, by: str, limit: int) -> Instance:
 
 
 def _step(instance: Instance, limit: int, answer: Answer) -> ReplanStep:
-    tables, size = _moved(instance, answer.placement)
+    plan = answer.placement
+    tables, size = (None, None) if plan is None else _moved(instance, plan)
     return ReplanStep(
         limit=limit,
         moved=tuple(instance.table_names[t] for t in tables or ()),
@@ -188,11 +188,9 @@ def _step(instance: Instance, limit: int, answer: Answer) -> ReplanStep:
     )
 
 
-def _moved(instance: Instance, placement: Placement | None) -> tuple[list[int] | None, int | None]:
+def _moved(instance: Instance, placement: Placement) -> tuple[list[int], int]:
     """Which tables move, and their bytes."""
-    if placement is None:
-        return None, None
-    tables = [int(table) for table in moved_tables(instance, placement)]
+    tables = moved_tables(instance, placement)
     return tables, moved_bytes(instance, placement, tables)
 
 

@@ -225,10 +225,7 @@ def _watched(
 
 def _refuse_with_divisions(request: PlanRequest, caller: Callbacks) -> None:
     """Refuse what needs a single Instance when several divisions are tried."""
-    needs_one = {
-        "start": request.start, "on_plan": caller.on_plan,
-    }  # fmt: skip
-    for name, value in needs_one.items():
+    for name, value in (("start", request.start), ("on_plan", caller.on_plan)):
         if value is not None:
             raise BadInput(
                 f"{name} needs one fixed sharding group; allowed: a two_d that names size, layout "

@@ -210,13 +210,13 @@ def divided(
             "the group open: step_time, pipelined_step or busiest_rank"
         )
     start, groups = time.monotonic(), [*groups_of(cluster)]
-    priced = [_priced(model, group, objective) for group in groups]
-    if not any(isinstance(each, Compiled) for each in priced):
-        raise BadInput(str(priced[0]))
-    tries = [_try(group, each) for group, each in zip(groups, priced, strict=True)]
+    tried = [_tried(model, group, objective) for group in groups]
+    tries = [each for each, _ in tried]
+    if all(each.instance is None for each in tries):
+        raise BadInput(tries[0].refused)
     chosen, rest = best_of(tries, formulation, settings, report)
-    compiled = priced[tries.index(chosen)]
-    assert isinstance(compiled, Compiled) and cluster.two_d is not None
+    compiled = tried[tries.index(chosen)][1]
+    assert compiled is not None and cluster.two_d is not None
     outcome = kept(chosen, planned(compiled, formulation, rest))
     others = tuple(
         Division(group, each.instance, each.outcome if each.instance else None, each.refused)
@@ -238,14 +238,9 @@ def note_of(outcome: Outcome, divisions: Divisions) -> str:
     return "; ".join(filter(None, (outcome.note, text)))
 
 
-def _priced(model: Model, group: Cluster, objective: str) -> Compiled | BadInput:
+def _tried(model: Model, group: Cluster, objective: str) -> tuple[Try, Compiled | None]:
     try:
-        return compile_for(model, group, objective)
+        compiled = compile_for(model, group, objective)
     except BadInput as error:
-        return error
-
-
-def _try(group: Cluster, priced: Compiled | BadInput) -> Try:
-    if isinstance(priced, Compiled):
-        return Try(words_of(group), priced.instance)
-    return Try(words_of(group), None, str(priced))
+        return Try(words_of(group), None, str(error)), None
+    return Try(words_of(group), compiled.instance), compiled

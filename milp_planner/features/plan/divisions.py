@@ -86,7 +86,8 @@ def _row(
     sync = stored = None
     if instance is not None and outcome is not None and outcome.placement is not None:
         sync = sync_of(instance, outcome.placement)
-        stored = group.replicas * _stored(instance, outcome.placement)
+        tables = [*range(instance.num_tables)]
+        stored = group.replicas * moved_bytes(instance, outcome.placement, tables)
     return DivisionRow(
         groups=group.replicas,
         group_ranks=group.num_ranks,
@@ -108,11 +109,6 @@ def sync_of(instance: Instance, placement: Placement) -> int:
         return 0
     loads = compute_loads(instance, placement).cost
     return int(loads[:, instance.phases.index(SYNC)].max())
-
-
-def _stored(instance: Instance, placement: Placement) -> int:
-    """Bytes of rows and optimizer state of one group."""
-    return moved_bytes(instance, placement, [*range(instance.num_tables)])
 
 
 def _answer(row: DivisionRow, best: int | None) -> str:

@@ -180,8 +180,8 @@ def verdict_of(
         gap=outcome.gap,
         objectives=dict(outcome.objectives),
         time_unit=instance.time_unit,
-        tightest=tuple(
-            _tightest_of(places, whole=ledger is not None)
+        tightest=tuple(  # of a whole memory, the place with the least room
+            max(places, key=lambda use: use.share if ledger is None else -use.headroom)
             for places in uses
             if any(use.capacity or use.used for use in places)
         ),
@@ -198,12 +198,6 @@ def verdict_of(
         restrictions=restrictions(instance),
         forced=tuple(forced_told(instance, outcome)),
     )
-
-
-def _tightest_of(places: tuple[Use, ...], whole: bool) -> Use:
-    """The place with the largest share in use (the first of equals); of a whole memory, that with
-    the least room."""
-    return max(places, key=lambda use: -use.headroom if whole else use.share)
 
 
 COLOUR = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}

@@ -38,13 +38,9 @@ class Newest:
 
 
 def _merged(before: News, point: News) -> News:
-    return replace(
-        point,
-        objective=before.objective if point.objective is None else point.objective,
-        bound=before.bound if point.bound is None else point.bound,
-        certified=before.certified if point.certified is None else point.certified,
-        placement=before.placement if point.placement is None else point.placement,
-    )
+    known = ("objective", "bound", "certified", "placement")
+    lacks = {name: getattr(before, name) for name in known if getattr(point, name) is None}
+    return replace(point, **lacks)
 
 
 def progress_line(point: News | None, seconds: float, unit: str = "ps") -> str:
@@ -69,17 +65,15 @@ class Line:
 
     def __call__(self) -> None:
         """Rewrite the line."""
-        self._write(progress_line(self._newest.point, time.perf_counter() - self._start))
+        text = progress_line(self._newest.point, time.perf_counter() - self._start)
+        self._stream.write(f"\r{text.ljust(self._width)}")
+        self._stream.flush()
+        self._width = len(text)
 
     def end(self) -> None:
         """End the line, leaving it as it is."""
         if self._width:
             self._stream.write("\n")
-
-    def _write(self, text: str) -> None:
-        self._stream.write(f"\r{text.ljust(self._width)}")
-        self._stream.flush()
-        self._width = len(text)
 
 
 class Watch:

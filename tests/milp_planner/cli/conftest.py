@@ -1,4 +1,4 @@
-"""Small inputs on disk, and a way to run the command line in the test's own process."""
+"""Small inputs on disk, their plan, and a way to run the command line in the test's own process."""
 
 import json
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from milp_planner import plan
 from milp_planner.cli.main import run
 
 MODEL = """\
@@ -63,8 +64,18 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return call
 
 
+@pytest.fixture(scope="session")
+def one_plan(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The plan.json of the small inputs, proved optimal."""
+    folder = tmp_path_factory.mktemp("planned")
+    inputs = [folder / "model.yaml", folder / "cluster.yaml"]
+    for path, text in zip(inputs, (MODEL, CLUSTER), strict=True):
+        path.write_text(text)
+    return plan(*inputs, formulation="cpsat").save(folder / "plan.json").read_bytes()
+
+
 @pytest.fixture
-def planned(cli: Cli, tmp_path: Path) -> Path:
-    """A plan.json of the small inputs, proved optimal."""
-    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat").code == 0
+def planned(cli: Cli, one_plan: bytes, tmp_path: Path) -> Path:
+    """It, beside the inputs."""
+    (tmp_path / "plan.json").write_bytes(one_plan)
     return tmp_path / "plan.json"

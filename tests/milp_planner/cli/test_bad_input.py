@@ -3,27 +3,16 @@
 import gzip
 import json
 import shlex
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from milp_planner import Cluster, Model, plan
-from milp_planner.plans.plan_file import plan_to_dict
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 
 INPUTS = {"model.yaml": MODEL, "cluster.yaml": CLUSTER}
 WORDING = yaml.safe_load(Path(__file__).with_name("wording.yaml").read_text(encoding="utf-8"))
-
-
-@cache
-def small_plan() -> str:
-    """The plan.json of the small inputs."""
-    model, cluster = (yaml.safe_load(text) for text in INPUTS.values())
-    found = plan(Model.from_dict(model), Cluster.from_dict(cluster), formulation="greedy")
-    return json.dumps(plan_to_dict(found))
 
 
 def text_of(name: str, given: str | dict[int, str]) -> str:
@@ -38,13 +27,13 @@ def text_of(name: str, given: str | dict[int, str]) -> str:
 
 @pytest.mark.parametrize("row", WORDING, ids=lambda row: row["case"])
 def test_one_sentence_exit_two_nothing_written(
-    cli: Cli, tmp_path: Path, row: dict[str, Any]
+    cli: Cli, one_plan: bytes, tmp_path: Path, row: dict[str, Any]
 ) -> None:
     """It says what is wrong and what is allowed; stdout stays empty, the folder unchanged."""
     for name, given in row.get("files", {}).items():
         (tmp_path / name).write_text(text_of(name, given))
     if "plan.json" in row["run"]:
-        (tmp_path / "plan.json").write_text(small_plan())
+        (tmp_path / "plan.json").write_bytes(one_plan)
     (tmp_path / "empty").mkdir()
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.iterdir()}
     done = cli(*shlex.split(row["run"]))

@@ -21,19 +21,10 @@ def test_every_row_is_judged_against_the_best_bound(cli: Cli) -> None:
             assert row["gap"] == 0 and row["status"] == "optimal"
 
 
-def test_prints_a_section_an_objective(cli: Cli) -> None:
-    """Each objective's section has every plan's objectives, gap and time, within 100 columns."""
-    done = cli("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", "--objective",
-               "step_time", "--objective", "total")  # fmt: skip
-    assert done.code == 0 and "minimising step_time" in done.out
-    assert "minimising total" in done.out and "minimising busiest_rank" not in done.out
-    assert "Certified: no plan is below" in done.out
-    assert max(len(line) for line in done.out.splitlines()) <= 100
-
-
 def test_every_formulation_is_compared_by_default(cli: Cli) -> None:
     """README promises every formulation, which includes auto."""
-    done = cli("compare", "model.yaml", "cluster.yaml", "--objective", "total", "--json")
+    done = cli("compare", "model.yaml", "cluster.yaml", "--objective", "total",
+               "--time-limit", 2, "--json")  # fmt: skip
     assert done.code == 0, done.err
     labels = {row["label"].partition(",")[0] for row in done.json["rows"]}
     assert labels == set(registry.FORMULATIONS)
@@ -41,7 +32,8 @@ def test_every_formulation_is_compared_by_default(cli: Cli) -> None:
 
 def test_every_plan_is_shown_as_a_pipelined_step(cli: Cli) -> None:
     """Each row has its plan's value under all four objectives, and minimising one gives the least
-    of its column; total and busiest rank are those of the same phases in every section."""
+    of its column; total and busiest rank are those of the same phases in every section. A section
+    an objective is printed, within 100 columns."""
     sections = ("--objective", "step_time", "--objective", "pipelined_step")
     command = ("compare", "model.yaml", "cluster.yaml", "-f", "cpsat,greedy", *sections)
     done = cli(*command, "--json")
@@ -56,5 +48,6 @@ def test_every_plan_is_shown_as_a_pipelined_step(cli: Cli) -> None:
         best = next(r for r in rows if r["asked"] == kind and r["label"] == "cpsat")
         assert best["objectives"][kind] == min(row["objectives"][kind] for row in rows)
     shown = cli(*command).out
-    assert "minimising pipelined_step" in shown
+    assert "minimising pipelined_step" in shown and "minimising step_time" in shown
+    assert "minimising total" not in shown and "Certified: no plan is below" in shown
     assert max(map(len, shown.splitlines())) <= 100

@@ -2,10 +2,7 @@
 
 ``plan --from`` starts from yesterday's plan.json and says what moves.
 
-``milp-planner plan --goals``: the search also pursues goals after the objective.
-
-``--reserve`` sets fields of the cluster's reservations on the command line.
-"""
+``milp-planner plan --goals``: the search also pursues goals after the objective."""
 
 import json
 from pathlib import Path
@@ -18,16 +15,18 @@ from formulations.runtime.timing import CallTime
 from milp_planner import verify
 from milp_planner.cli.plan import rest_told
 from milp_planner.plans.plan_file import read_plan
-from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
+from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli, Done
 
 
 def test_prints_the_verdict_tables_and_ranks(cli: Cli, tmp_path: Path) -> None:
-    """One strip, one line per table and per rank, within 100 columns, and a file that verifies."""
+    """One strip, one line per table and per rank, the fullest rank's ledger against its whole
+    memory, within 100 columns, and a file that verifies."""
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
     assert done.code == 0, done.err
     for word in ("CERTIFIED OPTIMAL", "step_time", "certified: no plan is better",
                  "tightest hbm: rank", "tightest ddr: machine", "users", "items", "ads",
-                 "per rank"):  # fmt: skip
+                 "per rank", " of 2 GiB in use", "largest buffers", "\nweights ", "\noutput ",
+                 "\nheadroom ", "\nfree "):  # fmt: skip
         assert word in done.out
     assert max(len(line) for line in done.out.splitlines()) <= 100
     plan = read_plan(tmp_path / "plan.json")
@@ -58,16 +57,6 @@ def test_a_plan_is_not_overwritten_unasked(cli: Cli, planned: Path) -> None:
     assert cli(*quick, "-o", "plan.json").code == 0 and planned.read_bytes() != before
 
 
-def test_a_gap_is_a_share(cli: Cli) -> None:
-    """0.5% and 0.005 are the same, and 0.5 is asked about."""
-    for share in ("0.5%", "0.005"):
-        done = cli("plan", "model.yaml", "cluster.yaml", "--gap", share, "--json")
-        assert done.code == 0 and done.json["outcome"]["settings"]["gap"] == 0.005
-    for wrong in ("0.5", "100%", "-1%", "x%", "5%%"):
-        bad = cli("plan", "model.yaml", "cluster.yaml", "--gap", wrong)
-        assert bad.code == 2 and "such as 0.5% or 0.005" in bad.err
-
-
 def test_the_second_answer_comes_from_the_cache(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,27 +74,24 @@ def test_the_second_answer_comes_from_the_cache(
 
 
 def test_json_is_the_plan_and_nothing_else(cli: Cli, tmp_path: Path) -> None:
-    """With --json, stdout is one document, and no file is written unasked."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
-    assert done.code == 0 and done.json["format"] == "milp-planner-plan/1"
+    """With --json, stdout is one document, and no file is written unasked; one that is asked for
+    holds what stdout shows. 0.5% is 0.005."""
+    asked = ("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json")
+    done = cli(*asked)
+    assert done.code == 0 and done.json["format"] == "milp-planner-plan/1" and done.json["ledger"]
     assert done.json["outcome"]["status"] == "optimal"
     assert not (tmp_path / "plan.json").exists()
-
-
-def test_json_and_file_agree(cli: Cli, tmp_path: Path) -> None:
-    """If both are asked for, the file holds what stdout shows."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json", "-o", "p.json")
+    done = cli(*asked, "--gap", "0.5%", "-o", "p.json")
     assert json.loads((tmp_path / "p.json").read_text()) == done.json
+    assert done.json["outcome"]["settings"]["gap"] == 0.005
 
 
-@pytest.mark.parametrize("objective", ["total", "busiest_rank", "step_time"])
-def test_each_objective_is_reached(cli: Cli, objective: str) -> None:
+def test_another_objective_is_reached(cli: Cli) -> None:
     """The plan is proved for the objective that was asked for."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--objective", objective,
-               "--json")  # fmt: skip
-    outcome = done.json["outcome"]
-    assert outcome["objective_kind"] == objective and outcome["bound"] == outcome["objective"]
-    assert outcome["objectives"][objective] == outcome["objective"]
+    outcome = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--objective",
+                  "busiest_rank", "--json").json["outcome"]  # fmt: skip
+    assert outcome["objective_kind"] == "busiest_rank" and outcome["bound"] == outcome["objective"]
+    assert outcome["objectives"]["busiest_rank"] == outcome["objective"]
 
 
 def test_column_widths_are_not_ignored_in_silence(cli: Cli, tmp_path: Path) -> None:
@@ -134,15 +120,6 @@ def test_infeasible_is_an_answer(cli: Cli, tmp_path: Path) -> None:
     for lack, code in ((0, 0), (1, 1)):
         (tmp_path / "more.yaml").write_text(cluster.replace("128MiB", str(advice - lack)))
         assert cli("plan", "model.yaml", "more.yaml", "-f", "cpsat", "--json").code == code
-
-
-def test_what_fills_the_fullest_rank_is_shown(cli: Cli) -> None:
-    """Its ledger is shown against the whole memory, with reservations and buffers; in JSON, too."""
-    done = cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat")
-    assert " of 2 GiB in use" in done.out and "largest buffers" in done.out
-    for entry in ("weights", "output", "headroom", "free"):
-        assert f"\n{entry} " in done.out
-    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat", "--json").json["ledger"]
 
 
 def test_no_plan_in_the_limit_is_three(cli: Cli, tmp_path: Path) -> None:
@@ -192,26 +169,30 @@ def test_a_pipelined_step(cli: Cli, tmp_path: Path) -> None:
     assert cli("plan", "model.yaml", "cluster.yaml", *asked, "-o", "bare.json").code == 0
     plain = json.loads((tmp_path / "bare.json").read_text())["outcome"]["objective"]
     assert plain > value > 0
-    assert "pipelined_step" in cli("explain", "overlap.json").out
+    assert "pipelined_step" in cli("explain", "overlap.json", "--ask", "why").out
     assert cli("report", "overlap.json", "-o", "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert "time that nothing hides" in page and "The dense part hides up to" in page
 
 
 def test_a_change_is_made_once(cli: Cli) -> None:
-    """By path, of the model and of the cluster, and the plan has the changed inputs."""
+    """By path, of the model and of the cluster, and the plan has the changed inputs; what is
+    reserved is what embeddings lose, to the byte."""
     asked = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
     changes = ("--change", "tables.users.rows=×2", "--change", "cluster.hbm=+1GiB")
     before, after = cli(*asked).json, cli(*asked, *changes).json
     rows = [doc["model"]["tables"][0]["rows"] for doc in (before, after)]
     hbm = [doc["cluster"]["machines"][0]["ranks"][0]["hbm"] for doc in (before, after)]
     assert rows[1] == 2 * rows[0] and hbm[1] == hbm[0] + 2**30
+    held = cli(*asked, "--reserve", "hbm_bytes=100MiB").json
+    room = [doc["instance"]["resources"][0]["capacity"][0] for doc in (before, held)]
+    assert room[0] - room[1] == held["cluster"]["reservations"]["hbm_bytes"] == 100 * 2**20
 
 
 GROWN = MODEL.replace("rows: 1M", "rows: 1200k") + "  - {name: new, rows: 20k, dim: 32}\n"
 
 
-def again(cli: Cli, *more: object) -> object:
+def again(cli: Cli, *more: object) -> Done:
     """Plan the model as it is now, from the existing plan."""
     return cli("plan", "model.yaml", "cluster.yaml", "--from", "plan.json", "-o", "b.json", *more)
 
@@ -251,20 +232,12 @@ def test_a_machine_that_is_gone(cli: Cli, planned: Path, tmp_path: Path) -> None
     assert set(moves["displaced"]) <= set(moves["tables"]) and moves["displaced"]
 
 
-def test_another_models_plan_is_none(cli: Cli, planned: Path, tmp_path: Path) -> None:
-    """One sentence, exit code 2."""
-    (tmp_path / "model.yaml").write_text(MODEL.replace("name: ", "name: x_"))
-    done = again(cli)
-    assert done.code == 2 and "none of the tables" in done.err
-    assert not (tmp_path / "b.json").exists()
-
-
 def test_a_plan_of_another_version(cli: Cli, planned: Path, tmp_path: Path) -> None:
     """A plan priced by another version is accepted, since everything is priced anew."""
     document = json.loads(planned.read_text())
     document["version"] = "0.0.1"
     planned.write_text(json.dumps(document))
-    assert again(cli).code == 0
+    assert again(cli, "-f", "greedy").code == 0
 
 
 def test_a_price_on_moves(cli: Cli, planned: Path, tmp_path: Path) -> None:
@@ -307,16 +280,3 @@ def test_a_table_is_cut_where_that_evens_memory(cli: Cli, tmp_path: Path) -> Non
     best, less = free["outcome"]["objective"], given["outcome"]["objective"]
     assert free["outcome"]["status"] == "optimal" and best < less <= 1.01 * best
     assert (free["outcome"]["before_goals"], given["outcome"]["before_goals"]) == (None, best)
-
-
-def _hbm(done: object) -> int:
-    return int(done.json["instance"]["resources"][0]["capacity"][0])  # type: ignore[attr-defined]
-
-
-def test_what_is_reserved_is_what_embeddings_lose(cli: Cli) -> None:
-    """Embeddings lose 100 MiB per rank, to the byte; the plan's own cluster says so."""
-    ask = ("plan", "model.yaml", "cluster.yaml", "-f", "greedy", "--json")
-    plain, held = cli(*ask), cli(*ask, "--reserve", "hbm_bytes=100MiB")
-    assert plain.code == held.code == 0
-    assert _hbm(plain) - _hbm(held) == 100 * 2**20
-    assert held.json["cluster"]["reservations"]["hbm_bytes"] == 100 * 2**20

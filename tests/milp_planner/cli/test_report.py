@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.milp_planner.cli.conftest import Cli
 
 FAST = ("--time-limit", 20, "--workers", 1)
@@ -18,30 +16,21 @@ assertions: [{name: nothing is free, hbm_headroom: 100%}]
 """
 
 
-@pytest.fixture
-def folder(cli: Cli, tmp_path: Path) -> Path:
-    """A folder that a batch left; its model no longer exists."""
+def test_a_batch_as_page_and_json(cli: Cli, tmp_path: Path) -> None:
+    """Page and JSON have the same figures, without solving anything or reading any input; two
+    batches are compared by a query, and not by a page."""
     (tmp_path / "suite.yaml").write_text(SUITE)
     done = cli("batch", "suite.yaml", "-o", "runs", "--workers", 1)
     assert done.code == 1 and "as a page: milp-planner report runs" in done.out
     (tmp_path / "model.yaml").unlink()
-    return tmp_path / "runs"
-
-
-def test_a_batch_as_page_and_json(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    """Page and JSON have the same figures, without solving anything or reading any input."""
-    done = cli("report", folder, "-o", "batch.html", "--json")
+    done = cli("report", "runs", "-o", "batch.html", "--json")
     assert done.code == 0 and (tmp_path / "batch.html").is_file()
     assert [row["status"] for row in done.json["rows"]][1] == "optimal"
     assert done.json["assertions"][0]["holds"] is False
     assert not (tmp_path / "report.html").exists()
-    assert cli("report", folder).code == 0
+    assert cli("report", "runs").code == 0
     assert "Suite small" in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_two_batches_are_compared_by_a_query(cli: Cli, folder: Path) -> None:
-    """And not by a page."""
-    done = cli("report", folder, folder, "-o", "diff.html")
+    done = cli("report", "runs", "runs", "-o", "diff.html")
     assert done.code == 2 and "batch --query" in done.err
 
 

@@ -1,12 +1,9 @@
-"""``milp-planner serve``: what it refuses before it listens, and that it answers."""
-
-import signal
+"""``milp-planner serve``: what it refuses before it listens."""
 
 import pytest
 
 from milp_planner.cli.serve import TOKEN, is_loopback
 from tests.milp_planner.cli.conftest import Cli
-from tests.milp_planner.serve.served import command
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
@@ -26,10 +23,3 @@ def test_other_addresses_need_a_token(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert "16 characters" in cli("serve").err
     monkeypatch.delenv(TOKEN)
     assert cli("serve", "--most-memory", "lots").code == 2
-
-
-def test_it_says_where_it_listens_and_ends_on_ctrl_c() -> None:
-    """The address that it prints answers, and SIGINT ends it."""
-    with command() as (_, process):
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) in (0, 130)

@@ -6,12 +6,14 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from formulations import write_instance
+from formulations.runtime import regular_file
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL, Cli
 from tests.milp_planner.features.example import example
 
@@ -42,45 +44,35 @@ def test_infeasible_is_one(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 1 and "INFEASIBLE" in done.out and "hbm of each rank" in done.out
 
 
-def piped(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own that reads a text from a pipe."""
-    return subprocess.run(
-        [sys.executable, "-m", "milp_planner", *arguments],
-        input=text, capture_output=True, text=True, cwd=folder, check=False,
+def test_a_model_from_a_pipe(cli: Cli, tmp_path: Path) -> None:
+    """``check`` reads it several times and names it ``-``."""
+    done = subprocess.run(
+        [sys.executable, "-m", "milp_planner", "check", "-", "cluster.yaml"],
+        input=MODEL, capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("form", ["yaml", "json"])
-def test_a_model_from_a_pipe(cli: Cli, tmp_path: Path, form: str) -> None:
-    """YAML or JSON; ``check`` reads it several times and names it ``-``."""
-    text = MODEL if form == "yaml" else json.dumps(yaml.safe_load(MODEL))
-    done = piped(tmp_path, text, "check", "-", "cluster.yaml")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("no problems in - and cluster.yaml")
-    done = piped(tmp_path, text.replace("dim", "dmi", 1), "check", "-", "cluster.yaml")
-    assert done.returncode == 2
-    assert "tables[0].dmi: unknown field" in done.stdout
 
 
-def test_a_cluster_from_a_pipe(cli: Cli, tmp_path: Path) -> None:
-    """The other input is a file."""
-    done = piped(tmp_path, CLUSTER, "plan", "model.yaml", "-", "-f", "greedy", "--json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["format"] == "milp-planner-plan/1"
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets what standard input has."""
+    return lambda text: monkeypatch.setattr(regular_file, "_standard_input", text.encode)
 
 
-def test_a_plan_from_a_pipe(cli: Cli, planned: Path) -> None:
-    """``verify`` re-derives its claims, ``report`` draws it, ``audit`` takes it as today's."""
-    text, folder = planned.read_text(), planned.parent
-    assert "every claim was re-derived" in piped(folder, text, "verify", "-").stdout
-    done = piped(folder, text, "report", "-", "--json")
-    assert json.loads(done.stdout)["verdict"]["status"] == "optimal"
-    audited = piped(folder, text, "audit", "-", "model.yaml", "cluster.yaml", "-f", "greedy")
-    assert audited.returncode == 0, audited.stderr
-
-
-def test_a_pipe_by_its_name_is_told_of_the_dash(cli: Cli, tmp_path: Path) -> None:
-    """``/dev/stdin`` is no regular file; the sentence says what to write instead."""
-    done = piped(tmp_path, MODEL, "plan", "/dev/stdin", "cluster.yaml")
-    assert done.returncode == 2
-    assert "- reads standard input" in done.stderr
+def test_inputs_from_standard_input(cli: Cli, planned: Path, stdin: Callable[[str], None]) -> None:
+    """A model in JSON, and one with a mistake; a cluster; a plan that ``verify`` re-derives,
+    ``report`` draws and ``audit`` takes as today's."""
+    model = json.dumps(yaml.safe_load(MODEL))
+    stdin(model)
+    assert cli("check", "-", "cluster.yaml").out.startswith("no problems in - and cluster.yaml")
+    stdin(model.replace("dim", "dmi", 1))
+    done = cli("check", "-", "cluster.yaml")
+    assert done.code == 2 and "tables[0].dmi: unknown field" in done.out
+    stdin(CLUSTER)
+    done = cli("plan", "model.yaml", "-", "-f", "greedy", "--json")
+    assert done.code == 0 and done.json["format"] == "milp-planner-plan/1"
+    stdin(planned.read_text())
+    assert "every claim was re-derived" in cli("verify", "-").out
+    assert cli("report", "-", "--json").json["verdict"]["status"] == "optimal"
+    assert cli("audit", "-", "model.yaml", "cluster.yaml", "-f", "greedy").code == 0

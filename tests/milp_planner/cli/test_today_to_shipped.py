@@ -71,20 +71,22 @@ def test_a_new_table_is_placed_and_no_move(cli: Cli, tmp_path: Path) -> None:
     assert list(done.json["instance"]["current"]) == ["users", "items"]
 
 
-def test_moves_leave_the_new_table_where_the_plan_has_it(cli: Cli, tmp_path: Path) -> None:
+def test_moves_leave_the_new_table_where_the_plan_has_it(
+    cli: Cli, planned: Path, tmp_path: Path
+) -> None:
     """The new table is not among the moves; those of old tables are."""
     (tmp_path / "today.csv").write_text(CSV)
-    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat").code == 0
     done = cli("explain", "plan.json", "--ask", "moves", "--today", "today.csv", "--json")
     assert done.code == 0, done.err
     moved = {each["table"] for each in done.json["moves"]["tables"]}
     assert "items" in moved and "ads" not in moved
 
 
-def test_replan_counts_from_today_and_places_the_new_table(cli: Cli, tmp_path: Path) -> None:
+def test_replan_counts_from_today_and_places_the_new_table(
+    cli: Cli, planned: Path, tmp_path: Path
+) -> None:
     """At limit 0, users and items stay and ads is placed; it is named as new."""
     (tmp_path / "today.csv").write_text(CSV)
-    assert cli("plan", "model.yaml", "cluster.yaml", "-f", "cpsat").code == 0
     ask = ("--ask", "replan", "--today", "today.csv", "--limits", "0", "-f", "cpsat")
     done = cli("explain", "plan.json", *ask, "-o", "next.json", "--json")
     assert done.code == 0, done.err

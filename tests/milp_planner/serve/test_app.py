@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,10 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 from milp_planner import read_plan, verify
 from milp_planner.serve.limits import Limits
-from tests.milp_planner.serve.served import CLUSTER, JOB, LONG, MODEL, Client, service
+from tests.corpus import mistakes
+from tests.milp_planner.serve.served import CLUSTER, JOB, LONG, MODEL, Answer, Client, service
+
+ASKED = {**JOB, "gap": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +25,20 @@ def client() -> Iterator[Client]:
         yield found
 
 
-def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def planned(client: Client) -> Answer:
+    """The answer to a job that has ended since."""
+    made = client.post(ASKED)
+    client.until(made.json["id"], "done")
+    return made
+
+
+def test_a_job_is_planned_and_its_files_are_there(
+    client: Client, planned: Answer, tmp_path: Path
+) -> None:
     """Events come in order, plan.json verifies, and picture and report are drawn."""
-    made = client.post(JOB)
-    assert made.code == 202 and made.headers["location"] == f"/v1/jobs/{made.json['id']}"
-    id = made.json["id"]
+    id = planned.json["id"]
+    assert planned.code == 202 and planned.headers["location"] == f"/v1/jobs/{id}"
     events = client.events(id)
     kinds = [event["event"] for event in events]
     assert kinds[:2] == ["queued", "running"] and kinds[-1] == "done"
@@ -49,12 +62,12 @@ def test_a_job_is_planned_and_its_files_are_there(client: Client, tmp_path: Path
     assert client.get(f"/v1/jobs/{id}/../../etc/passwd").code == 404
 
 
-def test_the_same_question_is_answered_once(client: Client, tmp_path: Path) -> None:
+def test_the_same_question_is_answered_once(client: Client, planned: Answer) -> None:
     """The second job returns the first one's plan.json to the byte, and metrics count it; other
-    memory, or a gap that is not certified, is another question."""
-    asked = {**JOB, "gap": 0.5, "seed": 7}
+    memory is another question."""
     before = _cached(client)
-    jobs = [client.post(each).json["id"] for each in (asked, asked, {**asked, "hbm": 12 * 2**30})]
+    asked = (ASKED, {**ASKED, "hbm": 12 * 2**30})
+    jobs = [planned.json["id"], *(client.post(each).json["id"] for each in asked)]
     results = [client.until(id, "done")["result"] for id in jobs]
     assert [result["cached"] for result in results] == [False, True, False]
     assert results[0] | {"cached": True} == results[1] and _cached(client) == before + 1
@@ -66,7 +79,7 @@ def test_plans_outlive_the_service_in_a_folder(tmp_path: Path) -> None:
     """A second service with the same folder knows the answer."""
     for known in (False, True):
         with service(cache=tmp_path) as served:
-            id = served.post({**JOB, "gap": 0.5}).json["id"]
+            id = served.post(ASKED).json["id"]
             assert served.until(id, "done")["result"]["cached"] is known
 
 
@@ -75,37 +88,32 @@ def _cached(client: Client) -> int:
     return int(text.partition("\nmilp_planner_jobs_cached_total ")[2].partition("\n")[0])
 
 
-def test_what_if_moves_few_tables(client: Client) -> None:
+def test_what_if_moves_few_tables(client: Client, planned: Answer) -> None:
     """A job may start from another job's plan with less HBM; no more tables move than allowed."""
-    before = client.post({**JOB, "time_limit": 2.0}).json["id"]
-    client.until(before, "done")
+    before = planned.json["id"]
     changed = {**JOB, "hbm": 12 * 2**30, "start": before, "max_moved": 0}
     after = client.post(changed).json["id"]
     assert client.until(after, "done")["result"]["status"] in ("optimal", "feasible")
-    tables = [client.get(f"/v1/jobs/{id}/plan.json").json["tables"] for id in (before, after)]
-    assert [(t["option"], t["ranks"]) for t in tables[0]] == [
-        (t["option"], t["ranks"]) for t in tables[1]
+    placed = [
+        [(t["option"], t["ranks"]) for t in client.get(f"/v1/jobs/{id}/plan.json").json["tables"]]
+        for id in (before, after)
     ]
+    assert placed[0] == placed[1]
     assert client.post({**changed, "start": "nobody"}).code == 404
     said = client.post({**JOB, "most_moves": 1}).json["error"]  # the name that it had
     assert said == "request: max_moved: goes with start, the plan to start from"
 
 
-def test_more_machines_and_less_memory_are_those_of_the_plan(client: Client) -> None:
-    """The plan's cluster has the requested machines and memory."""
-    id = client.post({**JOB, "machines": 2, "hbm": 8 * 2**30, "ddr": 32 * 2**30}).json["id"]
-    client.until(id, "done")
-    cluster = client.get(f"/v1/jobs/{id}/plan.json").json["cluster"]
-    assert len(cluster["machines"]) == 2
-    assert {m["ddr"] for m in cluster["machines"]} == {32 * 2**30}
-    assert {r["hbm"] for m in cluster["machines"] for r in m["ranks"]} == {8 * 2**30}
-
-
-def test_a_grown_table_is_that_of_the_plan(client: Client) -> None:
-    """The plan's model has the rows after growth."""
-    id = client.post({**JOB, "growth": {"items": 50}}).json["id"]
+def test_sizes_are_those_of_the_plan(client: Client) -> None:
+    """The plan's cluster has the requested machines and memory, its model the rows after growth."""
+    sizes = {"machines": 2, "hbm": 8 * 2**30, "ddr": 32 * 2**30, "growth": {"items": 50}}
+    id = client.post({**JOB, **sizes}).json["id"]
     client.until(id, "done")
     plan = client.get(f"/v1/jobs/{id}/plan.json").json
+    machines = plan["cluster"]["machines"]
+    assert len(machines) == 2
+    assert {m["ddr"] for m in machines} == {32 * 2**30}
+    assert {r["hbm"] for m in machines for r in m["ranks"]} == {8 * 2**30}
     assert [table["rows"] for table in plan["model"]["tables"]] == [1_000_000, 600_000]
 
 
@@ -143,65 +151,42 @@ def _progress(client: Client, id: str) -> list[dict]:
     return []
 
 
-HOSTILE = {
-    "no JSON": (b"{", "not valid JSON"),
-    "not UTF-8": (b"\xff\xfe", "not UTF-8"),
-    "a list": (b"[]", "JSON object"),
-    "NaN": (b'{"model": "kuairand-27k", "cluster": "1xa10", "time_limit": NaN}', "NaN"),
-    "deep JSON": (b"[" * 100_000, "nested too deeply"),
-    "a field twice": (b'{"model": "a", "model": "b"}', "written twice"),
-}
+HOSTILE = [(text.encode(), words) for text, words in mistakes(__file__, "hostile bodies")]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_bodies_get_a_sentence(client: Client, name: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [*HOSTILE, (b"\xff\xfe", "not UTF-8"), (b"[" * 100_000, "nested too deeply")],
+    ids=lambda value: str(value)[:20],
+)
+def test_hostile_bodies_get_a_sentence(client: Client, body: bytes, words: str) -> None:
     """Any such body gets 4xx with one sentence."""
-    body, words = HOSTILE[name]
     answer = client.ask("POST", "/v1/jobs", body)
     assert answer.code == 422 and words in answer.json["error"]
     assert "\n" not in answer.json["error"] and "Traceback" not in answer.text
 
 
-def _model(extra: str) -> str:
-    return MODEL.replace("dim: 64}\n  - {name: items", f"dim: 64, {extra}}}\n  - {{name: items", 1)
+def _with(field: str) -> dict[str, str]:
+    return {"model": MODEL.replace("dim: 64}", f"dim: 64, {field}}}", 1)}
 
 
-WRONG = {
-    "unknown field": ({**JOB, "modle": "x"}, "modle"),
-    "wrong type": ({**JOB, "time_limit": "long"}, "time_limit"),
-    "a gap of everything": ({**JOB, "gap": 1.0}, "gap"),
-    "a boolean": ({**JOB, "hbm": True}, "hbm"),
-    "too long": ({**JOB, "time_limit": 61.0}, "at most 60 s"),
-    "too much": ({**JOB, "hbm": 2**60}, "hbm"),
-    "too many machines": ({**JOB, "machines": 10**9}, "machines"),
-    "a name that climbs": ({**JOB, "model": "../../etc/passwd"}, "kuairand-27k"),
-    "a path": ({**JOB, "cluster": "/etc/passwd"}, "1xa10"),
-    "an alias": ({**JOB, "model": "a: &a [1]\nb: *a\n"}, "anchor"),
-    "a tag": ({**JOB, "model": "a: !!python/object:os.system x\n"}, "tag"),
-    "deep YAML": ({**JOB, "model": "\n" + "[" * 5_000}, "model"),
-    "tables in a file": ({**JOB, "model": "name: m\ntables: {csv: /etc/passwd}\n"}, "no files"),
-    "tables in JSON": ({**JOB, "model": "name: m\ntables: {json: x.json}\n"}, "no files"),
-    "keys in a file": (
-        {**JOB, "model": _model("access: {kind: sample, keys: /etc/passwd}")}, "no files",
-    ),
-    "a curve in a file": (
-        {**JOB, "model": _model("access: {kind: frequency, curve: /etc/passwd.csv}")}, "curve",
-    ),
-    "keys in a pattern": (
-        {**JOB, "model": MODEL + "patterns: {'*': {access: {kind: sample, keys: k.csv}}}\n"},
-        "no files",
-    ),
-    "a profile in a file": (
-        {**JOB, "cluster": CLUSTER.replace("a10", "/etc/passwd.yaml")}, "profile",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_may_not_be_asked_is_refused_in_a_sentence(client: Client, name: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        *mistakes(__file__, "wrong fields"),
+        ({"model": "\n" + "[" * 5_000}, "model"),
+        (_with("access: {kind: sample, keys: /etc/passwd}"), "no files"),
+        (_with("access: {kind: frequency, curve: /etc/passwd.csv}"), "curve"),
+        ({"model": MODEL + "patterns: {'*': {access: {kind: sample, keys: k.csv}}}\n"}, "no files"),
+        ({"cluster": CLUSTER.replace("a10", "/etc/passwd.yaml")}, "profile"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_may_not_be_asked_is_refused_in_a_sentence(
+    client: Client, fields: dict[str, Any], words: str
+) -> None:
     """422 with the field's name; no file of the server is opened."""
-    job, words = WRONG[name]
-    answer = client.post(job)
+    answer = client.post({**JOB, **fields})
     assert answer.code == 422 and words in answer.json["error"]
     assert "root:" not in answer.text and len(answer.json["error"]) < 2_000
 
@@ -241,13 +226,11 @@ def test_too_much_memory_ends_a_job() -> None:
 def test_old_jobs_are_forgotten() -> None:
     """The service keeps only the stated number of ended jobs."""
     with service(Limits(kept=1)) as client:
-        ids = []
-        for _ in range(3):
-            ids.append(client.post({**JOB, "time_limit": 1.0}).json["id"])
-            client.until(ids[-1], "done")
+        ids = [client.post(ASKED).json["id"] for _ in range(2)]
+        client.until(ids[1], "done")
         client.post(JOB)
         known = {job["id"] for job in client.get("/v1/jobs").json["jobs"]}
-        assert ids[0] not in known and ids[2] in known
+        assert ids[0] not in known and ids[1] in known
 
 
 def test_metrics_and_description(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import urllib.error
 import urllib.request
@@ -109,8 +110,8 @@ def _refused(address: str, request: dict[str, Any]) -> str:
     return str(json.load(caught.value)["error"])
 
 
-def test_readers_end_with_the_service() -> None:
-    """No process is left."""
+def test_it_ends_on_ctrl_c_and_its_readers_with_it() -> None:
+    """The address that it prints answers, SIGINT ends it, and no process is left."""
     with command() as (address, process):
         assert _refused(address, {})
         shown = subprocess.run(
@@ -118,5 +119,7 @@ def test_readers_end_with_the_service() -> None:
         )
         children = shown.stdout.split()
         assert len(children) == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
     gone = subprocess.run(["ps", "-o", "pid=", "-p", children[0]], capture_output=True, text=True)
     assert not gone.stdout.strip()

@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from formulations.result.check import check, moved_tables
 from milp_planner import Cluster, Model, Plan, plan
 from milp_planner.errors import BadInput
+from milp_planner.inputs.constraints import PinSpec
 from milp_planner.plans.compile import compile_for
 from milp_planner.start.mapping import Start, placed_on, same_ranks, start_on
 from milp_planner.start.rows import parse_ranks, pins_of, read_csv, refuse
 from tests.corpus import mistakes
 from tests.milp_planner.features.small import MODEL, cluster
+from tests.milp_planner.pricing import build
+from tests.milp_planner.pricing.build import model
 
 TABLE = {"name": "more", "rows": "1M", "dim": 64, "pooling_factor": 2}
 
@@ -250,3 +253,19 @@ def test_no_text_is_a_traceback(csv: Path, text: str, headed: bool) -> None:
         assert all(line.startswith(str(csv)) for line in str(error).splitlines())
     else:
         assert all(row.mode for row in rows)
+
+
+@pytest.mark.parametrize("fusion", ["honoured", "free"])
+def test_cached_tables_are_judged_at_the_factor_of_their_kernel(fusion: str) -> None:
+    """Row-wise 0.3 and 0.5 of as many rows run at 0.4, which is no violation; with ``fusion: free``
+    they keep their own."""
+    today = {
+        name: PinSpec(mode="CACHING", sharding_type="row_wise", cache_ratio=Fraction(ratio))
+        for name, ratio in (("t0", "0.3"), ("t1", "0.5"))
+    }
+    start = start_on(today, model({}, {}, fusion=fusion), build.cluster(1, 2), "step_time")
+    options = start.compiled.options
+    ratios = [options.choices[o].ratio for o in start.placement.options.tolist()]
+    runs = ["0.4", "0.4"] if fusion == "honoured" else ["0.3", "0.5"]
+    assert ratios == [Fraction(ratio) for ratio in runs]
+    assert check(start.compiled.instance, start.placement).feasible

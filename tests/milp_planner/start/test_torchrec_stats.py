@@ -50,13 +50,12 @@ def test_every_cell_is_understood() -> None:
     assert found[1].ratio == Fraction(1, 5)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_it_is_a_plan_of_today(tmp_path: Path, packed: bool) -> None:
+def test_it_is_a_plan_of_today(tmp_path: Path) -> None:
     """Plain or gzipped, the file gives rows with their ranks."""
     data = printout(*ROWS).encode()
-    path = tmp_path / ("stats.txt.gz" if packed else "stats.txt")
-    path.write_bytes(gzip.compress(data) if packed else data)
-    assert [row.ranks for row in read_start(path)] == [(0, 3), (0, 1, 2, 3), (2,)]
+    for name, content in (("stats.txt", data), ("stats.txt.gz", gzip.compress(data))):
+        (tmp_path / name).write_bytes(content)
+        assert [r.ranks for r in read_start(tmp_path / name)] == [(0, 3), (0, 1, 2, 3), (2,)]
 
 
 @pytest.mark.parametrize(
@@ -79,14 +78,6 @@ def test_mistakes(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=r"stats\.txt") as error:
         read_start(path)
     assert sentence in str(error.value)
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/torchrec-production")
-def test_the_published_printout() -> None:
-    """All 1,935 tables of TorchRec's published plan, two of which are row-wise on all 96 ranks."""
-    rows = read_start(SHARED / "sharding_stats_example.txt.gz")
-    assert len(rows) == len({row.table for row in rows}) == 1935
-    assert [row.ranks for row in rows if row.sharding_type == "row_wise"] == 2 * [tuple(range(96))]
 
 
 COLUMNS = {
@@ -147,10 +138,14 @@ def test_the_command_overwrites_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/torchrec-production")
-def test_the_published_printout_as_a_model(tmp_path: Path) -> None:
-    """All of TorchRec's published tables are read, including idle ones and fractional poolings."""
-    asked = ["import-stats", str(SHARED / "sharding_stats_example.txt.gz"), "-o", str(tmp_path)]
-    assert run(asked) == 0
+def test_the_published_printout(tmp_path: Path) -> None:
+    """All 1,935 tables of TorchRec's published plan are read, two of which are row-wise on all 96
+    ranks; as a model, too, including idle ones and fractional poolings."""
+    printed = SHARED / "sharding_stats_example.txt.gz"
+    rows = read_start(printed)
+    assert len(rows) == len({row.table for row in rows}) == 1935
+    assert [row.ranks for row in rows if row.sharding_type == "row_wise"] == 2 * [tuple(range(96))]
+    assert run(["import-stats", str(printed), "-o", str(tmp_path)]) == 0
     model = load_model(tmp_path / "model.yaml")
     assert len(model.tables) == 1935 and model.workload.batch_per_rank == 2560
     assert model.table("event_ebc.table_1508").num_poolings == pytest.approx(101.95)
