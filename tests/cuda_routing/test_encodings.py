@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_routing.balance import balance
 from cuda_routing.bucketize import bucketize
-from cuda_routing.distributions import sample
-from cuda_routing.inverse import restore, unbucketize
-from cuda_routing.rules import Rule, block_size_of, local_keys, owners, splitmix64
+from cuda_routing.rules import Rule, block_size_of, owners, splitmix64
 
 ITEMS, LOOKUPS, BAGS = 5_000, 40_000, 500
 HASHED = (Rule.HASH_ROUNDROBIN, Rule.HASH_INDEPENDENT)
@@ -25,7 +22,6 @@ ENCODINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "negative": lambda items: -5 - items,
     "hashed": lambda items: (splitmix64(items) >> np.uint64(1)).astype(np.int64),
 }
-NARROW = ("dense", "shifted", "strided", "negative")
 
 
 @pytest.fixture(scope="module")
@@ -48,21 +44,6 @@ def routed(keys: Any, ranks: int, rule: Rule, **options: Any) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", list(Rule))
-@pytest.mark.parametrize("name", list(ENCODINGS))
-def test_every_lookup_arrives_and_comes_back(name: str, rule: Rule, items: np.ndarray) -> None:
-    """Under any encoding each bag keeps its length, and rows return to the lookups that asked."""
-    keys = ENCODINGS[name](items)
-    found = routed(keys, 7, rule)
-    assert found.lengths.reshape(7, -1).sum(0).tolist() == [LOOKUPS // BAGS] * BAGS
-    sent = np.empty(LOOKUPS, np.int64)
-    sent[found.permute] = items
-    np.testing.assert_array_equal(unbucketize(sent, found.permute), items)
-    if rule is not Rule.CONTINUOUS:
-        _, back = restore(found, rule, num_features=2)
-        np.testing.assert_array_equal(back, keys)
-
-
 @pytest.mark.parametrize("name", list(ENCODINGS))
 def test_deduplication_saves_the_same(name: str, items: np.ndarray) -> None:
     """Which items repeat does not depend on how their keys are encoded."""
@@ -79,53 +60,6 @@ def test_hashed_rules_spread_every_encoding(name: str, rule: Rule) -> None:
     keys = ENCODINGS[name](np.arange(ITEMS))
     loads = np.bincount(owners(keys, 8, rule), minlength=8)
     assert loads.max() / loads.mean() < 1.15
-
-
-def test_roundrobin_spreads_only_some() -> None:
-    """Dense keys are even under roundrobin; a stride that ranks divide sends all to one rank."""
-    spread = {
-        name: balance(sample(ENCODINGS[name](np.arange(ITEMS))), 8, "roundrobin").max_over_mean
-        for name in ("dense", "shifted", "strided")
-    }
-    assert spread == {
-        "dense": pytest.approx(1.0),
-        "shifted": pytest.approx(1.0),
-        "strided": pytest.approx(8.0),
-    }
-
-
-@pytest.mark.parametrize("ranks", [1, 3, 7, 8, 12, 64])
-@pytest.mark.parametrize("rule", list(Rule))
-@pytest.mark.parametrize("name", NARROW)
-def test_width_and_sign_of_the_type(name: str, rule: Rule, ranks: int, items: np.ndarray) -> None:
-    """int32 and int64, signed and unsigned, have the same owners where the definition says so."""
-    keys = ENCODINGS[name](items)
-    block = block_size_of(1 << 20, ranks)
-
-    def owned(array: np.ndarray, runtime: bool = False) -> np.ndarray:
-        return owners(array, ranks, rule, block_size=block, dynamicemb_int32=runtime)
-
-    wide, narrow = owned(keys), owned(keys.astype(np.int32))
-    np.testing.assert_array_equal(wide, owned(keys.astype(np.uint64)))
-    np.testing.assert_array_equal(narrow, owned(keys.astype(np.uint32)))
-    zero_extended = owned(keys.astype(np.int64) & 0xFFFFFFFF)
-    np.testing.assert_array_equal(narrow, zero_extended)
-    runtime = owned(keys.astype(np.int32), True)
-    power_of_two = ranks & (ranks - 1) == 0
-    if rule is Rule.HASH_ROUNDROBIN and not power_of_two:
-        assert (runtime != narrow).any()
-    else:
-        np.testing.assert_array_equal(runtime, narrow)
-    np.testing.assert_array_equal(wide, owned(keys, True))
-
-
-@pytest.mark.parametrize("rule", list(Rule))
-def test_local_keys_of_a_narrow_type(rule: Rule, items: np.ndarray) -> None:
-    """A key inside the table gets the same local key in either width."""
-    wide = local_keys(items, 7, rule, block_size=1000)
-    narrow = local_keys(items.astype(np.int32), 7, rule, block_size=1000)
-    assert narrow.dtype == np.int32
-    np.testing.assert_array_equal(wide, narrow)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba", "torch"])

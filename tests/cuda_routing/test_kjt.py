@@ -1,5 +1,6 @@
 """KeyedJaggedTensors bucketized: against TorchRec, FBGEMM's operator and the definition."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,30 +71,47 @@ def test_blocks_equal_torchrec(case: Case) -> None:
     np.testing.assert_array_equal(ours.unbucketize_permute.numpy(), permute.numpy())
 
 
-@settings(max_examples=60, deadline=None)
-@given(batches(), st.data())
-def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObject) -> None:
-    """Blocks and roundrobin in one batch give the operator's lengths, keys, weights and places."""
-    count = case.features.count
-    whole = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    blocks = [1 if kept else 5 + t for t, kept in enumerate(whole)]
-    batch = kjt_of(case)
-    sizes = torch.tensor(batch.stride_per_key(), dtype=batch.lengths().dtype)
+def assert_operators(batch: Any, ranks: int, blocks: list[int], whole: list[bool] | None,
+                     edges: Any = None, **options: Any) -> None:  # fmt: skip
+    """Ours are the lengths, keys, weights, places and permutation of FBGEMM's operator."""
+    lengths, values = batch.lengths(), batch.values()
+    sizes = torch.tensor(batch.stride_per_key(), dtype=lengths.dtype)
     theirs = torch.ops.fbgemm.block_bucketize_sparse_features(
-        batch.lengths(), batch.values(), True, True,
-        torch.tensor(blocks, dtype=batch.values().dtype), case.features.ranks, batch.weights(),
-        sizes, int(sizes.max()), None, False, None, torch.tensor(whole),
+        lengths, values, True, True, torch.tensor(blocks, dtype=values.dtype), ranks,
+        batch.weights(), sizes, int(sizes.max()),
+        edges and [torch.tensor(edge, dtype=values.dtype) for edge in edges], False, None,
+        None if whole is None else torch.tensor(whole),
     )  # fmt: skip
-    names = batch.keys()
-    ours = bucketize_kjt(
-        batch, ranks=case.features.ranks, positions=True,
-        rule={n: "continuous" for n, kept in zip(names, whole, strict=True) if not kept},
-        block_sizes=dict(zip(names, blocks, strict=True)),
-    )  # fmt: skip
+    ours = bucketize_kjt(batch, ranks=ranks, positions=True, boundaries=edges, **options)
     found = (ours.kjt.lengths(), ours.kjt.values(), ours.kjt.weights(), ours.positions,
              ours.unbucketize_permute)  # fmt: skip
     for left, right in zip(found, theirs, strict=True):
         np.testing.assert_array_equal(left.numpy(), right.numpy())
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(), st.data())
+def test_features_of_both_rules_equal_the_operator(case: Case, data: st.DataObject) -> None:
+    """Blocks and roundrobin in one batch."""
+    count, batch = case.features.count, kjt_of(case)
+    whole = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    blocks, names = [1 if kept else 5 + t for t, kept in enumerate(whole)], batch.keys()
+    assert_operators(
+        batch, case.features.ranks, blocks, whole,
+        rule={n: "continuous" for n, kept in zip(names, whole, strict=True) if not kept},
+        block_sizes=dict(zip(names, blocks, strict=True)),
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches())
+def test_custom_boundaries_equal_the_operator(case: Case) -> None:
+    """For keys of either sign inside and beyond them."""
+    ranks, count = case.features.ranks, case.features.count
+    edges = [np.cumsum([0, *[(3 * r + t) % 5 for r in range(ranks)]]).tolist()
+             for t in range(count)]  # fmt: skip
+    inside = replace(case, keys=np.abs(case.keys % (3 * ranks)))
+    assert_operators(kjt_of(inside), ranks, [1] * count, None, edges, rule="continuous")
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,7 +156,6 @@ def test_gradients_flow_through_the_weights() -> None:
     weights = torch.ones(6, requires_grad=True)
     found = bucketize_kjt(small(weights=weights), ranks=2)
     (found.kjt.weights() * torch.arange(6.0)).sum().backward()
-    assert weights.grad is not None
     assert weights.grad.tolist() == found.unbucketize_permute.tolist()
 
 

@@ -15,19 +15,6 @@ from cuda_routing.oracle import bucketize_numpy
 from tests.cuda_routing.cases import Case, assert_equal, batches
 
 
-@settings(max_examples=200, deadline=None)
-@given(batches(), st.booleans(), st.booleans(), st.booleans())
-def test_equals_numpy(case: Case, weighted: bool, positions: bool, permute: bool) -> None:
-    """Every field equals the definition's, whichever fields are asked for."""
-    options = {
-        "weights": case.weights if weighted else None,
-        "positions": positions,
-        "permute": permute,
-    }
-    found = bucketize_numba(case.lengths, case.keys, case.features, threads=1, **options)
-    assert_equal(found, bucketize_numpy(case.lengths, case.keys, case.features, **options))
-
-
 @settings(max_examples=100, deadline=None)
 @given(batches(longest=200), st.integers(2, 5))
 def test_chunks_on_threads_equal_numpy(case: Case, threads: int) -> None:

@@ -18,7 +18,7 @@ from cuda_routing.bucketize import bucketize
 from cuda_routing.errors import RoutingError
 from cuda_routing.features import make_features
 from cuda_routing.inverse import restore, unbucketize
-from cuda_routing.oracle import bucketize_numpy, feature_starts, route
+from cuda_routing.oracle import bucketize_numpy, feature_starts
 from cuda_routing.rules import Rule
 from cuda_routing.tables import M64, magic, rule_table
 from cuda_routing.unique import unique_numba, unique_numpy, unique_torch
@@ -57,27 +57,6 @@ def test_equals_lists_filled_by_hand(case: Case) -> None:
     assert found.lengths.dtype == case.lengths.dtype
     assert found.keys.dtype == case.keys.dtype
     assert found.permute.dtype.itemsize == case.keys.dtype.itemsize
-
-
-@settings(max_examples=50, deadline=None)
-@given(batches())
-def test_unwanted_fields_are_none(case: Case) -> None:
-    """A field that was not asked for is None."""
-    found = bucketize_numpy(case.lengths, case.keys, case.features, permute=False)
-    assert (found.weights, found.positions, found.permute) == (None, None, None)
-
-
-@settings(max_examples=50, deadline=None)
-@given(batches())
-def test_result_is_grouped_by_owner_and_stable(case: Case) -> None:
-    """Each rank has the keys it owns, and the permutation rises within a rank."""
-    found = bucketize_numpy(case.lengths, case.keys, case.features)
-    owner, _ = route(case.keys, case.lengths, case.features)
-    counts = np.bincount(owner, minlength=case.features.ranks)
-    np.testing.assert_array_equal(found.keys_per_rank(), counts)
-    for rank in np.unique(owner):
-        places = found.permute[owner == rank]
-        assert np.all(np.diff(places) == 1)
 
 
 @settings(max_examples=30, deadline=None)

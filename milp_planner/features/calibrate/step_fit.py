@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 from typing import Any, Literal
 
@@ -155,6 +156,7 @@ def fit_steps(
     return Fitted(model, tuple(left))
 
 
+@lru_cache(maxsize=1024)
 def moved_by(spec: StepSpec) -> Moved:
     """The data that each table of a step moves; ``missed`` of caches of :data:`SIZES` bytes."""
     known = [popularity(access_of(t), t.rows) for t in spec.tables]

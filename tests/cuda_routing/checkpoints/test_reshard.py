@@ -132,7 +132,6 @@ def test_really_killed_and_resumed(tmp_path: Path) -> None:
     )
     for pause in (0.02, 0.1, 0.3):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
-        assert process.stdout is not None
         process.stdout.readline()
         time.sleep(pause)
         os.kill(process.pid, signal.SIGKILL)

@@ -1,7 +1,12 @@
 """Suites small enough for tests."""
 
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from scenarios.batch.execute import execute
+from scenarios.batch.local import Task
+from scenarios.batch.store import Record
 from scenarios.batch.suite import Suite
 
 MODEL = "generated:tables=4,seed=1,kind=mixed,max_rows=200_000"
@@ -30,3 +35,11 @@ def record(key: str, **changes: Any) -> dict[str, Any]:
         "headroom": {"hbm": 0.25, "ddr": 0.5}, "seconds": 0.5, "error": None,
         "versions": {"milp-planner": "0"}, **changes,
     }  # fmt: skip
+
+
+def here(tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]) -> Iterator[Record]:
+    """Solve in this process, as many scenarios started at a time as there are workers."""
+    left = iter(tasks)
+    while some := list(map(started, itertools.islice(left, workers))):
+        for key, scenario in some:
+            yield execute(scenario, key)

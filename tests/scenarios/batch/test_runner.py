@@ -40,18 +40,27 @@ from tests.scenarios.batch.small import suite
 
 
 def test_a_second_call_solves_nothing(tmp_path: Path) -> None:
-    """Results are found by their keys, whatever else is in the folder."""
+    """Results are found by their keys, whatever else is in the folder. Progress tells first what
+    was already there, then every record with its number. By default no plan is kept."""
+    told: list[tuple[bool, int, int]] = []
+
+    def note(record: Record | None, done: int, total: int) -> None:
+        told.append((record is None, done, total))
+
     with Store(tmp_path) as store:
         store.append({"key": "of another suite", "status": "optimal"})
-    first = run_batch(suite(), tmp_path, workers=1)
+    first = run_batch(suite(), tmp_path, workers=1, on_record=note)
+    assert told == [(True, 0, 4)] + [(False, n, 4) for n in (1, 2, 3, 4)]
     again = run_batch(suite(), tmp_path, workers=1)
     assert (first.solved, again.solved) == (4, 0)
     assert first.results == again.results and len(first.results) == 4
     assert {r["suite"] for r in first.results} == {"small"}
+    assert not (tmp_path / "plans").exists()
+    assert all("plan" not in record for record in first.results)
 
 
 def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
-    """Each plan is a plan.json of its own, named by its record; by default none is kept."""
+    """Each plan is a plan.json of its own, named by its record."""
     batch = run_batch(suite(), tmp_path / "kept", workers=1, plans=True)
     for record in batch.results:
         plan = read_plan(tmp_path / "kept" / record["plan"])
@@ -59,9 +68,6 @@ def test_plans_are_kept_where_asked(tmp_path: Path) -> None:
         assert plan.outcome.formulation == record["formulation"]
     names = [row["plan"] for row in connect(tmp_path / "kept").execute("select plan from results")]
     assert names == [record["plan"] for record in batch.results]
-    bare = run_batch(suite(), tmp_path / "bare", workers=1)
-    assert not (tmp_path / "bare" / "plans").exists()
-    assert all("plan" not in record for record in bare.results)
 
 
 def test_what_a_cache_answers_is_not_solved(tmp_path: Path) -> None:
@@ -93,17 +99,6 @@ def test_a_result_says_what_is_certified(tmp_path: Path) -> None:
         for record in run_batch(mine, tmp_path / word, workers=1).results:
             assert (record["certified_bound"] is not None) == asked
             assert word in record["standing"]
-
-
-def test_progress_is_told(tmp_path: Path) -> None:
-    """First what was already there, then every record with its number."""
-    told: list[tuple[bool, int, int]] = []
-
-    def note(record: Record | None, done: int, total: int) -> None:
-        told.append((record is None, done, total))
-
-    run_batch(suite(), tmp_path, workers=1, on_record=note)
-    assert told == [(True, 0, 4)] + [(False, n, 4) for n in (1, 2, 3, 4)]
 
 
 @pytest.mark.slow

@@ -20,27 +20,18 @@ from milp_planner import read_plan, verify
 from milp_planner.features.plan import call as planning
 from scenarios.batch import runner
 from scenarios.batch.curves import rows_of
-from scenarios.batch.execute import execute
 from scenarios.batch.local import Task
 from scenarios.batch.neighbours import leaves_as_much
 from scenarios.batch.runner import run_batch
 from scenarios.batch.scenario import expand
 from scenarios.batch.sharing import Findings
 from scenarios.batch.store import Record
-from tests.scenarios.batch.small import suite
+from tests.scenarios.batch.small import here, suite
 
 KINDS = ("busiest_rank", "step_time")
 
 
 Run = Callable[[Sequence[Task], int, Callable[[Task], Task]], Iterator[Record]]
-
-
-def here(tasks: Sequence[Task], workers: int, started: Callable[[Task], Task]) -> Iterator[Record]:
-    """Solve in this process, as many scenarios started at a time as there are workers."""
-    left = iter(tasks)
-    while some := list(map(started, itertools.islice(left, workers))):
-        for key, scenario in some:
-            yield execute(scenario, key)
 
 
 def beaten(results: Sequence[Record]) -> list[Record]:
@@ -206,7 +197,6 @@ def test_a_scenario_that_takes_a_plan_is_solved_again_from_it(
         return solve(instance, name, settings)
 
     monkeypatch.setattr(planning, "solve", at_first_badly)
-    monkeypatch.setattr(runner, "run_local", here)
     asked = suite(objectives=list(KINDS), formulations=["auto"])
     batch = run_batch(asked, tmp_path, workers=1)
     assert beaten(batch.results) == [] and batch.solved == len(batch.results) < len(hints)

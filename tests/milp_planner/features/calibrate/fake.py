@@ -1,7 +1,9 @@
 """A machine whose times all follow from stated constants, on a clock of its own."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -79,15 +81,11 @@ def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[
 
     Includes what is paid once per step, or (``once`` false) leaves it out, as a plan's prices do.
     """
-    rows = [popularity(access_of(t), t.rows) for t in spec.tables]
+    passes = (model.lookup, model.update[spec.optimizer])  # type: ignore[index]
+    rows, streams, hits = _hits(spec, tuple(size for terms in passes for size, _ in terms.missed))
     bytes_ = [t.dim * ELEMENT for t in spec.tables]
-    state = STATE_NUMBERS[spec.optimizer]
-    streams = [
-        Stream(p, spec.batch * t.pooling, b * float(1 + state.copies(t.dim)))
-        for p, t, b in zip(rows, spec.tables, bytes_, strict=True)
-    ]
     sums = [0.0, 0.0]
-    for which, terms in enumerate((model.lookup, model.update[spec.optimizer])):  # type: ignore[index]
+    for which, terms in enumerate(passes):
         sums[which] += terms.step_seconds if once else 0.0
         for index, (p, b, stream) in enumerate(zip(rows, bytes_, streams, strict=True)):
             ids = stream.lookups
@@ -97,11 +95,23 @@ def table_seconds(model: StepModel, spec: StepSpec, once: bool = True) -> tuple[
             work += distinct * (terms.distinct_seconds + b * terms.distinct_byte_seconds)
             work += ids * float(p.shares.max()) * terms.hottest_seconds
             for size, cost in terms.missed:
-                hit = cache_hits(streams, np.array([size]))[index, 0]
-                work += ids * (1 - hit) * (b + terms.row_bytes) * cost
+                work += ids * (1 - hits[size][index]) * (b + terms.row_bytes) * cost
             dispatch = terms.seconds
             sums[which] += max(dispatch, work) if terms.hidden_dispatch else dispatch + work
     return sums[0], sums[1]
+
+
+@cache
+def _hits(spec: StepSpec, sizes: tuple[float, ...]) -> Any:
+    """Popularities and streams of a step's tables, and their hits in caches of these sizes."""
+    rows = [popularity(access_of(t), t.rows) for t in spec.tables]
+    state = STATE_NUMBERS[spec.optimizer]
+    streams = [
+        Stream(p, spec.batch * t.pooling, t.dim * ELEMENT * float(1 + state.copies(t.dim)))
+        for p, t in zip(rows, spec.tables, strict=True)
+    ]
+    hits = cache_hits(streams, np.array(sizes)) if sizes else np.empty((len(rows), 0))
+    return rows, streams, dict(zip(sizes, hits.T, strict=True))
 
 
 @dataclass

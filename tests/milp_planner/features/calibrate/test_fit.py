@@ -220,7 +220,6 @@ def made_up_fused(parts: tuple[str, ...] = ()) -> dict[StepSpec, Sample]:
 def test_every_term_comes_back() -> None:
     """Without noise, the fit finds the truth: dispatch, starting kernels, and the work's terms."""
     found = fit_steps(made_up_fused(), "hbm", "made up", fused=True).model
-    assert found is not None
     for got, true in ((found.lookup, TRUTH.lookup), (found.update["adam"], TRUTH.update["adam"])):
         said, right = got.to_dict(), true.to_dict()
         knees = {size: cost for size, cost in said.pop("missed") if cost > 1e-20}
@@ -236,7 +235,6 @@ def test_the_devices_work_is_not_taken_from_times_that_dispatch_hides() -> None:
         alone = sample.part(ON_DEVICE + "lookup")
         known[spec] = replace(sample, parts={**sample.parts, "lookup": (max(4e-4, alone),)})
     found = fit_steps(known, "hbm", "", fused=True).model
-    assert found is not None
     errors = [
         predicted_parts(found, s)[ON_DEVICE + "lookup"] / known[s].part(ON_DEVICE + "lookup") - 1
         for s in known
@@ -252,7 +250,6 @@ def test_cases_without_whole_steps_are_fitted_too() -> None:
         parts = {name: v for name, v in sample.parts.items() if name.startswith(ON_DEVICE)}
         known[spec] = replace(sample, parts=parts)
     found = fit_steps(known, "hbm", "", fused=True).model
-    assert found is not None
     assert found.lookup.step_seconds == pytest.approx(4e-4, rel=1e-6)
     assert found.lookup.output_seconds == pytest.approx(3e-10, rel=1e-6)
 

@@ -35,7 +35,6 @@ def made_up(
 ) -> dict[StepSpec, Sample]:
     """Each step's true time, off by up to ±noise."""
     generator, samples = np.random.default_rng(5), {}
-    assert TRUTH.batch is not None
     for spec in specs:
         lookup, update = table_seconds(truth, spec)
         dense = TRUTH.batch.of(spec.batch, len(spec.tables), spec.columns)
@@ -64,7 +63,6 @@ def test_exact_times_give_the_constants_back() -> None:
     """Dispatch, knees and the batch's line come back to within a few percent."""
     known = draw_steps(FITTED, 150, most=2**27, moved=2**24)
     found = fit_steps(made_up(known), "ddr", "made up").model
-    assert found is not None and found.batch is not None and TRUTH.batch is not None
     assert found.tier == "ddr"
     assert found.lookup.seconds == pytest.approx(TRUTH.lookup.seconds, rel=0.02)
     assert found.lookup.step_seconds == pytest.approx(TRUTH.lookup.step_seconds, rel=0.02)
@@ -83,7 +81,6 @@ def test_a_device_that_hides_dispatch_is_found(noise: float, within: float) -> N
     known = draw_steps(FITTED, 90, most=2**27, moved=2**24)
     known += draw_steps(LARGE, 45, most=2**27, moved=2**31, seed=2)
     found = fit_steps(made_up(known, noise, GPU), "hbm", "made up").model
-    assert found is not None
     errors = []
     others = [*draw_steps(OTHERS, 30, most=2**27, moved=2**24, seed=1)]
     others += draw_steps(replace(OTHERS, batches=(9000, 50_000)), 30, most=2**27, moved=2**31)
