@@ -100,7 +100,6 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "outcome": ("verify FILE --instance FORGED/B.json",),
     "plan": ("verify FILE", "export FILE --to torchrec"),
     "rep": ("verify FILE", "report FILE -o page.html", "report FILE --json"),
-    "npy": ("route FILE",),
     "torchrec": ("import-plan FILE kuairand-27k --from torchrec",),
     "tzrec": ("import-plan FILE kuairand-27k --from tzrec",),
 }

@@ -92,46 +92,54 @@ def test_the_ledger_of_a_plan(stashed: Plan) -> None:
     assert sum(place.entries["host_tables"] for place in ledger.ddr) == 2 * total
 
 
+@pytest.fixture(scope="module")
+def free() -> Plan:
+    """A plan that may stash, with a window of 20 ms."""
+    return plan(*inputs(180, 20.0), time_limit=10)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Plan:
+    """A plan without a window."""
+    return plan(*inputs(400, None), time_limit=10)
+
+
 def shards_of(made: Plan) -> list[Any]:
     """Shards of every table."""
     return [made.shards(table.name) for table in made.tables]
 
 
-def test_export_and_back(stashed: Plan) -> None:
+def test_export_and_back(stashed: Plan, plain: Plan) -> None:
     """The export lists the stashed tables and says what to do with them; reading it pins them."""
     text = torchrec.write(stashed)
     assert json.loads(text)["stash_weights"] == ["t0", "t1", "t2"]
     assert any("set_stashed_tables" in note for note in torchrec.notes(stashed))
     pins = torchrec.read(text, stashed.model)
     assert [pin.stash for pin in pins.values()] == [True] * 3
-    plain = plan(*inputs(400, None), time_limit=10)
     assert "stash_weights" not in json.loads(torchrec.write(plain))
     assert torchrec.read(torchrec.write(plain), plain.model)["t0"].stash is None
 
 
-def test_the_curve_of_stash_against_time() -> None:
+def test_the_curve_of_stash_against_time(free: Plan, plain: Plan) -> None:
     """Every point of the frontier over the largest stashed bytes of a rank is the optimum that
     brute force finds at that limit, certified and verified."""
-    made = plan(*inputs(180, 20.0), time_limit=10)
     budget = Budget(Settings(time_limit=60))
-    found = frontier(made, "stash", [0, 40 * 2**20, 80 * 2**20], budget, enough=0.0)[0]
+    found = frontier(free, "stash", [0, 40 * 2**20, 80 * 2**20], budget, enough=0.0)[0]
     here = int(20 * 2**35 / 1000)
     assert [point.budget for point in found.points] == sorted([0, 40 * 2**20, 80 * 2**20, here])
     for point in found.points:
-        limited = with_more(made.instance, "stash", point.budget - here)
+        limited = with_more(free.instance, "stash", point.budget - here)
         assert point.usable == point.budget
         assert point.objective == point.certified == brute_force(limited).objective
         assert point.verified
     objectives = [point.objective for point in found.points]
     assert objectives[0] != objectives[-1]
-    plain = plan(*inputs(400, None), time_limit=10)
     with pytest.raises(BadInput, match="frontier over 'stash'"):
         frontier(plain, "stash", 3, budget)
 
 
-def test_the_points_of_the_curve_surround_the_plan() -> None:
+def test_the_points_of_the_curve_surround_the_plan(free: Plan) -> None:
     """Without a list they are whole MiB around what the plan stashes, its own limit among them."""
-    made = plan(*inputs(180, 20.0), time_limit=10)
-    found = frontier(made, "stash", 4, Budget(Settings(time_limit=30)))[0]
+    found = frontier(free, "stash", 4, Budget(Settings(time_limit=30)))[0]
     assert found.here in [point.budget for point in found.points]
     assert len(found.points) == 4 and found.scope == "rank"

@@ -13,9 +13,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.moves.limits import draw_replan, limited, replan, trade_off
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.integrations.exports import with_pins
-from milp_planner.plans.compile import compile_for
 from milp_planner.plans.placement import Plan
-from milp_planner.start.mapping import placed_on
 from tests.milp_planner.features.explain.quick import (
     first_of_each,
     in_production,
@@ -68,7 +66,8 @@ def test_from_the_plan_run_today(production: Plan, tmp_path: Path) -> None:
 
 
 def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None:
-    """On a cluster with less HBM the curve falls, and each plan keeps to its limit."""
+    """On a cluster with less HBM the curve falls, each plan keeps to its limit, and every step
+    names the tables whose option or ranks differ from today, also on the terminal."""
     info, best = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
     values = [s.objective for s in info.steps if s.objective is not None]
     assert values == sorted(values, reverse=True)
@@ -76,19 +75,11 @@ def test_nothing_moves_at_limit_0_and_more_never_hurts(production: Plan) -> None
     assert len(set(equal)) == 1  # of equal plans, the one that moves least is kept
     for step in info.steps:
         assert step.moved_tables is None or step.moved_tables <= step.limit
-    assert best is not None
-    assert best.verdict is not None
-    assert best.verdict.feasible
+        assert len(step.moved) == (step.moved_tables or 0)
+    assert best is not None and best.verdict is not None and best.verdict.feasible
     assert best.outcome.objective == values[-1]
-
-
-def test_what_moves_is_named(production: Plan) -> None:
-    """Every step names the tables whose option or ranks differ from today, also on the terminal."""
-    info, after = replan(production, [0, 1, 2, 4], quick(120), cluster=cluster(1, hbm="1GiB"))
-    assert after is not None
-    assert all(len(step.moved) == (step.moved_tables or 0) for step in info.steps)
     now = {t.name: (t.option, t.ranks) for t in production.tables}
-    moved = {t.name for t in after.tables if now[t.name] != (t.option, t.ranks)}
+    moved = {t.name for t in best.tables if now[t.name] != (t.option, t.ranks)}
     assert moved and set(info.steps[-1].moved) == moved
     assert all(name in drawn(draw_replan(info)) for name in moved)
 
@@ -132,15 +123,6 @@ def test_a_table_that_today_lacks_is_free_to_place(production: Plan, tmp_path: P
     info, best = replan(production, [0], quick(), model=grown, start=today)
     assert info.new_tables == (fresh, "extra") and best is not None and best.table("extra")
     assert info.steps[0].moved == ()
-
-
-def test_a_plan_of_more_ranks_does_not_belong(production: Plan) -> None:
-    """A placement on ranks that no longer exist is not carried over."""
-    wide = plan(MODEL, cluster(2), formulation="greedy", settings=LIMITS)
-    compiled = compile_for(MODEL, cluster(), "step_time")
-    assert placed_on(compiled, wide) is None or all(
-        rank < 2 for t in wide.tables for block in t.ranks for rank in block
-    )
 
 
 def test_bad_limits_are_refused(production: Plan) -> None:

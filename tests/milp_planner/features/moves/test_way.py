@@ -1,12 +1,13 @@
 """What the first moves from today's plan gain: hand-made plans, and the steps as plans."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from formulations import Placement
-from milp_planner import Cluster, Model, explain, plan, report
+from milp_planner import Cluster, Model, Plan, explain, plan, report
 from milp_planner.drawing.page import sentence
 from milp_planner.errors import BadInput
 from milp_planner.features.explain.answers import Answers
@@ -121,6 +122,12 @@ CLUSTER = {
 }  # fmt: skip
 
 
+@cache
+def best() -> Plan:
+    """The best plan of these."""
+    return plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
+
+
 def today(folder: Path) -> Path:
     """A CSV with every table on rank 0."""
     lines = [f"t{i},HBM_ONLY,table_wise,0" for i in range(4)]
@@ -131,22 +138,20 @@ def today(folder: Path) -> Path:
 
 def test_steps_are_plans_of_their_own(tmp_path: Path) -> None:
     """Each step is checked and states its objective; the last is the plan asked about."""
-    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
-    info, way = moves(best, today(tmp_path))
+    info, way = moves(best(), today(tmp_path))
     steps = list(way)
     assert [step.outcome.objective for step in steps] == [p.objective for p in info.points[1:]]
-    assert steps[-1].outcome.objective == best.outcome.objective
-    answers = explain(best, "moves", asked=Asked(today=today(tmp_path)), time_limit=5)
+    assert steps[-1].outcome.objective == best().outcome.objective
+    answers = explain(best(), "moves", asked=Asked(today=today(tmp_path)), time_limit=5)
     assert answers.moves == info
-    page = report(best, None, Answers(moves=info))
+    page = report(best(), None, Answers(moves=info))
     assert "From today&#39;s plan" in page or "From today's plan" in page
     assert all(sentence(note) in page for note in notes(info)) and "Where each is before" in page
 
 
 def test_moves_need_todays_plan() -> None:
     """Without it, one sentence names the option."""
-    best = plan(Model.from_dict(MODEL), Cluster.from_dict(CLUSTER), time_limit=5)
     with pytest.raises(BadInput, match="--start"):
-        explain(best, "moves")
+        explain(best(), "moves")
     with pytest.raises(BadInput, match="no longer offers"):
-        moves(replace(best, tables=best.tables[:-1]), best)
+        moves(replace(best(), tables=best().tables[:-1]), best())

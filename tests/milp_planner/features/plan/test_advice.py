@@ -1,4 +1,5 @@
-"""The advice for an infeasible plan: exact to the byte, as a value for the cluster's file.
+"""The advice for an infeasible plan: exact to the byte, as a value for the cluster's file; why
+nothing fits, in figures and in words.
 
 Changes of the model if nothing fits: every reported one works when it is made.
 """
@@ -7,15 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example as always
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations import Settings, Status, solve
-from milp_planner import plan
+from formulations.capacity import budget
+from milp_planner import Plan, plan
 from milp_planner.drawing.units import memory_name
 from milp_planner.features.plan.shortage import (
     Remedy,
+    TierShortage,
     advice,
+    draw_shortage,
     memory_for,
     shortage_of,
     with_advice,
@@ -25,6 +30,8 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.plans.compile import compile_for
 from scenarios.catalog import find_cluster, find_model
 from tests.formulations.examples import ANY, at, built, two_modes
+from tests.milp_planner.features.example import example
+from tests.milp_planner.features.plan.test_ranks import drawn
 from tests.milp_planner.inputs import builders
 from tests.milp_planner.pricing.build import cluster, model
 
@@ -39,7 +46,7 @@ LIMITS = Settings(time_limit=60, workers=1)
     own=st.integers(0, 10**9),
     further=st.integers(0, 10**9),
 )
-@example(tier="hbm", usable=2**40, percent=99.99, dense=0, own=0, further=0)
+@always(tier="hbm", usable=2**40, percent=99.99, dense=0, own=0, further=0)
 def test_memory_is_the_least_with_that_usable_part(
     tier: str, usable: int, percent: object, dense: int, own: int, further: int
 ) -> None:
@@ -86,20 +93,27 @@ def test_no_memory_is_enough_when_all_is_reserved() -> None:
     assert memory_for("hbm", 1, model, cluster) is None
 
 
-@pytest.mark.parametrize("tier", ["hbm", "ddr"])
-def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
-    """DCNv2 on a small A10: with the advice there is a plan, with one byte less provably none."""
-    model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
-    found = plan(model, small, settings=LIMITS)
+@pytest.fixture(scope="module")
+def small() -> Plan:
+    """DCNv2 has no plan on one A10 whose machine has 8 GiB of DDR."""
+    machine = {**find_cluster("1xa10").to_dict()["machines"][0], "ddr": 8 * 2**30}
+    site = Cluster.from_dict({**find_cluster("1xa10").to_dict(), "machines": [machine]})
+    found = plan(find_model("mlperf-dlrm-dcnv2"), site, settings=LIMITS)
     assert found.outcome.status == Status.INFEASIBLE
-    diagnosis: Any = found.outcome.detail["diagnosis"]
+    return found
+
+
+@pytest.mark.parametrize("tier", ["hbm", "ddr"])
+def test_shipped_model_on_too_small_a_cluster(small: Plan, tier: str) -> None:
+    """With the advice there is a plan, with one byte less provably none."""
+    diagnosis: Any = small.outcome.detail["diagnosis"]
     assert all(entry["proved"] for entry in diagnosis["capacities"])
 
     def status(memory: int) -> Status:
-        document = small.to_dict()
+        document = small.cluster.to_dict()
         machine = document["machines"][0]
         (machine if tier == "ddr" else machine["ranks"][0])[tier] = memory
-        compiled = compile_for(model, Cluster.from_dict(document), "step_time")
+        compiled = compile_for(small.model, Cluster.from_dict(document), "step_time")
         return solve(compiled.instance, "cpsat", LIMITS).status
 
     memory = diagnosis["advice"][tier]
@@ -107,24 +121,15 @@ def test_shipped_model_on_too_small_a_cluster(tier: str) -> None:
     assert status(memory - 1) == Status.INFEASIBLE
 
 
-def _small_a10() -> Cluster:
-    """One A10 whose machine has 8 GiB of DDR."""
-    return Cluster.from_dict({**find_cluster("1xa10").to_dict(), "machines": [_MACHINE]})
-
-
-_MACHINE = {**find_cluster("1xa10").to_dict()["machines"][0], "ddr": 8 * 2**30}
-
-
-def test_the_tables_to_drop_are_enough() -> None:
-    """Without the named tables, DCNv2 has a plan on a small A10."""
-    model, small = find_model("mlperf-dlrm-dcnv2"), _small_a10()
-    diagnosis: Any = plan(model, small, settings=LIMITS).outcome.detail["diagnosis"]
+def test_the_tables_to_drop_are_enough(small: Plan) -> None:
+    """Without the named tables, DCNv2 has a plan there."""
+    diagnosis: Any = small.outcome.detail["diagnosis"]
     assert diagnosis["drop"]["proved"] and diagnosis["drop"]["tables"]
-    document = model.to_dict()
+    document = small.model.to_dict()
     document["tables"] = [
         t for t in document["tables"] if t["name"] not in diagnosis["drop"]["tables"]
     ]
-    rest = plan(Model.from_dict(document), small, settings=LIMITS)
+    rest = plan(Model.from_dict(document), small.cluster, formulation="cpsat", settings=LIMITS)
     assert rest.outcome.placement is not None
 
 
@@ -238,3 +243,90 @@ def test_dynamicemb_tables_are_not_cut_by_columns() -> None:
     table = {**ROWS, "kind": "dynamicemb", "constraints": {}}
     kinds = [each.kind for each in remedies(model(table, **FP16), cluster(hbm="12MiB", ddr="0B"))]
     assert kinds == ["codec", "dedup"]
+
+
+def test_figures_by_hand() -> None:
+    """b needs 70 of HBM on some rank, 80 beside a's share, and has 65; dropping b is enough."""
+    instance = example(hbm=65)
+    settings = Settings(time_limit=10)
+    outcome = with_diagnosis(instance, solve(instance, "cpsat", settings), settings)
+    info = shortage_of(outcome.detail)
+    assert info is not None
+    hbm = next(tier for tier in info.tiers if tier.resource == "hbm")
+    # with a table-wise (60) on another rank, b's 70 are alone on theirs
+    assert hbm == TierShortage("hbm", "rank", 65, 65, 70, 5, helps=True, proved=True, at_least=70)
+    ddr = next(tier for tier in info.tiers if tier.resource == "ddr")
+    assert not ddr.helps and ddr.needed is None
+    assert info.drop == ("b",) and info.drop_proved
+    assert info.conflict_tables == ("b",) and info.conflict_constraints == ("hbm",)
+    text = drawn(draw_shortage(info))
+    assert "65 B" in text and "70 B" in text and "5 B" in text and "proved least" in text
+    assert "it alone is never enough" in text
+    assert "or drop 1 table: b (proved: no fewer do)" in text
+    assert "a smallest conflict: b against hbm" in text
+
+
+def test_what_is_unknown_is_not_claimed() -> None:
+    """Answers cut short by the time limit say so."""
+    detail = {
+        "diagnosis": {
+            "capacities": [
+                {"resource": "hbm", "scope": "rank", "least": None, "bound": 3, "impossible": False,
+                 "capacity": [1, 2], "proved": False, "short_by": None},
+                {"resource": "ddr", "scope": "machine", "least": 9, "bound": 3, "impossible": False,
+                 "capacity": [1], "proved": False, "short_by": 8},
+            ],
+            "drop": {"tables": ["a", "b"], "bound": 1, "impossible": False, "proved": False},
+            "conflict": None,
+        }
+    }  # fmt: skip
+    info = shortage_of(detail)
+    assert info is not None and info.conflict_tables == ()
+    text = drawn(draw_shortage(info))
+    assert "1 B to 2 B" in text and "not found in the time limit" in text
+    assert "less may do" in text and "drop 2 tables: a, b (fewer may do)" in text
+    assert "proved" not in text and "conflict" not in text
+
+
+def test_what_to_write_into_the_file() -> None:
+    """The memory to the byte with reservations, and the bound below which no plan exists."""
+    known = {"least": 3 * 2**30, "bound": 2 * 2**30, "impossible": False, "proved": False}
+    entry = {"resource": "hbm", "scope": "rank", "capacity": [2**30], "short_by": 2**31, **known}
+    drop = {"tables": None, "bound": 1, "impossible": False, "proved": False}
+    detail = {
+        "diagnosis": {
+            "capacities": [entry],
+            "drop": drop,
+            "conflict": None,
+            "advice": {"hbm": 4 * 2**30 + 1},
+        }
+    }
+    info = shortage_of(detail)
+    assert info is not None and info.tiers[0].memory == 4 * 2**30 + 1
+    text = " ".join(drawn(draw_shortage(info)).split())
+    assert "no plan exists below 2 GiB of hbm for each rank" in text
+    assert "in the cluster's file: hbm: 4294967297 for each rank" in text
+
+
+def test_a_feasible_outcome_has_none() -> None:
+    """If there is a plan, there is no diagnosis."""
+    settings = Settings(time_limit=10)
+    outcome = with_diagnosis(example(), solve(example(), "cpsat", settings), settings)
+    assert shortage_of(outcome.detail) is None
+
+
+def test_multipliers_of_the_plan_are_not_those_of_a_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A re-plan brings multipliers for its own objective; the diagnosis asks about others, and
+    answers as it does without them."""
+    prices = solve(example(), "auto", Settings(time_limit=10)).certificate
+    assert prices is not None
+    monkeypatch.setattr(budget, "EXACT_ALONE", 0)  # the solver that starts from multipliers
+    instance, settings = example(hbm=65), Settings(time_limit=10)
+    outcome = solve(instance, "cpsat", settings)
+    info, plain = (
+        shortage_of(with_diagnosis(instance, outcome, each).detail)
+        for each in (replace(settings, prices=prices), settings)
+    )
+    assert info is not None and info == plain
