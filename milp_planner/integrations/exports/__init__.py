@@ -148,6 +148,15 @@ def pin(where: str, **fields: Any) -> PinSpec:
         raise BadInput.of(problems_of(PinSpec, error, where)) from None
 
 
+def pin_of_share(table: Table, share: Fraction, caching: bool, **more: Any) -> PinSpec:
+    """The pin of a dynamicemb table with a share of its values in HBM."""
+    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
+    return pin(
+        f"table {table.name!r}", mode=ends.get(share, "CACHING" if caching else "HYBRID"),
+        sharding_type="row_wise", cache_ratio=None if share in ends else share, **more,
+    )  # fmt: skip
+
+
 def known(model: Model, name: Any, where: str) -> Table:
     """The model's table of that name; BadInput suggests the nearest name."""
     for table in model.tables:

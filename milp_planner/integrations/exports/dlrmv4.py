@@ -118,24 +118,17 @@ def notes(plan: Plan) -> list[str]:
 
 def turned_off(work: Workload) -> list[str]:
     """Sentences: priced without a default of the trainer, which the file therefore turns off."""
-    found = []
-    for name, dtype in _directions(work).items():
-        if dtype == "fp32":
-            found.append(
-                f"{name}=fp32, as priced; the trainer's default is fp16, which exchange_dtype: "
-                "fp16 in the model prices"
-            )
+    off = [(name, dtype, "exchange_dtype: fp16") for name, dtype in _directions(work).items()
+           if dtype == "fp32"]  # fmt: skip
     if not _plain(work) and _codec(work) == "stock":
-        found.append(
-            f"{CODEC}=0, as priced; the trainer's default is 1, which codec: low_memory in the "
-            "model prices"
-        )
+        off.append((CODEC, "0", "codec: low_memory"))
     if not work.dedup:
-        found.append(
-            f"{DEDUP}=0, as priced; the trainer's default is 1, which dedup: true in the model "
-            "prices"
-        )
-    return found
+        off.append((DEDUP, "0", "dedup: true"))
+    return [
+        f"{name}={value}, as priced; the trainer's default is {DEFAULTS[name]}, which {field} in "
+        "the model prices"
+        for name, value, field in off
+    ]
 
 
 def read(text: str, model: Model) -> dict[str, PinSpec]:

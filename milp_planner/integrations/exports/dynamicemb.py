@@ -23,11 +23,10 @@ from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import one_of
 from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports import known, pin
+from milp_planner.integrations.exports import known, pin_of_share
 from milp_planner.integrations.exports.torchrec import built, sharders
 from milp_planner.plans.ledger import stores_of
 from milp_planner.plans.placement import PlacedTable, Plan
-from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
 
 FORMAT = "milp-planner-dynamicemb/1"
@@ -205,10 +204,7 @@ def _pin(table: Table, options: dict[str, Any], share: Fraction) -> PinSpec:
         raise BadInput(f"{where}: its share of HBM {share} is finer than 1/{FINEST_RATIO}")
     if share == 0 and caching:
         raise BadInput(f"{where}: caching needs local_hbm_for_values above 0")
-    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
-    mode = ends.get(share, "CACHING" if caching else "HYBRID")
-    ratio = share if mode in TIERED else None
-    return pin(where, mode=mode, sharding_type="row_wise", cache_ratio=ratio, dist_type=dist)
+    return pin_of_share(table, share, caching, dist_type=dist)
 
 
 def _grouped_key(table: Table, options: dict[str, Any]) -> tuple[object, ...]:

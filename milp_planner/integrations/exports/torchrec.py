@@ -18,6 +18,7 @@ import numpy as np
 from milp_planner.drawing.units import listed
 from milp_planner.errors import BadInput
 from milp_planner.files import json_text
+from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.constraints import LARGEST_L1, PinSpec
 from milp_planner.inputs.files import read_json
 from milp_planner.inputs.model import Model, Workload
@@ -59,7 +60,7 @@ def document(plan: Plan, modules: Mapping[str, str] | str = "") -> dict[str, Any
         "local_world_size": len(hosts[0]),
         **({"pod_size": plan.cluster.span} if _over_machines(plan) else {}),
         "compute_device": _device(plan),
-        **_collection(plan),
+        **collection(plan.cluster),
         **sharders(plan.model.workload),
         "plan": by_module,
         **(
@@ -110,12 +111,13 @@ def built(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _collection(plan: Plan) -> dict[str, Any]:
+def collection(cluster: Cluster) -> dict[str, Any]:
     """Arguments of TorchRec's ``DMPCollection``, and of its train pipeline, for a sharding group.
 
-    A node group is the set of ranks of table-row-wise and grid shards.
+    A node group is the set of ranks of table-row-wise and grid shards. Without other groups there
+    are none.
     """
-    two_d, cluster = plan.cluster.two_d, plan.cluster
+    two_d = cluster.two_d
     if two_d is None or cluster.replicas == 1:
         return {}
     interval = None if two_d.sync_interval == "never" else two_d.sync_interval
@@ -361,7 +363,7 @@ def _pin(table: Table, entry: dict[str, Any]) -> PinSpec:
         where,
         mode=mode,
         sharding_type=kind,
-        cache_ratio=None if ratio is None else Fraction(ratio).limit_denominator(100),
+        cache_ratio=None if ratio is None else ratio.limit_denominator(100),
         column_width=max(widths) if kind in BY_COLUMN and min(widths) < table.dim else None,
         num_nodes=several if several != 1 else None,
         ranks=tuple(ranks),

@@ -14,7 +14,6 @@ alibaba/TorchEasyRec 54cac316, ``tzrec/protos/feature.proto`` (``ParameterConstr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 from functools import cache
 from itertools import product
 from typing import Any
@@ -87,7 +86,7 @@ def write(plan: Plan) -> str:
                 "embedding_dim": table.dim,
                 key: body,
             }
-            config = _config(feature_configs=[{"id_feature": fields}])
+            config = _config()(feature_configs=[{"id_feature": fields}])
             lines += text_format.MessageToString(config, as_utf8=True).splitlines()
     return "\n".join(lines) + "\n"
 
@@ -146,7 +145,7 @@ def read(text: str, model: Model) -> dict[str, PinSpec]:
 
 
 def _parsed(text: str) -> Any:
-    config = _config()
+    config = _config()()
     try:
         text_format.Parse(text, config, allow_unknown_field=True)
     except (text_format.ParseError, UnicodeError) as error:
@@ -248,7 +247,7 @@ def _space(constraints: Any) -> Space:
 
 
 @cache
-def _config_class() -> Any:
+def _config() -> Any:
     """The message class of the part of a config that a plan uses."""
     file = descriptor_pb2.FileDescriptorProto(name="tzrec_fragment.proto", package="tzrec_fragment")
     field = descriptor_pb2.FieldDescriptorProto
@@ -266,10 +265,6 @@ def _config_class() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("tzrec_fragment.Config"))
-
-
-def _config(**fields: Any) -> Any:
-    return _config_class()(**fields)
 
 
 def _static(placed: PlacedTable) -> tuple[str, dict[str, Any]]:
@@ -342,4 +337,4 @@ def _read_dynamic(table: Table, options: Any) -> PinSpec:
     if options.cache_load_factor == 1:
         return pin(where, sharding_type="row_wise", mode="HBM_ONLY")
     ratio = proper_ratio(options.cache_load_factor, f"{where}: cache_load_factor")
-    return pin(where, sharding_type="row_wise", cache_ratio=Fraction(ratio).limit_denominator(100))
+    return pin(where, sharding_type="row_wise", cache_ratio=ratio.limit_denominator(100))

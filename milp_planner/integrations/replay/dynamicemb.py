@@ -12,7 +12,6 @@ NVIDIA/recsys-examples 43465aea, ``corelib/dynamicemb/dynamicemb/planner/planner
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from milp_planner.drawing.units import listed
@@ -75,7 +74,7 @@ def others(
 
     Its pipeline decides the kernel: a cache at TorchRec's load factor where rows are prefetched.
     """
-    ratio = Fraction(str(LOAD_FACTOR)) if prefetched else None
+    ratio = LOAD_FACTOR if prefetched else None
     rows = PinSpec(mode="CACHING" if ratio else "HBM_ONLY", sharding_type="row_wise",
                    cache_ratio=ratio)  # fmt: skip
     whole = PinSpec(mode="HBM_ONLY", sharding_type="data_parallel")

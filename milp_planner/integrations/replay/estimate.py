@@ -26,7 +26,13 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import Mode, PinSpec, ShardingType
 from milp_planner.inputs.table import Table
 from milp_planner.integrations.replay import Pins
-from milp_planner.pricing.options import BY_COLUMN, MODE_OF_KERNEL
+from milp_planner.pricing.options import (
+    BY_COLUMN,
+    BY_MACHINE,
+    MODE_OF_KERNEL,
+    TIERED,
+    WHOLE_ROWS,
+)
 from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.runtimes.registry import kernel_of
 from milp_planner.pricing.runtimes.torcheasyrec import (
@@ -37,15 +43,12 @@ from milp_planner.pricing.runtimes.torcheasyrec import (
 )
 
 GIB = 2**30
-LOAD_FACTOR = 0.2
+LOAD_FACTOR = Fraction(1, 5)
 """Cache load factor of a table that states none (``UVM_CACHING_RATIO``)."""
 NARROWEST = 128
-"""Columns of a column shard at least, unless ``min_partition`` is set (``MIN_CW_DIM``)."""
+"""Columns of a column shard at least (``MIN_CW_DIM``)."""
 _INTRA, _INTER = 600 * GIB / 1000, 12.5 * GIB / 1000
 """Bytes per millisecond within a machine and between machines (``INTRA_NODE_BANDWIDTH``)."""
-TIERED = ("HYBRID", "CACHING")
-"""Kernels of dynamicemb tables, by TorchEasyRec's rules."""
-BY_HOST = ("table_row_wise", "grid_shard")
 
 
 class Perf(NamedTuple):
@@ -114,33 +117,20 @@ class Asked:
     kernel: str
     """dense, fused, fused_uvm or fused_uvm_caching; of a dynamicemb table HYBRID or CACHING."""
     pooled: bool = False
-    lengths: tuple[float, ...] = (1.0,)
-    """Pooling factor of every feature."""
     weighted: bool = False
-    min_partition: int | None = None
-    load_factor: float | Fraction | None = None
+    load_factor: Fraction = LOAD_FACTOR
     bucket: int = 0
     """Slots of a bucket of a dynamicemb table."""
 
     @property
     def width(self) -> int:
         """Columns of a column shard."""
-        return least_width(self.dim, self.min_partition or NARROWEST)
-
-    def inputs(self, batch: int) -> float:
-        """Ids of a rank's batch."""
-        return sum(length * 1.0 * batch for length in self.lengths)
-
-    def outputs(self, batch: int) -> float:
-        """Rows returned for a rank's batch."""
-        if not self.pooled:
-            return self.inputs(batch)
-        return sum(min(1.0, length) * 1.0 * batch for length in self.lengths)
+        return least_width(self.dim)
 
 
-def least_width(dim: int, least: int = NARROWEST) -> int:
-    """Columns of a column shard of a table: a divisor and multiple of 4, from ``least``."""
-    legal = (width for width in range(least, dim) if dim % width == 0 and width % 4 == 0)
+def least_width(dim: int) -> int:
+    """Columns of a column shard: the least divisor and multiple of 4 from :data:`NARROWEST`."""
+    legal = (width for width in range(NARROWEST, dim) if dim % width == 0 and width % 4 == 0)
     return next(legal, dim)
 
 
@@ -184,7 +174,7 @@ def _bandwidth(asked: Asked) -> float:
     """Bytes per millisecond at which a kernel reads rows (``kernel_bw_lookup``)."""
     profile = _constants()
     hbm, link = profile.hbm / 1000, profile.host_link / 1000
-    share = float(LOAD_FACTOR if asked.load_factor is None else asked.load_factor)
+    share = float(asked.load_factor)
     if asked.kernel in TIERED:
         caching = np.array([asked.kernel == "CACHING"])
         hits = float(fitted(np.array([share]), caching)[0])
@@ -212,7 +202,7 @@ def _perf(asked: Asked, job: Job, rows: int, dim: int) -> Perf:
 
 
 def _by_rows(asked: Asked) -> bool:
-    return asked.sharding_type in ("data_parallel", "row_wise", *BY_HOST)
+    return asked.sharding_type not in WHOLE_ROWS
 
 
 def _penalty(dim: int) -> float:
@@ -224,29 +214,27 @@ def _parts(asked: Asked, job: Job) -> int:
     """Ranks over which the ids of a table are spread."""
     if asked.sharding_type == "row_wise":
         return job.world
-    return job.local if asked.sharding_type in BY_HOST else 1
+    return job.local if asked.sharding_type in BY_MACHINE else 1
 
 
 def _ids(asked: Asked, job: Job) -> float:
     """Ids that a shard receives."""
     if asked.sharding_type == "data_parallel":
-        return asked.inputs(job.batch)
-    return asked.inputs(job.batch) / _parts(asked, job) * job.world
+        return job.batch
+    return job.batch / _parts(asked, job) * job.world
 
 
 def _output(asked: Asked, job: Job, dim: int, element: float) -> float:
     """Bytes that a shard returns; those of a sequence are spread like its ids."""
-    rows = asked.outputs(job.batch)
     if asked.sharding_type == "data_parallel":
-        return rows * dim * asked.element_bytes
-    if not asked.pooled:
-        rows = rows / _parts(asked, job)
+        return job.batch * dim * asked.element_bytes
+    rows = job.batch if asked.pooled else job.batch / _parts(asked, job)
     return rows * job.world * dim * element
 
 
 def _wire(asked: Asked, job: Job) -> tuple[float, float]:
     """Bytes of an element in the shard's collective; a reduce-scatter of sequences is not coded."""
-    coded = asked.pooled or asked.sharding_type not in BY_HOST
+    coded = asked.pooled or asked.sharding_type not in BY_MACHINE
     own = float(asked.element_bytes)
     return job.wire if job.wire is not None and coded else (own, own)
 
@@ -262,7 +250,7 @@ def _comms(
         return 0.0, _all_reduce(shape[0] * shape[1] * asked.element_bytes, job, device)
     there = back = 0.0
     bandwidth = job.bandwidth(job.world, job.local)
-    if asked.sharding_type in BY_HOST:
+    if asked.sharding_type in BY_MACHINE:
         bandwidth = job.bandwidth(job.local, job.local)
         there, back = _between_hosts(asked, job, shape[1])
     back = back + sent[1] / bandwidth
@@ -283,7 +271,7 @@ def _between_hosts(asked: Asked, job: Job, dim: int) -> tuple[float, float]:
     hosts = max(1, job.world // job.local)
     if hosts == 1:
         return 0.0, 0.0
-    sent = asked.outputs(job.batch) * hosts * dim
+    sent = job.batch * hosts * dim
     there, back = job.wire or (asked.element_bytes, asked.element_bytes)
     return sent * there / job.bandwidth(hosts, 1), sent * back / job.bandwidth(hosts, 1)
 
@@ -295,7 +283,7 @@ def _storage(asked: Asked, job: Job, rows: int, dim: int) -> Bytes:
     whole = asked.rows * asked.dim * asked.element_bytes
     hosted = asked.kernel in ("fused_uvm", "fused_uvm_caching")
     cached = asked.kernel == "fused_uvm_caching"
-    share = float(asked.load_factor or LOAD_FACTOR)
+    share = float(asked.load_factor)
     hbm = round(whole * share) if cached else 0 if hosted else whole
     index = math.ceil(rows * (4 + share * 16)) if cached else 0
     held = index + _with_state(asked, hbm, rows, dim)
@@ -306,7 +294,7 @@ def _storage(asked: Asked, job: Job, rows: int, dim: int) -> Bytes:
 def tiers(asked: Asked, rows: int) -> Bytes:
     """Bytes of ``rows`` of a dynamicemb table as TorchEasyRec counts them."""
     row = planner_value_bytes(asked.dim, asked.element_bytes, asked.optimizer)
-    ratio = Fraction(asked.load_factor or 0)
+    ratio = asked.load_factor
     numbers = rows, row, asked.bucket, ratio.numerator, ratio.denominator
     count, value, bucket, over, under = (np.array([n], dtype=np.int64) for n in numbers)
     caching = np.array([asked.kernel == "CACHING"])
@@ -324,15 +312,13 @@ def _with_state(asked: Asked, whole: int, rows: int, dim: int) -> int:
 
 def _buffers(asked: Asked, job: Job, rows: int, dim: int) -> int:
     """Bytes of ids received and embeddings returned."""
-    ids, world = asked.inputs(job.batch), job.world
+    batch, world = job.batch, job.world
     if asked.sharding_type == "data_parallel":
-        returned = asked.outputs(job.batch)
-        return math.ceil(ids * 8) + math.ceil(returned * asked.dim * asked.element_bytes)
-    if _by_rows(asked):
-        if rows * dim == 0:
-            return 0
-        ids = ids / _parts(asked, job)
-    outputs = asked.outputs(job.batch) if asked.pooled else ids
+        return batch * 8 + batch * asked.dim * asked.element_bytes
+    if _by_rows(asked) and rows * dim == 0:
+        return 0
+    ids = batch / _parts(asked, job)
+    outputs = batch if asked.pooled else ids
     return math.ceil(ids * world * 8) + math.ceil(outputs * world * dim * asked.element_bytes)
 
 
@@ -388,15 +374,14 @@ def _pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
     return PinSpec.model_construct(  # of valid values, in the search's innermost loop
         mode=mode,
         sharding_type=kind,
-        cache_ratio=Fraction(str(LOAD_FACTOR)) if mode == "CACHING" else None,
+        cache_ratio=table.load_factor if mode == "CACHING" else None,
         column_width=table.width if narrow else None,
         ranks=ranks,
     )
 
 
 def _dynamic_pin(table: Asked, ranks: tuple[int, ...]) -> PinSpec:
-    ratio = Fraction(table.load_factor or 0)
-    whole = ratio == 1
+    ratio, whole = table.load_factor, table.load_factor == 1
     return PinSpec.model_construct(
         mode="HBM_ONLY" if whole else cast(Mode, table.kernel), sharding_type="row_wise",
         cache_ratio=None if whole else ratio, dist_type="roundrobin", ranks=ranks,

@@ -13,8 +13,8 @@ TorchRec 1.9.2, ``distributed/planner/partitioners.py`` and ``storage_reservatio
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from milp_planner.drawing.units import show_bytes
@@ -41,17 +41,14 @@ class _Rank:
         self.perf = self.perf.plus(shard.perf)
         return True
 
-    def copy(self) -> _Rank:
-        return _Rank(self.number, self.room, self.perf)
-
 
 def room_of(hbm: int, ddr: int, tables: Iterable[Asked], batch: int, dense: int = 0) -> Bytes:
     """What TorchRec's reservation leaves of a rank: 85% of HBM, less dense part and inputs.
 
-    ``dense`` are the bytes of the dense parameters, counted 6 times; a table's inputs are those of
-    its features, 8 bytes an id, 20 times. Host memory is left whole.
+    ``dense`` are the bytes of the dense parameters, counted 6 times; a table's inputs are an id of
+    8 bytes a sample, 20 times. Host memory is left whole.
     """
-    inputs = math.ceil(sum(length * batch for t in tables for length in t.lengths) * 8.0) * 20
+    inputs = sum(batch * 8 for _ in tables) * 20
     return Bytes(int((1 - 0.15) * hbm) - 6 * dense - inputs, ddr)
 
 
@@ -120,7 +117,7 @@ def _on_machines(
     machines = [ranks[first : first + local] for first in range(0, len(ranks), local)]
     order = sorted(machines, key=lambda machine: sum(rank.perf.total for rank in machine))
     for window in _windows(table, len(shards), order, local):
-        copies = {rank.number: rank.copy() for rank in window}  # a grid may come back to a machine
+        copies = {rank.number: copy(rank) for rank in window}  # a grid may come back to a machine
         trial = [copies[rank.number] for rank in window]
         if table.sharding_type == "table_column_wise":
             found = _one_by_one(shards, trial, local) if _has_room(shards, window) else None

@@ -23,9 +23,8 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.quantities import FINEST_RATIO
 from milp_planner.inputs.table import Table
-from milp_planner.integrations.exports import known, pin
+from milp_planner.integrations.exports import known, pin_of_share
 from milp_planner.integrations.replay.dynamicemb import others
-from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.storage import runtime_value_bytes
 
 _BINDING = re.compile(
@@ -145,7 +144,7 @@ def runs_now(text: str, model: Model, cluster: Cluster) -> tuple[dict[str, PinSp
             notes += near
             silent += [table.name] if share is None else []
             caching = bool(rows.get(table.name, {}).get("caching"))
-            pins[table.name] = _pin(table, Fraction(1) if share is None else share, caching)
+            pins[table.name] = pin_of_share(table, Fraction(1) if share is None else share, caching)
     if silent:
         notes.append(
             f"the file states no HBM for dynamicemb tables ({listed(silent, 3)}): all of it, as "
@@ -172,12 +171,3 @@ def _share(
     near = near if near or not share else Fraction(1, FINEST_RATIO)
     asks = f"table {table.name!r} asks for {float(share):.4g} of its values in HBM"
     return near, [] if near == share else [f"{asks}; judged at {near}"]
-
-
-def _pin(table: Table, share: Fraction, caching: bool) -> PinSpec:
-    ends = {Fraction(0): "HOST_ONLY", Fraction(1): "HBM_ONLY"}
-    mode = ends.get(share, "CACHING" if caching else "HYBRID")
-    return pin(
-        f"table {table.name!r}", mode=mode, sharding_type="row_wise",
-        cache_ratio=share if mode in TIERED else None,
-    )  # fmt: skip

@@ -33,17 +33,14 @@ class Found:
 
     settings: Settings
     placement: Placement
-    ran: Ran
     cost: int
     """The objective."""
 
 
-@dataclass(frozen=True, order=True)
-class _Score:
-    """Less is better: what fits by its cost, then what overflows by how much, then what stops."""
-
-    tier: int
-    amount: float
+_Score = tuple[int, float]
+"""Less is better: 0 and its cost for what fits, 1 and by how much for what overflows; what stops
+is :data:`_STOPS`."""
+_STOPS: _Score = (2, 0.0)
 
 
 class Search:
@@ -134,13 +131,14 @@ class Search:
         self.score(start)  # in any case, so that nothing dearer is handed out
         uniform = [*dict.fromkeys(self.uniform())]
         starts = dict.fromkeys([start, *uniform, *self._mixed(uniform)])
-        late = _Score(3, 0.0)
+        late = (3, 0.0)
         for first in sorted(starts, key=lambda each: late if self._over() else self.score(each)):
             self.descend(first)
             if self._over():
                 break
         self._pairs()
-        while self.best is not None and not self._over() and self._has_more():
+        count = math.prod(map(len, self.choices))
+        while self.best is not None and not self._over() and count > len(self.tried):
             self.descend(self._shaken(self.best.settings))
         return self.best
 
@@ -157,14 +155,6 @@ class Search:
         stopped = self._stop is not None and self._stop.is_set()
         done = self.best is not None and self.best.cost <= (self._enough or 0)
         return stopped or done or time.monotonic() >= self._end
-
-    def _has_more(self) -> bool:
-        count = 1
-        for found in self.choices:
-            count *= len(found)
-            if count > len(self.tried):
-                return True
-        return False
 
     def _shaken(self, settings: Settings) -> Settings:
         changed = list(settings)
@@ -217,7 +207,7 @@ class Search:
     def _score(self, settings: Settings) -> _Score:
         pairs = zip(self.instance.table_names, settings, strict=True)
         asked = {name: self._asked[option] for name, option in pairs}
-        found = _Score(2, 0.0)
+        found = _STOPS
         with suppress(FallsShort):  # the trainer would stop
             for ran in self.trainer.runs(asked, asked, self.options.model, self.options.cluster):
                 found = min(found, self._judged(settings, ran))
@@ -227,17 +217,17 @@ class Search:
         placement = _placement(self.instance, settings, ran)
         verdict = check(self.instance, placement)
         if verdict.loads is None:
-            return _Score(2, 0.0)
+            return _STOPS
         if not verdict.feasible:
             over = sum(
                 float(np.maximum(use / np.maximum(resource.capacity, 1) - 1.0, 0.0).sum())
                 for use, resource in zip(verdict.loads.use, self.instance.resources, strict=True)
             )
-            return _Score(1, over)
+            return 1, over
         cost = verdict.objectives[self.instance.objective.value]
         if self.best is None or cost < self.best.cost:
-            self.best = Found(settings, placement, ran, cost)
-        return _Score(0, float(cost))
+            self.best = Found(settings, placement, cost)
+        return 0, float(cost)
 
 
 def widened(model: Model, trainer: Trainer) -> Model:

@@ -48,7 +48,6 @@ WHY = (
     "its planner takes every table for one id a sample; "
     "export --to torchrec-callback runs a plan for any trainer there"
 )
-_DEFAULT = Fraction(str(LOAD_FACTOR))
 _RATIO = {"HBM_ONLY": Fraction(1), "HOST_ONLY": Fraction(0)}
 
 
@@ -204,7 +203,7 @@ def can_run(table: Table, choice: Choice) -> bool:
         return choice.mode != "HOST_ONLY" and choice.dist_type == "roundrobin"
     if choice.columns > 1 and choice.width != least_width(table.dim):
         return False
-    if choice.mode == "CACHING" and choice.ratio != _DEFAULT:
+    if choice.mode == "CACHING" and choice.ratio != LOAD_FACTOR:
         return False
     return choice.mode != "SSD" and not choice.stash
 
@@ -213,7 +212,7 @@ def grid(table: Table) -> dict[str, Any]:
     """Its width of column shards and its load factor."""
     if table.kind != "torchrec":
         return {}
-    return {"column_widths": least_width(table.dim), "cache_ratios": _DEFAULT}
+    return {"column_widths": least_width(table.dim), "cache_ratios": LOAD_FACTOR}
 
 
 TRAINER = Trainer(

@@ -7,7 +7,7 @@ The places allowed for each kind follow TorchRec 1.8.0's ``GreedyPerfPartitioner
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -52,14 +52,6 @@ def whole(table: str, options: Sequence[ShardingOption]) -> list[ShardingOption]
     if not kept:
         raise BadInput(f"together: table {table!r} has no option on a single rank (table_wise)")
     return kept
-
-
-def copies(
-    name: str, group: int, ranks: int
-) -> Iterator[tuple[str, tuple[int, ...], tuple[str, int]]]:
-    """Name, rank and tie of an option on every rank."""
-    for rank in range(ranks):
-        yield f"{name}@{rank}", (rank,), (f"together#{group}", rank)
 
 
 DdrScope = Literal["rank", "machine"]

@@ -22,7 +22,6 @@ from milp_planner.integrations.torchrec.blocks import (
     Places,
     Together,
     blocks,
-    copies,
     groups_of,
     places,
     whole,
@@ -280,7 +279,8 @@ def _copies(
 ) -> Iterator[tuple[str, tuple[int, ...] | None, tuple[str, int] | None]]:
     """Name, ranks and fusion of an option: once, or once for every place it can be bound to."""
     if own_group is not None:
-        yield from copies(name, own_group, where.ranks)
+        for rank in range(where.ranks):
+            yield f"{name}@{rank}", (rank,), (f"together#{own_group}", rank)
         return
     on_machine = option.partition_by == "host"
     tied = option.dependency if on_machine else None

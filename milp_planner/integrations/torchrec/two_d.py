@@ -20,6 +20,7 @@ from milp_planner.errors import BadInput
 from milp_planner.features.plan.divide import Try, best_of
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.two_d import TwoD
+from milp_planner.integrations.exports.torchrec import collection
 from milp_planner.integrations.torchrec.planner import MilpShardingPlanner
 from milp_planner.integrations.torchrec.received import planned_by_rank_0
 from milp_planner.integrations.torchrec.replicas import Replicas
@@ -121,7 +122,8 @@ class TwoDShardingPlanner:
         chosen, rest = best_of(self.tries, self._formulation, self._settings, lambda _: None)
         group = groups[self.tries.index(chosen)]
         self.planner = self._planner(group, rest)
-        self.arguments = _arguments(group)
+        several = collection(group)
+        self.arguments = collection_arguments(several) if several else {}
         return self.planner.plan(module, sharders)
 
     def collective_plan(
@@ -176,17 +178,3 @@ def _job(whole: Topology, two_d: TwoD) -> Cluster:
             "hbm": 0, "ddr": 0, "interconnect": links, "two_d": two_d.to_dict(),
         }
     )  # fmt: skip
-
-
-def _arguments(group: Cluster) -> dict[str, Any]:
-    """Arguments of ``DMPCollection``; none if all ranks are one group."""
-    two_d = group.two_d
-    if two_d is None or group.replicas == 1:
-        return {}
-    return {
-        "world_size": group.num_ranks * group.replicas,
-        "sharding_group_size": group.num_ranks,
-        "use_inter_host_allreduce": two_d.layout == "contiguous",
-        "sharding_strategy": ShardingStrategy.DEFAULT,
-        "node_group_size": len(group.machines[0].ranks),
-    }

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from torchrec.distributed.planner.types import (
-    ShardingOption,
-)
-from torchrec.distributed.types import (
-    EmbeddingModuleShardingPlan,
-    ParameterSharding,
-    ShardingPlan,
-)
+from torchrec.distributed.planner.types import ShardingOption
+from torchrec.distributed.types import ParameterSharding, ShardingPlan
 
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec.dynamicemb.enumerator import rows_of
@@ -25,10 +19,7 @@ from milp_planner.integrations.torchrec.dynamicemb.marks import (
     mode_of,
     ratio_of,
 )
-from milp_planner.pricing.storage import (
-    hbm_for_values,
-    runtime_value_bytes,
-)
+from milp_planner.pricing.storage import hbm_for_values, runtime_value_bytes
 from milp_planner.pricing.units import round_up
 
 
@@ -108,7 +99,7 @@ def with_dynamicemb(
         ``global_hbm_for_values``, ``max_capacity`` (slots of one rank) and ``dim`` set.
     """
     decided = decisions(chosen)
-    copied = ShardingPlan({path: _copy(module) for path, module in plan.plan.items()})
+    copied = ShardingPlan({path: copy.copy(module) for path, module in plan.plan.items()})
     for option in filter(is_dynamic, chosen):
         held = rows_of(option)
         options: Any = copy.deepcopy(option.dynamicemb_options)
@@ -146,9 +137,3 @@ def _decision(option: Any) -> Decision:
         local_hbm_for_values=local,
         global_hbm_for_values=local * len(option.shards),
     )
-
-
-def _copy(module: Any) -> EmbeddingModuleShardingPlan:
-    kept = EmbeddingModuleShardingPlan()
-    kept.update(module)
-    return kept

@@ -201,16 +201,10 @@ class DynamicEmbEnumerator(EmbeddingEnumerator):
     ) -> list[ShardingOption]:
         """All options, estimates populated; ordinary tables first.
 
-        BadInput if a sharder of a dynamicemb table offers no row-wise sharding.
+        TorchRec's RuntimeError if a sharder of a dynamicemb table offers no row-wise sharding.
         """
         space = super().enumerate(module, sharders)
         bases = [option for option in space if option.name in self._dynamic]
-        lost = [option for option in bases if option.sharding_type != "row_wise"]
-        if lost:
-            raise BadInput(
-                f"table {lost[0].name!r} is dynamicemb's; found {lost[0].sharding_type} only; "
-                "allowed: sharders that offer row_wise"
-            )
         buffers = self._buffers(bases)
         found = [option for option in space if option.name not in self._dynamic]
         variants = [

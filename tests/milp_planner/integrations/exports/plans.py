@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.constraints import PinSpec
 from milp_planner.inputs.model import Model
 from milp_planner.plans.compile import compile_instance
-from milp_planner.plans.placement import PlacedTable, Plan, decode
+from milp_planner.plans.placement import Plan, decode
 from milp_planner.pricing import Options, price
-from milp_planner.pricing.options import TIERED
+from milp_planner.start import rows
 
 
 def cluster(machines: int = 2, ranks: int = 2, hbm: str = "80GiB") -> Cluster:
@@ -107,9 +106,20 @@ def _choose(instance: Instance, draw: random.Random) -> list[int]:
 
 
 def _outcome(instance: Instance, picked: list[int], draw: random.Random) -> Outcome:
-    ranks = [[_ranks(instance, b, draw) for b in instance.blocks_of(o)] for o in picked]
-    placement = Placement(np.asarray(picked, dtype=np.int64), ranks)
+    placement = anywhere(instance, picked, draw)
     return Outcome(Status.FEASIBLE, StoppedBy.EXHAUSTED, "test", placement=placement)
+
+
+def any_placement(instance: Instance, draw: random.Random) -> Placement:
+    """Any options on any ranks where they may be, whether or not it fits memory."""
+    picked = [draw.choice(instance.options_of(t)) for t in range(instance.num_tables)]
+    return anywhere(instance, picked, draw)
+
+
+def anywhere(instance: Instance, picked: list[int], draw: random.Random) -> Placement:
+    """These options on any ranks where they may be."""
+    ranks = [[_ranks(instance, b, draw) for b in instance.blocks_of(o)] for o in picked]
+    return Placement(np.asarray(picked, dtype=np.int64), ranks)
 
 
 def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
@@ -118,7 +128,7 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
         return np.arange(instance.num_ranks)
     if block.where == Where.LIST:
         return np.asarray(block.places)
-    machines = range(len(instance.machines))
+    machines = block.places or range(len(instance.machines))
     if block.where == Where.ONE_MACHINE:
         return machine_ranks(instance, draw.sample(machines, block.count))
     home = list(block.places or range(instance.num_ranks))
@@ -145,28 +155,13 @@ def on_ranks(plan: Plan, ranks: dict[str, list[int]]) -> Plan:
     return decode(price(plan.model, plan.cluster), plan.instance, outcome)
 
 
-def pin_of(placed: PlacedTable) -> PinSpec:
-    """Everything that a plan decided for a table, as a pin."""
-    ranks = [rank for block in placed.ranks for rank in block]
-    split = placed.column_shards > 1
-    return PinSpec(
-        mode=placed.mode,
-        sharding_type=placed.sharding_type,
-        cache_ratio=placed.cache_ratio if placed.mode in TIERED else None,
-        dist_type=placed.dist_type,
-        column_width=placed.column_width if split else None,
-        ranks=tuple(ranks) if placed.kind == "torchrec" else None,
-    )
-
-
 def pins_of(plan: Plan) -> dict[str, PinSpec]:
-    """Pins that fix a whole plan."""
-    return {placed.name: pin_of(placed) for placed in plan.tables}
-
-
-def third() -> Fraction:
-    """A ratio that no float represents."""
-    return Fraction(1, 3)
+    """Pins that fix a whole plan; those of dynamicemb tables name no ranks, as they are on all."""
+    free = {placed.name for placed in plan.tables if placed.kind == "dynamicemb"}
+    return {
+        name: pin.model_copy(update={"ranks": None}) if name in free else pin
+        for name, pin in rows.pins_of(plan).items()
+    }
 
 
 def quick(seconds: float) -> Settings:

@@ -58,23 +58,17 @@ def test_what_would_stop_the_trainer_is_refused(option: str, sentence: str) -> N
         dlrmv4.write(plan)
 
 
-@pytest.mark.parametrize(("version", "allowed"), [("1.4.0", True), ("1.6", True), ("1.7.0", False),
-                                                  ("1.10", False), ("", False)])  # fmt: skip
-def test_host_memory_by_the_version(version: str, allowed: bool) -> None:
-    """TorchRec before 1.7 takes ddr_cap=0 for 128 GiB, so uvm_caching is written for it."""
+def test_host_memory_by_the_version() -> None:
+    """TorchRec before 1.7 takes ddr_cap=0 for 128 GiB, so uvm_caching is written for it; what is
+    no version gets a sentence."""
     plan = plans.chosen_plan({"uid": "row_wise/CACHING/0.5"}, plans.static("uid"))
-    settings = {"TORCHREC_VERSION": version}
-    if not allowed:
+    for version in ("1.4.0", "1.6"):
+        written = dlrmv4.environment(plan, {"TORCHREC_VERSION": version})
+        assert written["EMB_PLACEMENT_OVERRIDES"] == "uid=uvm_caching"
+        assert written["TORCHREC_VERSION"] == version
+    for version in ("1.7.0", "1.10", ""):
         with pytest.raises(FallsShort, match="ddr_cap=0"):
-            dlrmv4.environment(plan, settings)
-        return
-    written = dlrmv4.environment(plan, settings)
-    assert written["EMB_PLACEMENT_OVERRIDES"] == "uid=uvm_caching"
-    assert written["TORCHREC_VERSION"] == version
-
-
-def test_a_version_that_is_none() -> None:
-    """A sentence says what is allowed."""
+            dlrmv4.environment(plan, {"TORCHREC_VERSION": version})
     with pytest.raises(BadInput, match="TORCHREC_VERSION: found 'new'; allowed: a version such as"):
         dlrmv4.has_host_memory({}, "new")
 
@@ -113,45 +107,41 @@ def test_what_a_file_does_not_set_is_the_trainers_default() -> None:
     )
 
 
-def test_read_with_aliases_and_defaults() -> None:
-    """Aliases, blanks, comments and missing variables are read as the trainer reads them."""
-    text = """
+RECIPE = """
     # a recipe
     export EMB_PLACEMENT="uvm_caching"   # most of them
     EMB_PLACEMENT_OVERRIDES='item_id = hbm, uid=auto'
     export EMB_SHARDING_OVERRIDES=item_id=cw,album_id=twrw HBM_CAP_GB=90
     """
-    assert dlrmv4.read(text, plans.model(*TABLES)) == {
-        "item_id": PinSpec(mode="HBM_ONLY", sharding_type="column_wise"),
-        "album_id": PinSpec(mode="CACHING", sharding_type="table_row_wise"),
-        "uid": PinSpec(),
-    }
 
 
-def test_auto_leaves_the_sharding_free() -> None:
-    """``auto`` is also allowed in the sharding overrides; it fixes nothing."""
-    found = dlrmv4.read("EMB_SHARDING_OVERRIDES=uid=auto,item_id=rw", plans.model(*TABLES))
-    assert found["uid"] == PinSpec()
-    assert found["item_id"] == PinSpec(sharding_type="row_wise")
-
-
-def test_nothing_set_fixes_nothing() -> None:
-    """Without the variables everything is auto."""
-    assert set(dlrmv4.read_environment({}, plans.model(*TABLES)).values()) == {PinSpec()}
+@pytest.mark.parametrize(
+    ("text", "pins"),
+    [
+        (RECIPE, {"item_id": PinSpec(mode="HBM_ONLY", sharding_type="column_wise"),
+                  "album_id": PinSpec(mode="CACHING", sharding_type="table_row_wise")}),
+        ("EMB_SHARDING_OVERRIDES=uid=auto,item_id=rw",
+         {"item_id": PinSpec(sharding_type="row_wise")}),
+        ("", {}),
+    ],
+)  # fmt: skip
+def test_read_with_aliases_and_defaults(text: str, pins: dict[str, PinSpec]) -> None:
+    """Aliases, blanks, comments and missing variables are read as the trainer reads them; ``auto``
+    and what is not set fix nothing."""
+    assert dlrmv4.read(text, SMALL) == {table.name: PinSpec() for table in SMALL.tables} | pins
 
 
 @pytest.mark.parametrize(("variables", "sentence"), mistakes(__file__, "dlrmv4, illegal values"))
 def test_illegal_values(variables: dict[str, str], sentence: str) -> None:
     """Unknown tables and values are errors here, although the trainer only warns about tables."""
     with pytest.raises(BadInput, match=sentence):
-        dlrmv4.read_environment(variables, plans.model(*TABLES))
+        dlrmv4.read_environment(variables, SMALL)
 
 
-@pytest.mark.parametrize("text", ["export EMB_PLACEMNT=hbm", "hbm", "EMB_PLACEMENT='hbm"])
-def test_illegal_files(text: str) -> None:
-    """Misspelt variables and lines that are not assignments are errors."""
-    with pytest.raises(BadInput, match="line 1"):
-        dlrmv4.read(text, plans.model(*TABLES))
+def test_a_misspelt_variable() -> None:
+    """It is an error with its line."""
+    with pytest.raises(BadInput, match="line 1: found 'EMB_PLACEMNT'; "):
+        dlrmv4.read("export EMB_PLACEMNT=hbm", SMALL)
 
 
 def test_tables_it_cannot_place() -> None:
@@ -204,20 +194,6 @@ def test_what_is_not_read_is_said() -> None:
     assert exports.workload("{}", "tzrec", SMALL) == {}
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"exchange_dtype": "fp8"}, "priced with fp8 on the wire; SPARSE_A2A_FWD allows"),
-        ({"exchange_dtype": "fp16", "codec_peak_factor": 3.0}, "needs 3 times its input"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(changes: dict[str, Any], sentence: str) -> None:
-    """An exchange in fp8 or a codec of another size has no variable."""
-    plan = plans.plan_of(with_workload(SMALL, changes))
-    with pytest.raises(FallsShort, match=sentence):
-        dlrmv4.write(plan)
-
-
 def test_a_codec_by_its_memory() -> None:
     """2.5 times the input is the stock codec, 1.5 times the other; no codec, no variable."""
     for factor, value in ((2.5, "0"), (1.5, "1")):
@@ -226,11 +202,18 @@ def test_a_codec_by_its_memory() -> None:
     assert "QCOMM_LOWMEM_CODEC" not in dlrmv4.environment(plans.plan_of(SMALL))
 
 
-def test_one_exchange_for_all_tables() -> None:
-    """A table with a type of its own cannot be written."""
+def test_what_cannot_be_written_is_refused() -> None:
+    """An exchange in fp8, a codec of another size, or a table with a type of its own has no
+    variable."""
     own = plans.model(plans.static("uid"), plans.static("item_id", exchange_dtype="fp16"))
-    with pytest.raises(FallsShort, match="'item_id' has an exchange_dtype of its own"):
-        dlrmv4.write(plans.plan_of(own))
+    thrice = {"exchange_dtype": "fp16", "codec_peak_factor": 3.0}
+    for model, sentence in (
+        (with_workload(SMALL, {"exchange_dtype": "fp8"}), "fp8 on the wire; SPARSE_A2A_FWD allows"),
+        (with_workload(SMALL, thrice), "needs 3 times its input"),
+        (own, "'item_id' has an exchange_dtype of its own"),
+    ):
+        with pytest.raises(FallsShort, match=sentence):
+            dlrmv4.write(plans.plan_of(model))
     assert "also item_id" in dlrmv4.unlike("EMB_PLACEMENT=hbm", own)[-1]
 
 

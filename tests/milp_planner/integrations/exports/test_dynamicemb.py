@@ -50,16 +50,16 @@ def _layout(total: int, hbm: int, caching: bool) -> str:
     return "HYBRID" if hbm else "HOST_ONLY"
 
 
+CACHED = dict.fromkeys(("d", "e"), "row_wise/CACHING/0.3/roundrobin")
+
+
 def test_by_hand() -> None:
     """5,000 rows of 64 floats with Adam on 4 ranks, 3/10 cached.
 
     1,250 rows per rank, rounded up to 10 buckets of 128, are 1,280 rows of 768 bytes; 3/10 of
     983,040 bytes.
     """
-    plan = plans.chosen_plan(
-        {"d": "row_wise/CACHING/0.3/roundrobin", "e": "row_wise/CACHING/0.3/roundrobin"}, *PAIR
-    )
-    document = dynamicemb.document(plan)
+    document = dynamicemb.document(plans.chosen_plan(CACHED, *PAIR))
     options = document["tables"]["d"]["dynamicemb_options"]
     assert options["max_capacity"] == 1280
     assert options["local_hbm_for_values"] == 294_912
@@ -77,10 +77,7 @@ def test_a_compound_score_strategy_is_a_list_in_its_order() -> None:
 
 
 def _changed(**changes: Any) -> str:
-    plan = plans.chosen_plan(
-        {"d": "row_wise/CACHING/0.3/roundrobin", "e": "row_wise/CACHING/0.3/roundrobin"}, *PAIR
-    )
-    document = dynamicemb.document(plan)
+    document = dynamicemb.document(plans.chosen_plan(CACHED, *PAIR))
     document["tables"]["d"]["dynamicemb_options"].update(changes)
     return json.dumps(document)
 
@@ -109,16 +106,13 @@ def test_another_routing_rule_unfuses() -> None:
     assert dynamicemb.read(text, plans.model(*PAIR))["d"].cache_ratio == Fraction(1, 10)
 
 
-def test_foreign_tables() -> None:
-    """Tables that the model lacks, or that it holds in TorchRec, are errors."""
+def test_what_belongs_elsewhere() -> None:
+    """Tables that the model lacks, or that it holds in TorchRec, are errors; a plan with this
+    project's own routing rule cannot be expressed for dynamicemb."""
     with pytest.raises(BadInput, match="unknown table 'd'"):
         dynamicemb.read(_changed(), plans.model(plans.dynamic("x")))
     with pytest.raises(BadInput, match="TorchRec table"):
         dynamicemb.read(_changed(), plans.model(plans.static("d"), plans.static("e")))
-
-
-def test_rule_that_dynamicemb_lacks() -> None:
-    """A plan with this project's own routing rule cannot be expressed for dynamicemb."""
     plan = plans.chosen_plan({}, plans.dynamic("d", dist_types=["hash_independent"]))
     with pytest.raises(BadInput, match="hash_independent, which dynamicemb does not have"):
         dynamicemb.write(plan)

@@ -9,6 +9,7 @@ import contextlib
 import json
 import random
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def test_ratio_must_be_proper(bad: object) -> None:
     """Cache ratios lie strictly between 0 and 1."""
     with pytest.raises(BadInput, match="allowed"):
         proper_ratio(bad, "x")
-    assert proper_ratio("1/3", "x") == plans.third()
+    assert proper_ratio("1/3", "x") == Fraction(1, 3)
 
 
 TABLES = (plans.static("a"), plans.dynamic("d"))

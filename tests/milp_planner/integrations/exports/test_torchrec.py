@@ -4,6 +4,7 @@ Plans over a domain, exported to TorchRec and read back.
 """
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.integrations.exports import torchrec, with_workload
 from milp_planner.plans.placement import Plan
 from milp_planner.start.mapping import start_on
-from tests.milp_planner.integrations.exports.plans import cluster, model, static
 
 from . import plans
 
@@ -64,6 +64,12 @@ def test_data_parallel_has_no_shards() -> None:
     assert "shards" not in entry
 
 
+def _twice() -> str:
+    document = torchrec.document(_plan())
+    document["plan"]["other"] = {"a": document["plan"][""]["a"]}
+    return json.dumps(document)
+
+
 def _changed(table: str = "b", drop: str | None = None, **changes: Any) -> str:
     document = torchrec.document(_plan())
     document["plan"][""][table].update(changes)
@@ -89,6 +95,8 @@ def _changed(table: str = "b", drop: str | None = None, **changes: Any) -> str:
         ("{", "not valid JSON"),
         ("{}", "its format must be"),
         ('{"format": "milp-planner-torchrec/1"}', "modules by path"),
+        (torchrec.write(_plan()).replace('"b": {', '"a": {'), "'a'"),  # the last does not win
+        (_twice(), "two modules"),
     ],
 )
 def test_illegal_documents(text: str, sentence: str) -> None:
@@ -101,21 +109,6 @@ def test_unknown_table() -> None:
     """A table that the model lacks is refused with the nearest name."""
     with pytest.raises(BadInput, match="unknown table 'b'"):
         torchrec.read(_changed(), plans.model(plans.static("a", 10, 8)))
-
-
-def test_table_written_twice() -> None:
-    """A repeated key is an error; the last one does not win."""
-    text = torchrec.write(_plan()).replace('"b": {', '"a": {')
-    with pytest.raises(BadInput, match="'a'"):
-        torchrec.read(text, plans.model(*PAIR))
-
-
-def test_table_in_two_modules() -> None:
-    """A table may be placed only once."""
-    document = torchrec.document(_plan())
-    document["plan"]["other"] = {"a": document["plan"][""]["a"]}
-    with pytest.raises(BadInput, match="two modules"):
-        torchrec.read(json.dumps(document), plans.model(*PAIR))
 
 
 def test_shards_are_torchrecs() -> None:
@@ -163,17 +156,20 @@ def test_sharders_are_written_where_they_are_not_the_defaults() -> None:
 def place() -> Cluster:
     """4 machines of 2 ranks in domains of two."""
     links = {"intra_machine": "600GB/s", "inter_machine": "12.5GB/s", "domains": {"machines": 2}}
-    return Cluster.from_dict({**cluster(4).to_dict(), "interconnect": links})
+    return Cluster.from_dict({**plans.cluster(4).to_dict(), "interconnect": links})
 
 
+@cache
 def planned(kind: str) -> Plan:
     """A plan of one table with a single sharding type."""
     limits = {"sharding_types": [kind], "modes": ["HBM_ONLY"]}
-    return plan(model(static("a", 1003, constraints=limits)), place(), formulation="cpsat")
+    table = plans.static("a", 1003, constraints=limits)
+    return plan(plans.model(table), place(), formulation="cpsat")
 
 
 def test_the_export_says_the_span() -> None:
-    """It has ``pod_size`` and what to set at run time, unless no rows are split over machines."""
+    """It has ``pod_size`` and what to set at run time, unless no rows are split over machines; of a
+    grid over machines it warns, as TorchRec cannot build it."""
     wide, whole = planned("table_row_wise"), planned("table_wise")
     document = torchrec.document(wide)
     assert (document["pod_size"], document["local_world_size"]) == (2, 2)
@@ -183,10 +179,6 @@ def test_the_export_says_the_span() -> None:
     assert "TORCHREC_RESOLVED_POD_SIZE=2" in torchrec.notes(wide)[0]
     assert "pod_size" not in torchrec.document(whole)
     assert torchrec.notes(whole) == []
-
-
-def test_a_grid_over_machines_is_warned_of() -> None:
-    """TorchRec cannot build it."""
     assert "grid_shard" in torchrec.notes(planned("grid_shard"))[1]
 
 

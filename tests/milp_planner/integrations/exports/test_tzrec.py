@@ -26,16 +26,13 @@ def test_by_hand() -> None:
 
 
 def test_what_it_leaves_open_is_said() -> None:
-    """The notes name what the config has no field for."""
+    """The notes name what the config has no field for, and a data_parallel table, whose learning
+    rate and state are the dense optimizer's."""
     choose = {"a": "column_wise:2/CACHING/0.3", "d": CHOICE["d"]}
     notes = " ".join(tzrec.notes(plans.chosen_plan(choose, *TABLES)))
     assert "mode and ratio of dynamicemb tables (CACHING at 3/10)" in notes
     assert "cache_load_factor would stop its planner" in notes
     assert "dense_optimizer" not in notes
-
-
-def test_replicated_tables_are_said_to_take_the_dense_optimizer() -> None:
-    """A data_parallel table is named: its learning rate and state are the dense optimizer's."""
     choose = {"a": "data_parallel/HBM_ONLY", "d": CHOICE["d"]}
     notes = " ".join(tzrec.notes(plans.chosen_plan(choose, *TABLES)))
     assert "data_parallel tables (a) are trained by dense_optimizer, not sparse_optimizer" in notes

@@ -76,23 +76,6 @@ def test_no_room_by_the_trainers_count_is_refused() -> None:
         judge(plans.plan_of(planned, {"a": "table_wise/HBM_ONLY"}, on), "tzrec")
 
 
-def test_what_does_not_fit_by_our_ledger_is_refused() -> None:
-    """Five tables of one price by the trainer's count, on four ranks: the smallest joins the
-    largest, and both return long sequences."""
-    tables = [
-        plans.static(name, rows, 512, output="sequence", sequence_length=length)
-        for name, rows, length in (
-            ("a", 9000, 4000.0), ("b", 8000, 1.0), ("c", 7000, 1.0), ("d", 6000, 1.0),
-            ("e", 5000, 4000.0),
-        )
-    ]  # fmt: skip
-    whole = dict.fromkeys("abcde", "table_wise/HBM_ONLY")
-    plan = plans.plan_of(plans.model(*tables), whole, plans.cluster(1, 4, "8GiB"))
-    plan = plans.on_ranks(plan, {"a": [0], "b": [2], "c": [2], "d": [2], "e": [1]})
-    with pytest.raises(FallsShort, match=r"does not fit: .*rank 0"):
-        judge(plan, "dlrmv4")
-
-
 def test_a_grid_of_one_column_is_by_row() -> None:
     """TorchRec cuts no table of 128 columns: the grid that we planned runs as table_row_wise."""
     tables = [plans.static("a", 4000, 128, constraints={"column_widths": [64]})]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from formulations import check
+from formulations import Settings, check
 from milp_planner import plan, verify
 from milp_planner.errors import BadInput, FallsShort
-from milp_planner.inputs import Model
+from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations import replay
+from milp_planner.integrations.replay import Trainer
 from milp_planner.integrations.replay.judge import judge
 from milp_planner.integrations.replay.plan_for import for_trainer, plan_for, told
 from milp_planner.integrations.replay.search import Search, widened
@@ -29,6 +30,12 @@ def busy(*rows: int, **more: Any) -> Model:
         for i, n in enumerate(rows)
     ]
     return plans.model(*tables)
+
+
+def search_of(model: Model, trainer: Trainer, on: Cluster, limits: Settings) -> Search:
+    """The search of a trainer's settings for a model."""
+    compiled = compile_for(model, on, "step_time")
+    return Search(trainer, compiled.options, compiled.instance, limits)
 
 
 @pytest.mark.parametrize("trainer", ["dlrmv4", "tzrec"])
@@ -52,8 +59,7 @@ def test_it_is_never_dearer_than_the_export_it_starts_from(trainer: str, seconds
     best = plan(widened(busy(5000, 400, 90_000), runner), on, formulation="greedy")
     assert best.outcome.placement is not None
     exported, _ = judge(best, trainer)
-    compiled = compile_for(best.model, on, "step_time")
-    search = Search(runner, compiled.options, compiled.instance, plans.quick(seconds))
+    search = search_of(best.model, runner, on, plans.quick(seconds))
     found = search.run(search.nearest(best.outcome.placement.options.tolist()))
     assert found is not None and found.cost <= exported.runs
 
@@ -62,11 +68,10 @@ def test_it_is_never_dearer_than_the_export_it_starts_from(trainer: str, seconds
 def test_no_settings_are_better(machines: int, rows: tuple[int, ...]) -> None:
     """All combinations of types, replayed one by one: none costs less than the search's best."""
     trainer, on = replay.get("dlrmv4"), plans.cluster(machines, 2)
-    compiled = compile_for(widened(busy(*rows), trainer), on, "step_time")
-    search = Search(trainer, compiled.options, compiled.instance, plans.quick(3.0))
+    model = widened(busy(*rows), trainer)
+    search, every = (search_of(model, trainer, on, plans.quick(t)) for t in (3.0, 60.0))
     found = search.run(tuple(choices[0] for choices in search.choices))
-    assert found is not None and check(compiled.instance, found.placement).feasible
-    every = Search(trainer, compiled.options, compiled.instance, plans.quick(60.0))
+    assert found is not None and check(search.instance, found.placement).feasible
     for settings in itertools.product(*every.choices):
         every.score(settings)
     assert every.best is not None and found.cost == every.best.cost
@@ -76,14 +81,14 @@ def test_the_search_starts_from_what_is_nearest() -> None:
     """Columns that the trainer cannot cut are held whole; row parts of a machine go everywhere."""
     tables = [plans.static("narrow", 5000, 64), plans.static("wide", 5000, 512)]
     trainer = replay.get("dlrmv4")
-    compiled = compile_for(widened(plans.model(*tables), trainer), plans.cluster(2, 2), "step_time")
-    search = Search(trainer, compiled.options, compiled.instance, plans.quick(1.0))
+    model = widened(plans.model(*tables), trainer)
+    search = search_of(model, trainer, plans.cluster(2, 2), plans.quick(1.0))
     for asked, runs in (
         (("column_wise:2", "column_wise:2"), ("table_wise", "column_wise:4")),
         (("table_row_wise", "data_parallel"), ("row_wise", "data_parallel")),
     ):
-        wanted = [compiled.options.index(t, f"{n}/HBM_ONLY") for t, n in enumerate(asked)]
-        found = [compiled.options.names[o] for o in search.nearest(wanted)]
+        wanted = [search.options.index(t, f"{n}/HBM_ONLY") for t, n in enumerate(asked)]
+        found = [search.options.names[o] for o in search.nearest(wanted)]
         assert found == [f"{n}/HBM_ONLY" for n in runs]
 
 
@@ -103,9 +108,8 @@ def test_a_plan_far_from_the_best_says_why() -> None:
 def test_a_stopped_search_keeps_its_start() -> None:
     """With the stop flag set, what runs of the first settings is returned."""
     trainer, limits = replay.get("dlrmv4"), plans.quick(60.0)
-    compiled = compile_for(busy(5000, 400), plans.cluster(1, 2), "step_time")
     limits.stop.set()
-    search = Search(trainer, compiled.options, compiled.instance, limits)
+    search = search_of(busy(5000, 400), trainer, plans.cluster(1, 2), limits)
     found = search.run(tuple(choices[0] for choices in search.choices))
     assert found is not None and len(search.tried) == 1
 
@@ -144,7 +148,9 @@ def test_what_cannot_fit_is_proved() -> None:
 
 
 def test_the_change_that_would_do_is_named() -> None:
-    """A plan that the trainer's planner makes overflow: with another type, as named, it runs."""
+    """A plan that the trainer's planner makes overflow: with another type, as named, it runs. Of
+    five tables of one price by its count, on four ranks, the smallest joins the largest, and both
+    return long sequences."""
     tables = [
         plans.static(name, rows, 512, output="sequence", sequence_length=length)
         for name, rows, length in (
@@ -155,7 +161,8 @@ def test_the_change_that_would_do_is_named() -> None:
     whole = dict.fromkeys("abcde", "table_wise/HBM_ONLY")
     plan = plans.plan_of(plans.model(*tables), whole, plans.cluster(1, 4, "8GiB"))
     plan = plans.on_ranks(plan, {"a": [0], "b": [2], "c": [2], "d": [2], "e": [1]})
-    with pytest.raises(FallsShort, match=r"would run, at .*; plan --for dlrmv4") as refused:
+    sentence = r"does not fit: .*rank 0.*would run, at .*; plan --for dlrmv4"
+    with pytest.raises(FallsShort, match=sentence) as refused:
         judge(plan, "dlrmv4")
     changes = dict(re.findall(r"(\w)=(\w+)", str(refused.value)))
     assert len(changes) == 1

@@ -13,7 +13,7 @@ import pytest
 
 from milp_planner.errors import FallsShort
 from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.constraints import PinSpec
+from milp_planner.inputs.constraints import PinSpec, ShardingType
 from milp_planner.integrations.exports.dlrmv4 import DEFAULT_CAP, HBM
 from milp_planner.integrations.replay import Pins, Ran, proposals
 from milp_planner.integrations.replay.dlrmv4 import DENSE, runs, steady
@@ -40,6 +40,27 @@ CUT = ("user_x_artist", "user_x_album", "item_x_hour")
 """The tables that the planner cuts on 8 ranks when nothing is pinned."""
 
 
+HOSTED = ("user_x_artist_x_hour", "artist_x_hour")
+"""The tables in host memory of a run on B200."""
+SMALL = ("artist_id", "uid", "user_x_is_organic")
+"""The tables cut in a run on MI450."""
+ONE, FOUR = Job(8, 8, 512, (2.0, 2.0)), Job(32, 8, 512, (2.0, 2.0))
+"""One machine, and four."""
+
+
+def pinned(
+    cut: tuple[str, ...] = (), hosted: tuple[str, ...] = (), rest: ShardingType = "table_wise"
+) -> list[Asked]:
+    """All tables, some of them column-wise or hosted."""
+    return [
+        Asked(
+            name, rows, 512, 4, "rowwise_adagrad", "column_wise" if name in cut else rest,
+            "fused_uvm_caching" if name in hosted else "fused",
+        )
+        for name, rows in ROWS.items()
+    ]  # fmt: skip
+
+
 def layout(
     job: Job,
     cap: int,
@@ -49,14 +70,7 @@ def layout(
     dense: int = 0,
 ) -> tuple[dict[str, tuple[int, ...]], list[int]]:
     """Ranks of every table, and bytes on every rank, with some tables column-wise or hosted."""
-    tables = [
-        Asked(
-            name, rows, 512, 4, "rowwise_adagrad",
-            "column_wise" if name in cut else "table_wise",
-            "fused_uvm_caching" if name in hosted else "fused",
-        )
-        for name, rows in ROWS.items()
-    ]  # fmt: skip
+    tables = pinned(cut, hosted)
     found = partition(tables, job, room_of(cap * GIB, ddr, tables, job.batch, dense))
     held = [0] * job.world
     for table in tables:
@@ -76,18 +90,17 @@ def test_the_dense_parameters_that_ship_explain_every_printed_rank() -> None:
     dense = dense_bytes(model, catalog.find_cluster("8xmi350x"))
     assert dense == 60 * 2**20
     more = 6 * dense + 20 * 8 * 512 * len(ROWS)
-    hosted = ("user_x_artist_x_hour", "artist_x_hour")
     for cap, in_ddr, ddr, printed in (
         (260, (), 0, [73.7, 71.1, 69.7, 69.2, 95.9, 80.6, 65.3, 37.4]),
-        (90, hosted, 128 * GIB, [73.7, 71.1, 69.7, 69.2, 65.3, 37.4, 35.0, 31.9]),
+        (90, HOSTED, 128 * GIB, [73.7, 71.1, 69.7, 69.2, 65.3, 37.4, 35.0, 31.9]),
     ):
-        _, held = layout(Job(8, 8, 512, (2.0, 2.0)), cap, CUT, in_ddr, ddr, dense)
+        _, held = layout(ONE, cap, CUT, in_ddr, ddr, dense)
         assert [round((each + more) / GIB, 1) for each in held] == printed
 
 
 def test_four_ranks() -> None:
     """Read from the kernels' own records in a run on MI450: every table's ranks."""
-    found, _ = layout(Job(4, 4, 512, (2.0, 2.0)), 260, ("artist_id", "uid", "user_x_is_organic"))
+    found, _ = layout(Job(4, 4, 512, (2.0, 2.0)), 260, SMALL)
     everywhere = (0, 1, 2, 3)
     assert found == {
         "artist_id": everywhere, "uid": everywhere, "user_x_is_organic": everywhere,
@@ -100,36 +113,31 @@ def test_four_ranks() -> None:
 
 def test_eight_ranks() -> None:
     """GiB of the shards on a rank of MI350X."""
-    _, held = layout(Job(8, 8, 512, (2.0, 2.0)), 260, CUT)
+    _, held = layout(ONE, 260, CUT)
     assert gib(held) == [73.3, 70.7, 69.4, 68.8, 95.6, 80.3, 65.0, 37.1]
 
 
 def test_eight_ranks_at_a_lower_cap() -> None:
     """B200 at 90 GiB with 128 GiB of host memory: two tables in it, on the two ranks of the log."""
-    hosted = ("user_x_artist_x_hour", "artist_x_hour")
-    found, held = layout(Job(8, 8, 512, (2.0, 2.0)), 90, CUT, hosted, 128 * GIB)
+    found, held = layout(ONE, 90, CUT, HOSTED, 128 * GIB)
     assert gib(held) == [73.3, 70.7, 69.4, 68.8, 65.0, 37.1, 34.7, 31.6]
     assert found["user_x_artist_x_hour"] == (6,) and found["artist_x_hour"] == (7,)
 
 
 def test_thirty_two_ranks_cut() -> None:
     """All column-wise: four shards of 128 columns on 4 of 32 ranks, one on each machine."""
-    found, _ = layout(Job(32, 8, 512, (2.0, 2.0)), 260, tuple(ROWS))
+    found, _ = layout(FOUR, 260, tuple(ROWS))
     assert found["album_id"] == (7, 15, 23, 31) and found["artist_id"] == (1, 9, 17, 25)
     assert found["item_id"] == (6, 14, 22, 30) and found["user_x_artist"] == (0, 8, 16, 24)
 
 
 def test_thirty_two_ranks_by_row() -> None:
     """The planner's own choice on 4 machines: all row-wise, 17.5 GiB a rank."""
-    job = Job(32, 8, 512, (2.0, 2.0))
-    tables = [
-        Asked(name, rows, 512, 4, "rowwise_adagrad", "row_wise", "fused")
-        for name, rows in ROWS.items()
-    ]
-    assert set(partition(tables, job, room_of(260 * GIB, 0, tables, 512)).values()) == {
+    tables = pinned(rest="row_wise")
+    assert set(partition(tables, FOUR, room_of(260 * GIB, 0, tables, 512)).values()) == {
         tuple(range(32))
     }
-    held = sum(shards_of(table, job)[0].storage.hbm for table in tables)
+    held = sum(shards_of(table, FOUR)[0].storage.hbm for table in tables)
     assert round(held / GIB, 1) == 17.5
 
 
@@ -164,7 +172,7 @@ def chosen(world: int, cap: int) -> tuple[dict[str, str], dict[str, tuple[int, .
     """Type and ranks of every table, at a cap in GiB and without host memory."""
     spaces = [free(name, rows) for name, rows in ROWS.items()]
     room = room_of(cap * GIB, 0, [own[0] for own in spaces], 512)
-    tables, ranks = proposals.plan(spaces, Job(world, min(world, 8), 512, (2.0, 2.0)), room)
+    tables, ranks = proposals.plan(spaces, ONE if world == 8 else FOUR, room)
     assert {table.kernel for table in tables} == {"fused"}
     return {table.name: table.sharding_type for table in tables}, ranks
 
@@ -174,7 +182,7 @@ def test_eight_ranks_by_proposals() -> None:
     kinds, ranks = chosen(8, 260)
     assert {name for name, kind in kinds.items() if kind == "column_wise"} == {*CUT}
     assert {kind for name, kind in kinds.items() if name not in CUT} == {"table_wise"}
-    assert ranks == layout(Job(8, 8, 512, (2.0, 2.0)), 260, CUT)[0]
+    assert ranks == layout(ONE, 260, CUT)[0]
 
 
 @pytest.mark.parametrize(

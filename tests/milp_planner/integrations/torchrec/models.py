@@ -1,4 +1,4 @@
-"""TorchRec models, topologies and constraints for the tests, by hand and at random."""
+"""TorchRec models, topologies, constraints and planners for the tests, by hand and at random."""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from torchrec.distributed.fbgemm_qcomm_codec import (
     QCommsConfig,
     get_qcomm_codecs_registry,
 )
-from torchrec.distributed.planner import Topology
+from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import (
@@ -29,8 +29,11 @@ from torchrec.distributed.types import CacheParams
 from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
+from formulations import Settings
+from milp_planner.integrations.torchrec import MilpShardingPlanner
 from milp_planner.integrations.torchrec.problem import Problem, compile_problem
 
+QUICK = Settings(time_limit=900.0, work_limit=3.0, workers=1, polish=False)
 META = torch.device("meta")
 GIB = 2**30
 
@@ -103,6 +106,33 @@ class Case:
     def problem(self, **more: Any) -> Problem:
         space = self.enumerator().enumerate(self.module, self.sharders)
         return compile_problem(space, self.reserved(), **more)
+
+
+def planner_for(case: Case, **more: Any) -> MilpShardingPlanner:
+    """Our planner on a test case, quiet and quick by default."""
+    return MilpShardingPlanner(**_given(case), **{"settings": QUICK, "stats": [], **more})
+
+
+def stock_for(case: Case, **more: Any) -> EmbeddingShardingPlanner:
+    """TorchRec's own planner on a test case."""
+    return EmbeddingShardingPlanner(**_given(case), stats=[], **more)
+
+
+def _given(case: Case) -> dict[str, Any]:
+    return {
+        "topology": case.topology, "batch_size": case.batch_size, "constraints": case.constraints,
+        "storage_reservation": case.reservation,
+    }  # fmt: skip
+
+
+class FixedEnumerator:
+    """An enumerator that offers handmade options."""
+
+    def __init__(self, options: list[ShardingOption]) -> None:
+        self.options = options
+
+    def enumerate(self, module: object, sharders: object) -> list[ShardingOption]:
+        return self.options
 
 
 def topology(

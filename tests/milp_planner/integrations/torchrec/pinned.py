@@ -22,7 +22,7 @@ def module_of(tables: Sequence[Asked], dense: int = 0) -> Any:
     configs = [
         config(
             name=t.name, num_embeddings=t.rows, embedding_dim=t.dim,
-            feature_names=[f"{t.name}_{i}" for i in range(len(t.lengths))],
+            feature_names=[f"{t.name}_0"],
         )
         for t in tables
     ]  # fmt: skip
@@ -70,16 +70,12 @@ def sharders_of(wire: tuple[float, ...] | None, dedup: bool = False) -> list[Any
 def constraints_of(tables: Sequence[Asked]) -> dict[str, Any]:
     """One type and one kernel for every table."""
     from torchrec.distributed.planner import ParameterConstraints
-    from torchrec.distributed.types import CacheParams
 
     return {
         t.name: ParameterConstraints(
             sharding_types=[t.sharding_type],
             compute_kernels=[t.kernel],
-            min_partition=t.min_partition,
-            pooling_factors=[*t.lengths],
             is_weighted=t.weighted,
-            cache_params=None if t.load_factor is None else CacheParams(load_factor=t.load_factor),
         )
         for t in tables
     }

@@ -16,31 +16,30 @@ from torchrec.optim.rowwise_adagrad import RowWiseAdagrad
 from milp_planner.integrations.torchrec.reshard import reshard
 from milp_planner.integrations.torchrec.sharding_plan import from_document
 
-from .two_processes import AnySharder, batch, collection, joined
+from .two_processes import AnySharder, batch, collection
 
 WORLD = 3
 SHAPES = {"whole": (20, 8), "columns": (30, 16), "stays": (24, 8), "rows": (41, 8)}
 
 
-def run(rank: int, store: str, results: str, before: str, moves: str) -> None:
-    """Entry point of each process; writes what it saw to ``results``/rank."""
-    with joined(rank, store, WORLD):
-        moving, staying = _model(before), _model(before)
-        seen: dict[str, Any] = {}
-        for model in (moving, staying):
-            _step(model, rank)
-        seen["before"] = moving(_batch(rank)).detach()
-        seen["volume"] = reshard(moving, moves)
-        seen["after"] = moving(_batch(rank)).detach()
-        seen["ranks"] = {
-            name: [shard.metadata.placement.rank() for shard in value.local_shards()]
-            for name, value in _sharded(moving).items()
-        }
-        for model in (moving, staying):  # the optimizer's state moved as well
-            _step(model, rank)
-        seen["trained"] = moving(_batch(rank)).detach()
-        seen["expected"] = staying(_batch(rank)).detach()
-        torch.save(seen, f"{results}/{rank}")
+def seen_by(rank: int, before: str, moves: str) -> dict[str, Any]:
+    """What each process sees."""
+    moving, staying = _model(before), _model(before)
+    seen: dict[str, Any] = {}
+    for model in (moving, staying):
+        _step(model, rank)
+    seen["before"] = moving(_batch(rank)).detach()
+    seen["volume"] = reshard(moving, moves)
+    seen["after"] = moving(_batch(rank)).detach()
+    seen["ranks"] = {
+        name: [shard.metadata.placement.rank() for shard in value.local_shards()]
+        for name, value in _sharded(moving).items()
+    }
+    for model in (moving, staying):  # the optimizer's state moved as well
+        _step(model, rank)
+    seen["trained"] = moving(_batch(rank)).detach()
+    seen["expected"] = staying(_batch(rank)).detach()
+    return seen
 
 
 def on_cpu(document: dict[str, Any]) -> str:

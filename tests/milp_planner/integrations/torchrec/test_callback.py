@@ -1,17 +1,21 @@
 """``export --to torchrec-callback``: a stock planner places a model on our ranks."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch.multiprocessing as mp
+import torch.distributed as dist
+from torch import nn
+from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+from torchrec.distributed.types import ShardingPlan
 
 from milp_planner.integrations import exports
 from milp_planner.plans.placement import Plan
 from tests.milp_planner.integrations.exports import plans
 
-from . import placed_processes, two_processes
-from .sharded_checks import assert_trained_alike, saved
+from . import two_processes
+from .two_processes import WORLD, in_processes, train_one_step
 
 CHOSEN = {
     "whole": "table_wise/HBM_ONLY",
@@ -40,26 +44,37 @@ def written(folder: Path, plan: Plan) -> str:
     return str(path)
 
 
+def stock(path: str) -> EmbeddingShardingPlanner:
+    """TorchRec's own planner, with nothing but the callback of an exported module added."""
+    spec = importlib.util.spec_from_file_location("placed", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    topology = Topology(world_size=WORLD, local_world_size=WORLD, compute_device="cpu")
+    return EmbeddingShardingPlanner(topology=topology, callbacks=[module.place])
+
+
+def _one_step(rank: int, path: str) -> dict[str, Any]:
+    """A training step planned by the stock planner."""
+
+    def planned(module: nn.Module, sharders: list[Any]) -> ShardingPlan:
+        return stock(path).collective_plan(module, sharders, dist.group.WORLD)
+
+    return train_one_step(rank, planned)
+
+
 def test_a_stock_planner_runs_our_plan(tmp_path: Path) -> None:
     """Types and ranks are ours in both processes, and a training step equals the unsharded one."""
-    path = written(tmp_path, planned())
-    mp.spawn(
-        placed_processes.run,
-        args=(str(tmp_path / "store"), str(tmp_path), path),
-        nprocs=two_processes.WORLD,
-        join=True,
-    )
-    seen = saved(tmp_path)
+    seen = in_processes(_one_step, tmp_path, written(tmp_path, planned()))
     for rank in seen:
         assert {name: [*ranks] for name, (_, ranks) in rank["plan"].items()} == RANKS
         for name, (kind, _) in rank["plan"].items():
             assert kind == CHOSEN[name].split("/")[0].split(":")[0]
-    assert_trained_alike(seen)
+    two_processes.assert_trained_alike(seen)
 
 
 def _plan(path: str) -> Any:
-    planner = placed_processes.stock(path)
-    return planner.plan(two_processes.collection("meta"), [two_processes.AnySharder()])
+    return stock(path).plan(two_processes.collection("meta"), [two_processes.AnySharder()])
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The TorchRec pages run: every Python block of docs/torchrec.md, and the README's snippet.
+"""The TorchRec page runs: every Python block of docs/torchrec.md, of which one is the README's.
 
 Blocks that use TorchRec's planning service run where TorchRec has one (1.9).
 """
@@ -20,20 +20,17 @@ def _blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
 
 
-def _run(code: str, names: dict[str, Any], where: str) -> dict[str, Any]:
-    exec(compile(code, where, "exec"), names)
-    return names
-
-
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Names defined after all Python blocks of the page ran in order, as a reader runs them."""
+    """Names defined after all Python blocks of the page ran in order, as a reader runs them; those
+    of the first alone under ``first``."""
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("page"))
         for number, block in enumerate(_blocks(PAGE)):
             if HAS_SERVICE or "torchrec.service" not in block:
-                _run(block, names, f"{PAGE.name} block {number}")
+                exec(compile(block, f"{PAGE.name} block {number}", "exec"), names)
+            names.setdefault("first", dict(names))
     return names
 
 
@@ -52,21 +49,12 @@ def test_the_block_of_the_planning_service(page: dict[str, Any]) -> None:
     assert page["reporter"].reports["H100"].gap == 0
 
 
-def test_first_block_is_optimal() -> None:
-    """The one-line change returns an optimal plan with a gap of zero."""
-    names = _run(_blocks(PAGE)[0], {}, "first block")
-    assert names["planner"].outcome.status == "optimal"
-    assert names["planner"].outcome.gap == 0
-    assert names["plan"].plan[""]["t0"].ranks
-
-
-def test_readme_snippet_runs() -> None:
-    """The README's TorchRec snippet, run as it stands."""
+def test_first_block_is_optimal_and_the_readmes(page: dict[str, Any]) -> None:
+    """The one-line change returns an optimal plan with a gap of zero; the README shows it."""
+    first = page["first"]
+    assert (first["planner"].outcome.status, first["planner"].outcome.gap) == ("optimal", 0)
+    assert first["planner"].outcome.bound is not None and first["plan"].plan[""]["t0"].ranks
     if not README.exists():
         pytest.skip("there is no README.md beside this checkout")
     snippets = [block for block in _blocks(README) if "MilpShardingPlanner" in block]
     assert snippets == _blocks(PAGE)[:1], "the README shows the first block of docs/torchrec.md"
-    for snippet in snippets:
-        names = _run(snippet, {}, "README snippet")
-        assert names["plan"].plan
-        assert names["planner"].outcome.bound is not None

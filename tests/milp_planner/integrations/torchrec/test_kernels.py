@@ -14,24 +14,33 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.model_parallel import DMPCollection
-from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
 from torchrec.distributed.types import KeyValueParams
 from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec import MilpShardingPlanner
+from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.problem import compile_problem
 
-from .models import META, Case, bag_sharders, bags, topology
-from .test_planner import planner_for
+from .models import META, Case, bag_sharders, bags, planner_for, topology
 
 
-def _table(name: str, rows: int, **more: Any) -> EmbeddingConfig:
-    return EmbeddingConfig(
-        name=name, num_embeddings=rows, embedding_dim=64, feature_names=[f"f_{name}"], **more
-    )
+def _case_of(
+    board: Topology, batch: int, limits: ParameterConstraints, rows: dict[str, int], **more: Any
+) -> Case:
+    """Sequences of 64 columns, the first table with these constraints and fields."""
+    names = list(rows)
+    tables = [
+        EmbeddingConfig(
+            name=name, num_embeddings=count, embedding_dim=64, feature_names=[f"f_{name}"],
+            **(more if name == names[0] else {}),
+        )
+        for name, count in rows.items()
+    ]  # fmt: skip
+    module = EmbeddingCollection(device=META, tables=tables)
+    return Case(module, board, {names[0]: limits}, batch, sharders=[EmbeddingCollectionSharder()])
 
 
 @pytest.mark.parametrize(
@@ -40,23 +49,12 @@ def _table(name: str, rows: int, **more: Any) -> EmbeddingConfig:
 def test_kernels_beyond_host_memory(kernel: str) -> None:
     """Key-value and virtual tables are planned beside ordinary ones and keep their parameters."""
     virtual = {"use_virtual_table": True, "total_num_buckets": 40} if "virtual" in kernel else {}
-    tables = [
-        _table("kept", 4000, **virtual),
-        _table("plain", 3000),
-    ]
-    case = Case(
-        EmbeddingCollection(device=META, tables=tables),
-        topology(4, 2),
-        {
-            "kept": ParameterConstraints(
-                compute_kernels=[kernel],
-                key_value_params=KeyValueParams(l2_cache_size=3),
-                use_virtual_table=bool(virtual),
-            )
-        },
-        batch_size=64,
-        sharders=[EmbeddingCollectionSharder()],
+    limits = ParameterConstraints(
+        compute_kernels=[kernel],
+        key_value_params=KeyValueParams(l2_cache_size=3),
+        use_virtual_table=bool(virtual),
     )
+    case = _case_of(topology(4, 2), 64, limits, {"kept": 4000, "plain": 3000}, **virtual)
     planner = planner_for(case)
     table = planner.plan(case.module, case.sharders).plan[""]["kept"]
     assert (table.sharding_type, table.compute_kernel) == ("row_wise", kernel)
@@ -67,16 +65,8 @@ def test_kernels_beyond_host_memory(kernel: str) -> None:
 
 def test_ssd_is_a_limit() -> None:
     """If no rank's SSD holds a key-value table, there is no plan, and SSD is the shortage."""
-    from milp_planner.integrations.torchrec import NoPlan
-
-    tables = [_table("big", 40_000)]
-    case = Case(
-        EmbeddingCollection(device=META, tables=tables),
-        topology(2, ssd_cap=2**20),
-        {"big": ParameterConstraints(compute_kernels=["key_value"])},
-        batch_size=16,
-        sharders=[EmbeddingCollectionSharder()],
-    )
+    limits = ParameterConstraints(compute_kernels=["key_value"])
+    case = _case_of(topology(2, ssd_cap=2**20), 16, limits, {"big": 40_000})
     with pytest.raises(NoPlan, match="SSD") as caught:
         planner_for(case).plan(case.module, case.sharders)
     assert caught.value.shortfalls[-1].tier == "ssd"
@@ -90,13 +80,7 @@ def test_a_cap_on_a_key_value_cache_is_read() -> None:
             compute_kernels=["key_value"],
             key_value_params=KeyValueParams(max_l1_cache_size=megabytes),
         )
-        case = Case(
-            EmbeddingCollection(device=META, tables=[_table("big", 400_000)]),
-            topology(2),
-            {"big": limit},
-            batch_size=16,
-            sharders=[EmbeddingCollectionSharder()],
-        )
+        case = _case_of(topology(2), 16, limit, {"big": 400_000})
         planner = planner_for(case)
         planner.plan(case.module, case.sharders)
         [option] = planner.best_plan
@@ -209,27 +193,26 @@ def test_widths_that_divide() -> None:
     assert Lift().widths(256) == []
 
 
-def test_every_width_becomes_an_option() -> None:
-    """With all widths, column-wise has 2, 4 and 8 shards, each with its price."""
-    names = _names(_case(sharding_types=["column_wise"], compute_kernels=["fused"]), Lift("all"))
-    assert names == ["column_wise:2/fused", "column_wise:4/fused", "column_wise:8/fused"]
+CACHED = "row_wise/fused_uvm_caching"
 
 
-def test_min_partition_bounds_the_width() -> None:
-    """A table's ``min_partition`` stays its narrowest width."""
-    case = _case(sharding_types=["column_wise"], compute_kernels=["fused"], min_partition=64)
-    assert _names(case, Lift("all")) == ["column_wise:2/fused", "column_wise:4/fused"]
-
-
-def test_every_load_factor_becomes_an_option() -> None:
-    """Load factors multiply only the caching options; TorchRec's own stays among them."""
-    case = _case(sharding_types=["row_wise"], compute_kernels=["fused", "fused_uvm_caching"])
-    assert _names(case, Lift(load_factors=[0.1, 0.4])) == [
-        "row_wise/fused",
-        "row_wise/fused_uvm_caching",
-        "row_wise/fused_uvm_caching/0.1",
-        "row_wise/fused_uvm_caching/0.4",
-    ]
+@pytest.mark.parametrize(
+    ("kind", "kernels", "more", "limits", "names"),
+    [
+        ("column_wise", ["fused"], {}, Lift("all"), [f"column_wise:{n}/fused" for n in (2, 4, 8)]),
+        ("column_wise", ["fused"], {"min_partition": 64}, Lift("all"),
+         ["column_wise:2/fused", "column_wise:4/fused"]),
+        ("row_wise", ["fused", "fused_uvm_caching"], {}, Lift(load_factors=[0.1, 0.4]),
+         ["row_wise/fused", CACHED, f"{CACHED}/0.1", f"{CACHED}/0.4"]),
+    ],
+)  # fmt: skip
+def test_every_width_and_load_factor_becomes_an_option(
+    kind: str, kernels: list[str], more: dict[str, Any], limits: Lift, names: list[str]
+) -> None:
+    """A table's ``min_partition`` stays its narrowest width; load factors multiply only the caching
+    options, and TorchRec's own stays among them."""
+    case = _case(sharding_types=[kind], compute_kernels=kernels, **more)
+    assert _names(case, limits) == names
 
 
 def test_extra_options_are_priced_by_the_enumerator() -> None:
@@ -237,12 +220,8 @@ def test_extra_options_are_priced_by_the_enumerator() -> None:
     kind = {"sharding_types": ["column_wise"], "compute_kernels": ["fused"]}
     lifted = _case(**kind)
     enumerator = lifted.enumerator()
-    space = lift(
-        enumerator.enumerate(lifted.module, lifted.sharders),
-        Lift([64]),
-        lifted.topology,
-        enumerator,
-    )
+    space = enumerator.enumerate(lifted.module, lifted.sharders)
+    space = lift(space, Lift([64]), lifted.topology, enumerator)
     set_by_hand = _case(**kind, min_partition=64).problem().instance
     found = compile_problem(space, lifted.reserved()).instance
     option = found.option_index(0, "column_wise:4/fused")

@@ -33,8 +33,17 @@ from milp_planner.integrations.torchrec.failure import shortfalls
 from milp_planner.integrations.torchrec.problem import compile_problem
 from tests.corpus import mistakes
 
-from .models import META, Case, Mixed, bag_sharders, bags, bare_option, topology
-from .test_planner import FixedEnumerator, planner_for
+from .models import (
+    META,
+    Case,
+    FixedEnumerator,
+    Mixed,
+    bag_sharders,
+    bags,
+    bare_option,
+    planner_for,
+    topology,
+)
 from .torchrec_checks import assert_torchrec_accepts
 
 

@@ -18,8 +18,8 @@ from torchrec.distributed.types import CacheParams
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations.torchrec.moments import above_estimate, fullest_moments
 from milp_planner.plans.ledger import hbm_of, held_of
-from tests.milp_planner.integrations.torchrec.models import Case, bags, sequences, topology
-from tests.milp_planner.integrations.torchrec.test_planner import planner_for
+
+from .models import Case, bags, planner_for, sequences, topology
 
 COLUMNS, IDS, BATCH = 256, 5, 100
 

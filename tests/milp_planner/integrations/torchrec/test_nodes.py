@@ -1,12 +1,9 @@
 """Rows over several machines in TorchRec's own objects, and on two gloo processes where it runs."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import torch.multiprocessing as mp
 from torch import nn
 from torchrec.distributed.types import ShardingPlan
 
@@ -17,7 +14,6 @@ from milp_planner.integrations.torchrec.sharding_plan import HAS_NODES, from_doc
 from ..exports import plans
 from ..exports.test_nodes import two
 from . import two_processes
-from .sharded_checks import assert_trained_alike, saved
 
 LACKS = "the installed TorchRec has no num_nodes (pull requests 4681 to 4683)"
 
@@ -37,7 +33,7 @@ def test_it_is_on_the_object() -> None:
     assert to_document(found, 4, 2, "cuda")["plan"][""]["a"]["num_nodes"] == 2
 
 
-def _run(rank: int, store: str, results: str) -> None:
+def _one_step(rank: int) -> dict[str, Any]:
     """One of two machines of one process each, with the rows of a table on both."""
     tables = [
         plans.static(name, rows, dim, constraints={
@@ -51,13 +47,11 @@ def _run(rank: int, store: str, results: str) -> None:
     def planned(module: nn.Module, sharders: list[Any]) -> ShardingPlan:
         return from_document(document)
 
-    with two_processes.joined(rank, store):
-        os.environ.update(LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
-        torch.save(two_processes.train_one_step(rank, planned), f"{results}/{rank}")
+    return two_processes.train_one_step(rank, planned)
 
 
 @pytest.mark.skipif(not HAS_NODES, reason=LACKS)
 def test_a_step_equals_the_unsharded_module(tmp_path: Path) -> None:
     """Outputs and weights after one step agree to the tolerance of another order of sums."""
-    mp.spawn(_run, args=(str(tmp_path / "store"), str(tmp_path)), nprocs=two_processes.WORLD)
-    assert_trained_alike(saved(tmp_path))
+    seen = two_processes.in_processes(_one_step, tmp_path, local=1)
+    two_processes.assert_trained_alike(seen)

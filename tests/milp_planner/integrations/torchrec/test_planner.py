@@ -10,7 +10,6 @@ from unittest.mock import Mock
 
 import pytest
 from torch import nn
-from torchrec.distributed.planner import EmbeddingShardingPlanner
 from torchrec.distributed.planner.perf_models import NoopPerfModel, NoopStorageModel
 from torchrec.distributed.planner.proposers import GreedyProposer
 from torchrec.distributed.planner.types import (
@@ -26,36 +25,23 @@ from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import Lift, MilpShardingPlanner, NoPlan
 from milp_planner.integrations.torchrec.stash import solve_balanced
 
-from .models import GIB, Case, Mixed, bags, bare_option, random_case, sequences, topology
+from .models import (
+    GIB,
+    Case,
+    FixedEnumerator,
+    Mixed,
+    bags,
+    bare_option,
+    planner_for,
+    random_case,
+    sequences,
+    stock_for,
+    topology,
+)
 from .torchrec_checks import assert_torchrec_accepts
 
-QUICK = Settings(time_limit=5.0, workers=2, polish=False)
-COUNTED = Settings(time_limit=900.0, work_limit=10.0, workers=1, polish=False)
-
-
-def planner_for(case: Case, **more: object) -> MilpShardingPlanner:
-    """Our planner on a test case, quiet and quick by default."""
-    given: dict[str, object] = {"stats": [], "settings": QUICK, **more}
-    return MilpShardingPlanner(
-        topology=case.topology,
-        batch_size=case.batch_size,
-        constraints=case.constraints,
-        storage_reservation=case.reservation,
-        **given,  # type: ignore[arg-type]
-    )
-
-
 FUZZ = range(100, 116)
-
-
-class FixedEnumerator:
-    """An enumerator that offers handmade options."""
-
-    def __init__(self, options: list[object]) -> None:
-        self.options = options
-
-    def enumerate(self, module: object, sharders: object) -> list[object]:
-        return self.options
+WHOLE = ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])
 
 
 @pytest.mark.parametrize("seed", FUZZ)
@@ -67,14 +53,7 @@ def test_fuzz_against_torchrec(seed: int) -> None:
     TorchRec's default planner finds none either.
     """
     case = random_case(seed)
-    planner = planner_for(case)
-    stock = EmbeddingShardingPlanner(
-        topology=case.topology,
-        batch_size=case.batch_size,
-        constraints=case.constraints,
-        storage_reservation=case.reservation,
-        stats=[],
-    )
+    planner, stock = planner_for(case), stock_for(case)
     try:
         plan = planner.plan(case.module, case.sharders)
     except NoPlan as error:
@@ -103,7 +82,11 @@ def test_fuzz_against_torchrec(seed: int) -> None:
 def test_the_fuzz_covers_what_users_have() -> None:
     """Every sharding type and kernel, weighted and unpooled features, several modules, codecs."""
     cases = [random_case(seed) for seed in FUZZ]
-    options = [o for case in cases for o in case.enumerator().enumerate(case.module, case.sharders)]
+    options = [
+        option
+        for case in cases
+        for option in planner_for(case)._enumerator.enumerate(case.module, case.sharders)
+    ]
     kinds = {option.sharding_type for option in options}
     assert kinds == {
         "data_parallel", "table_wise", "column_wise", "row_wise", "table_row_wise",
@@ -130,12 +113,7 @@ def test_smallest_case_that_stock_partitioners_fail() -> None:
     case = Case(nn.Module(), topology(2, hbm=126), reserve=0.0)
     planner = planner_for(case, enumerator=FixedEnumerator(options))
     with pytest.raises(PlannerError):
-        EmbeddingShardingPlanner(
-            topology=case.topology,
-            enumerator=FixedEnumerator(options),  # type: ignore[arg-type]
-            storage_reservation=case.reservation,
-            stats=[],
-        ).plan(case.module, [])
+        stock_for(case, enumerator=FixedEnumerator(options)).plan(case.module, [])
     planner.plan(case.module, [])
     assert planner.problem is not None and planner.outcome is not None
     assert planner.outcome.placement is not None
@@ -146,16 +124,8 @@ def test_smallest_case_that_stock_partitioners_fail() -> None:
 
 def test_infeasible_is_torchrecs_error_with_our_shortfall() -> None:
     """Too little HBM everywhere: the insufficient_storage error says how much is missing."""
-    case = Case(
-        bags([(1_000_000, 64)] * 3),
-        topology(2, hbm=GIB // 4, ddr=0),
-        {
-            f"t{i}": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])
-            for i in range(3)
-        },
-        batch_size=16,
-        reserve=0.0,
-    )
+    limits = dict.fromkeys(("t0", "t1", "t2"), WHOLE)
+    case = Case(bags([(1_000_000, 64)] * 3), topology(2, hbm=GIB // 4, ddr=0), limits, 16, 0.0)
     with pytest.raises(PlannerError) as caught:
         planner_for(case).plan(case.module, case.sharders)
     error = caught.value
@@ -181,13 +151,9 @@ def test_error_survives_pickling() -> None:
 
 def test_pooled_ddr_finds_what_per_rank_ddr_forbids() -> None:
     """A table larger than one rank's DDR fits if the host's DDR is pooled."""
-    case = Case(
-        bags([(1_000_000, 64)]),
-        topology(2, hbm=GIB // 8, ddr=200 * 2**20),
-        {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused_uvm"])},
-        batch_size=16,
-        reserve=0.0,
-    )
+    limits = {"t0": replace(WHOLE, compute_kernels=["fused_uvm"])}
+    board = topology(2, hbm=GIB // 8, ddr=200 * 2**20)
+    case = Case(bags([(1_000_000, 64)]), board, limits, 16, 0.0)
     with pytest.raises(NoPlan):
         planner_for(case).plan(case.module, case.sharders)
     plan = planner_for(case, ddr="machine").plan(case.module, case.sharders)
@@ -210,19 +176,17 @@ def test_tables_that_share_a_cache_have_one_load_factor(lifted: bool) -> None:
     """FBGEMM's cache of a kernel has their mean: of three tables on two ranks the large one would
     be alone, but of the other two one has another factor, or could have."""
     factors = (0.3, 0.3, None if lifted else 0.5)
+    cached = replace(WHOLE, compute_kernels=["fused_uvm_caching"])
     limits = {
-        f"t{i}": ParameterConstraints(
-            sharding_types=["table_wise"], compute_kernels=["fused_uvm_caching"],
-            cache_params=CacheParams(load_factor=factor),
-        )
+        f"t{i}": replace(cached, cache_params=CacheParams(load_factor=factor))
         for i, factor in enumerate(factors)
-    }  # fmt: skip
+    }
     tables = bags([(60_000, 1024), (300_000, 128), (300_000, 128)])
     case = Case(tables, topology(2, hbm=135_000_000), limits, 64, reserve=0.0)
     lift = Lift(load_factors=[0.5]) if lifted else None
 
     def mixed(fusion: str) -> bool:
-        planner = planner_for(case, settings=COUNTED, fusion=fusion, lift=lift)
+        planner = planner_for(case, fusion=fusion, lift=lift)
         found: Any = planner.plan(case.module, case.sharders).plan[""]
         own = {(t.ranks[0], t.cache_params.load_factor) for t in found.values()}
         return len(own) > len({rank for rank, _ in own})
@@ -260,14 +224,10 @@ def test_prints_torchrecs_statistics_and_ours(caplog: pytest.LogCaptureFixture) 
 def test_callbacks_see_the_plan() -> None:
     """Callbacks get TorchRec's options with ranks and may change the plan."""
     case = Case(bags([(1000, 64)]), topology(2))
-    seen = []
-
-    def note(options: list[object]) -> list[object]:
-        seen.extend(options)
-        return options
-
+    note = Mock(side_effect=lambda options: options)
     planner_for(case, callbacks=[note]).plan(case.module, case.sharders)
-    assert [option.name for option in seen] == ["t0"]  # type: ignore[attr-defined]
+    [option] = note.call_args.args[0]
+    assert option.name == "t0" and option.shards[0].rank is not None
 
 
 class StoredPlan:
@@ -302,8 +262,8 @@ def test_stored_plan_is_returned_unsolved() -> None:
 
 def large(gib: int) -> Case:
     """A table of 76.3 GB on two ranks with this HBM, whole or not at all."""
-    whole = {"t0": ParameterConstraints(sharding_types=["table_wise"], compute_kernels=["fused"])}
-    return Case(bags([(149_000_000, 128)]), topology(2, hbm=gib * GIB, ddr=4096 * GIB), whole)
+    board = topology(2, hbm=gib * GIB, ddr=4096 * GIB)
+    return Case(bags([(149_000_000, 128)]), board, {"t0": WHOLE})
 
 
 def test_a_stored_plan_that_does_not_fit_is_refused() -> None:

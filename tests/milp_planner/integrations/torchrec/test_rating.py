@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 from torch import nn
-from torchrec.distributed.planner import EmbeddingShardingPlanner
 from torchrec.distributed.planner.stats import _calculate_critical_path
 from torchrec.distributed.planner.types import Perf, PlannerError, Storage
 
-from formulations import Objective, Settings, Status
+from formulations import Objective, Status, check
 from milp_planner.errors import BadInput
 from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
 from milp_planner.integrations.torchrec.rating import (
@@ -20,22 +19,12 @@ from milp_planner.integrations.torchrec.rating import (
     whole_bytes,
 )
 
-from .models import Case, bare_option, random_case, topology
-
-QUICK = Settings(time_limit=5.0, workers=2, polish=False)
+from .models import Case, bare_option, planner_for, random_case, stock_for, topology
 
 
 def planned(case: Case, objective: str) -> MilpShardingPlanner:
     """The planner after it planned for an objective."""
-    planner = MilpShardingPlanner(
-        topology=case.topology,
-        batch_size=case.batch_size,
-        constraints=case.constraints,
-        storage_reservation=case.reservation,
-        stats=[],
-        settings=QUICK,
-        objective=objective,  # type: ignore[arg-type]
-    )
+    planner = planner_for(case, objective=objective)
     planner.plan(case.module, case.sharders)
     return planner
 
@@ -58,13 +47,7 @@ def test_critical_path_is_torchrecs(seed: int) -> None:
     assert ours.outcome.objective / 1e9 == pytest.approx(path, rel=1e-6)
     busiest = planned(case, "busiest_rank")
     assert path <= _calculate_critical_path(busiest.best_plan).total() * (1 + 1e-6)
-    stock = EmbeddingShardingPlanner(
-        topology=case.topology,
-        batch_size=case.batch_size,
-        constraints=case.constraints,
-        storage_reservation=case.reservation,
-        stats=[],
-    )
+    stock = stock_for(case)
     try:
         stock.plan(case.module, case.sharders)
     except PlannerError:
@@ -74,33 +57,19 @@ def test_critical_path_is_torchrecs(seed: int) -> None:
 
 def test_a_plan_of_torchrecs_is_judged_alike() -> None:
     """Any placement, not only the best one, costs in the Instance what TorchRec says."""
-    from formulations import check
-    from milp_planner.integrations.torchrec.problem import compile_problem
-
     case = random_case(103)
-    enumerator = case.enumerator()
-    space = enumerator.enumerate(case.module, case.sharders)
-    stock = EmbeddingShardingPlanner(
-        topology=case.topology,
-        batch_size=case.batch_size,
-        enumerator=enumerator,
-        constraints=case.constraints,
-        storage_reservation=case.reservation,
-        stats=[],
-    )
+    stock = stock_for(case)
     stock.plan(case.module, case.sharders)
     assert stock._best_plan is not None
-    problem = compile_problem(space, case.reserved(), objective="critical_path")
+    problem = case.problem(objective="critical_path")
     verdict = check(problem.instance, problem.placement_of(stock._best_plan))
     path = _calculate_critical_path(stock._best_plan).total()
     assert verdict.objectives["step_time"] / 1e9 == pytest.approx(path, rel=1e-6)
 
 
-def _two_modules() -> list[object]:
+def _two_modules() -> list[Any]:
     """Two tables of one module and one of another, with distinguishable times."""
-    first = bare_option("a", [1])
-    second = bare_option("b", [1])
-    other = bare_option("c", [1])
+    first, second, other = (bare_option(name, [1]) for name in "abc")
     module = ("one", nn.Module())
     for option, times in ((first, (1, 2, 4, 8)), (second, (3, 0, 0, 1)), (other, (5, 7, 0, 2))):
         option.shards[0].perf = Perf(*map(float, times))
@@ -112,7 +81,7 @@ def _two_modules() -> list[object]:
 def test_phases_by_module_and_sharding_type() -> None:
     """Compute of all modules shares two phases; collectives two per module and sharding type."""
     options = _two_modules()
-    rating = phased("critical_path", options)  # type: ignore[arg-type]
+    rating = phased("critical_path", options)
     assert rating.objective == Objective.STEP_TIME
     assert rating.phases == (
         "fwd_compute", "bwd_compute",
@@ -120,7 +89,7 @@ def test_phases_by_module_and_sharding_type() -> None:
         "fwd_comms/1:two:table_wise", "bwd_comms/1:two:table_wise",
     )  # fmt: skip
     ms = 10**9
-    costs = [rating.cost(o, o.shards[0].perf) for o in options]  # type: ignore[attr-defined]
+    costs = [rating.cost(o, o.shards[0].perf) for o in options]
     assert costs[0] == (1 * ms, 4 * ms, 2 * ms, 8 * ms, 0, 0)
     assert costs[2] == (5 * ms, 0, 0, 0, 7 * ms, 2 * ms)
 
@@ -128,7 +97,7 @@ def test_phases_by_module_and_sharding_type() -> None:
 def test_ids_are_a_phase_of_every_module() -> None:
     """The longest exchange of ids of any rank of a module, added to the critical path: of "one" 3
     and 4 on one rank, or 4 on the slower of two; of "two" 5."""
-    options: list[Any] = _two_modules()
+    options = _two_modules()
     for option, ids in zip(options, (3.0, 4.0, 5.0), strict=True):
         option.shards[0].perf.input_dist_comms = ids
     rating = phased("critical_path_with_ids", options)
@@ -156,22 +125,18 @@ def test_guilty_rank_by_hand() -> None:
     """Rank 0 holds a and b (19 ms in all), rank 1 holds c (14): which is slowest in which phase."""
     options = _two_modules()
     for option, rank in zip(options, (0, 0, 1), strict=True):
-        option.shards[0].rank = rank  # type: ignore[attr-defined]
-    busiest = guilty("busiest_rank", options)  # type: ignore[arg-type]
+        option.shards[0].rank = rank
+    busiest = guilty("busiest_rank", options)
     assert busiest is not None
     assert (busiest.rank, busiest.milliseconds) == (0, 19.0)
     assert busiest.tables == (("a", 15.0), ("b", 4.0))
     # fwd compute 4 | 5, bwd compute 4 | 0, comms of "one" 2 + 9 on rank 0, of "two" 7 + 2 on rank 1
-    path = guilty("critical_path", options)  # type: ignore[arg-type]
+    path = guilty("critical_path", options)
     assert path is not None
     assert (path.rank, path.milliseconds) == (0, 15.0)
     assert path.tables == (("a", 14.0), ("b", 1.0))
     assert "rank 0 holds it up: 15.000000 ms (a 14.000000, b 1.000000)" in path.sentence()
     assert guilty("busiest_rank", []) is None
-
-
-def test_rating_by_torchrec_of_nothing() -> None:
-    """An empty plan takes no time."""
     assert torchrec_rating("critical_path", [], topology(2)) == 0.0
 
 
@@ -184,28 +149,16 @@ def test_unknown_objective_is_a_sentence() -> None:
 def test_phases_are_torchrecs_total() -> None:
     """The five phases sum to ``Perf.total``, which excludes the input exchange."""
     perf = Perf(1.5, 0.25, 3.0, 0.5, input_dist_comms=100.0, prefetch_compute=0.125)
-    assert picoseconds(perf) == (
-        1_500_000_000,
-        250_000_000,
-        3_000_000_000,
-        500_000_000,
-        125_000_000,
-    )
+    micro = 10**6
+    assert picoseconds(perf) == (1500 * micro, 250 * micro, 3000 * micro, 500 * micro, 125 * micro)
     assert milliseconds(sum(picoseconds(perf))) == pytest.approx(perf.total, rel=1e-12)
 
 
-def test_rounds_to_nearest_picosecond() -> None:
-    """A third of a millisecond is rounded, not cut."""
+def test_amounts_are_rounded_and_finite() -> None:
+    """A third of a picosecond is rounded to the nearest, a fraction of a byte up; an estimator that
+    returns infinity or NaN is reported."""
     assert picoseconds(Perf(2 / 3 * 1e-9, 1 / 3 * 1e-9, 0, 0))[:2] == (1, 0)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_refuses_what_is_no_number(bad: float) -> None:
-    """An estimator that returns infinity or NaN is reported."""
-    with pytest.raises(ValueError, match="not finite"):
-        picoseconds(Perf(bad, 0, 0, 0))
-
-
-def test_bytes_round_up() -> None:
-    """Fractions of a byte never make a shard smaller than it is."""
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="not finite"):
+            picoseconds(Perf(bad, 0, 0, 0))
     assert whole_bytes(Storage(hbm=10.2, ddr=3, ssd=0)) == {"hbm": 11, "ddr": 3, "ssd": 0}  # type: ignore[arg-type]

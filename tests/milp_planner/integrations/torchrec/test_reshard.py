@@ -1,14 +1,11 @@
 """A re-plan is executed while training runs: three gloo processes reshard along an export."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import torch.multiprocessing as mp
 
 from formulations.result.check import check
 from formulations.result.placement import Placement
@@ -19,7 +16,7 @@ from milp_planner.integrations.torchrec.reshard import calls
 from milp_planner.plans.placement import placed_tables
 
 from . import resharded
-from .sharded_checks import saved
+from .two_processes import in_processes
 
 CLUSTER = Cluster.from_dict(
     {
@@ -73,26 +70,14 @@ def moves() -> tuple[Plan, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def patch() -> Iterator[pytest.MonkeyPatch]:
-    """Changes of the environment for this module."""
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
-
-
-@pytest.fixture(scope="module")
 def seen(
-    moves: tuple[Plan, dict[str, Any]],
-    tmp_path_factory: pytest.TempPathFactory,
-    patch: pytest.MonkeyPatch,
+    moves: tuple[Plan, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> list[dict[str, Any]]:
     """What the processes saw."""
-    folder: Path = tmp_path_factory.mktemp("reshard")
-    # TorchRec tags its messages with hashes of names, which gloo compares between the processes
-    patch.setenv("PYTHONHASHSEED", "0")
     before = resharded.on_cpu(torchrec.document(moves[0], "bags"))
-    given = (str(folder / "store"), str(folder), before, resharded.on_cpu(moves[1]))
-    mp.spawn(resharded.run, args=given, nprocs=resharded.WORLD, join=True)
-    return saved(folder, resharded.WORLD)
+    given = before, resharded.on_cpu(moves[1])
+    folder = tmp_path_factory.mktemp("reshard")
+    return in_processes(resharded.seen_by, folder, *given, world=resharded.WORLD)
 
 
 def test_outputs_stay_equal(seen: list[dict[str, Any]]) -> None:

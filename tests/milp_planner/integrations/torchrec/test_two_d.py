@@ -16,7 +16,6 @@ from milp_planner.integrations.exports.torchrec import document
 from milp_planner.integrations.torchrec.two_d import collection_arguments
 
 from . import two_processes
-from .sharded_checks import assert_trained_alike, saved
 from .two_groups import WORLD
 
 LAYOUTS = ("strided", "contiguous")
@@ -59,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen(folder: Path, layout: str) -> list[dict[str, Any]]:
     """The results that each process of a layout wrote."""
-    return saved(folder / layout, WORLD)
+    return two_processes.saved(folder / layout, WORLD)
 
 
 @pytest.mark.slow
@@ -77,7 +76,7 @@ def test_a_step_equals_the_unsharded_module(folder: Path, layout: str) -> None:
     """Each rank's output agrees; replicas differ before the averaging, and after it all shards are
     those of one step on all four batches."""
     ranks = seen(folder, layout)
-    assert_trained_alike(ranks, copies=2)
+    two_processes.assert_trained_alike(ranks, copies=2)
     for pair in {tuple(rank["replicas"]) for rank in ranks}:
         one, other = (ranks[rank]["before"] for rank in pair)
         assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))

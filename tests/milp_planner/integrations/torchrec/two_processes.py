@@ -1,25 +1,24 @@
-"""What each of two gloo processes does: plan together, shard, run forward and backward."""
+"""What each of two gloo processes does: plan together, shard, run forward and backward; and what
+they saw, against the unsharded module."""
 
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.multiprocessing as mp
 from torch import nn
 from torchrec import EmbeddingBagCollection, KeyedJaggedTensor
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-from torchrec.distributed.planner import Topology
-from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ShardingPlan
 from torchrec.modules.embedding_configs import EmbeddingBagConfig
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
-
-from formulations import Settings
-from milp_planner.integrations.torchrec import MilpShardingPlanner
 
 WORLD = 2
 RATE = 0.5
@@ -55,13 +54,47 @@ def joined(rank: int, store: str, world: int = WORLD, local: int = 0) -> Iterato
         dist.destroy_process_group()
 
 
-def run(rank: int, store: str, results: str) -> None:
-    """Entry point of each process; writes its results to ``results``/rank."""
-    with joined(rank, store):
-        seen = train_one_step(rank, _drop_in)
-        seen["no_plan"] = _failure(_planner(ddr=10))
-        seen["mistake"] = _failure(_planner(callbacks=[_divide_by_zero]))
-        torch.save(seen, f"{results}/{rank}")
+def in_processes(
+    body: Callable[..., dict[str, Any]], folder: Path, *given: Any, world: int = WORLD,
+    local: int = 0,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What ``body(rank, *given)`` returns in each of so many processes of one gloo group.
+
+    They are forked from one that has imported TorchRec, and so agree in the hashes of names, with
+    which TorchRec tags its messages.
+    """
+    multiprocessing.set_forkserver_preload(["milp_planner.integrations.torchrec"])
+    mp.start_processes(
+        _enter, (body, str(folder), world, local, given), nprocs=world, start_method="forkserver"
+    )
+    return saved(folder, world)
+
+
+def _enter(
+    rank: int, body: Callable[..., Any], folder: str, world: int, local: int, given: tuple[Any, ...]
+) -> None:
+    with joined(rank, f"{folder}/store", world, local):
+        torch.save(body(rank, *given), f"{folder}/{rank}")
+
+
+def saved(folder: Path, world: int = WORLD) -> list[dict[str, Any]]:
+    """The results that each process wrote."""
+    return [torch.load(folder / str(r), weights_only=False) for r in range(world)]
+
+
+def assert_trained_alike(seen: list[dict[str, Any]], copies: int = 1) -> None:
+    """There is one plan; each rank's output and every shard after one SGD step agree to 1e-5, and
+    all tables are there so many times."""
+    assert all(rank.get("plan") == seen[0].get("plan") for rank in seen)
+    covered = 0
+    for rank in seen:
+        assert rank["output"].abs().sum() > 0
+        torch.testing.assert_close(rank["output"], rank["expected"], rtol=1e-5, atol=1e-6)
+        for name, (row, column), (rows, columns), weight in rank["shards"]:
+            expected = rank["updated"][name][row : row + rows, column : column + columns]
+            torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
+            covered += rows * columns
+    assert covered == copies * sum(rows * dim for rows, dim, _ in SHAPES.values())
 
 
 def constraints() -> dict[str, ParameterConstraints]:
@@ -94,30 +127,6 @@ def batch(rank: int, shapes: Shapes = SHAPES, least: int = 0) -> KeyedJaggedTens
     return KeyedJaggedTensor(
         keys=[f"f_{name}" for name in shapes], values=torch.cat(values), lengths=lengths
     )
-
-
-def _divide_by_zero(options: list[Any]) -> list[Any]:
-    """A callback with a bug."""
-    return options[: 1 // 0]
-
-
-def _planner(ddr: int = 2**30, callbacks: list[Any] | None = None) -> MilpShardingPlanner:
-    return MilpShardingPlanner(
-        topology=Topology(
-            world_size=WORLD, local_world_size=WORLD, compute_device="cpu", ddr_cap=ddr
-        ),
-        batch_size=3,
-        constraints=constraints(),
-        storage_reservation=FixedPercentageStorageReservation(0.0),
-        stats=[],
-        callbacks=callbacks,
-        formulation="cpsat",
-        settings=Settings(time_limit=10, workers=1),
-    )
-
-
-def _drop_in(module: nn.Module, sharders: list[Any]) -> ShardingPlan:
-    return _planner().collective_plan(module, sharders, dist.group.WORLD)
 
 
 def train_one_step(
@@ -187,14 +196,3 @@ def _shards(model: nn.Module) -> list[tuple[str, list[int], list[int], torch.Ten
         for name, shards in _local(model).items()
         for shard in shards
     ]
-
-
-def _failure(planner: MilpShardingPlanner) -> str:
-    """The error that collective_plan raises on this rank."""
-    try:
-        planner.collective_plan(collection("meta"), [AnySharder()], dist.group.WORLD)
-    except PlannerError as error:
-        return f"{error.error_type.value}: {error}"
-    except ZeroDivisionError as error:
-        return f"ZeroDivisionError: {error}"
-    return "no failure"

@@ -14,8 +14,9 @@ from torchrec.distributed.planner.types import (
 )
 
 from formulations import Settings
+from milp_planner.integrations.torchrec import TorchRecInputs
 
-from ..models import bag_sharders, bags
+from ..models import bag_sharders, bags, topology
 
 GIB = 2**30
 QUICK = Settings(time_limit=5.0, workers=1, polish=False)
@@ -25,6 +26,7 @@ SKUS = {
     "narrow": HardwareConfig(hbm_cap_bytes=60 * 2**20, ddr_cap_bytes=4 * GIB),
     "tiny": HardwareConfig(hbm_cap_bytes=2**20, ddr_cap_bytes=2**20),
 }
+ROOMY = {"wide": SKUS["wide"]}
 LP = PlannerVariant.LINEAR_PROGRAMMING
 
 
@@ -50,3 +52,15 @@ def request(
 def context(asked: ShardingPlanRequest) -> PlannerSessionContext:
     """A fresh session."""
     return PlannerSessionContext(request=asked, results={})
+
+
+def inputs(**more: Any) -> TorchRecInputs:
+    """A small model, described for the command line."""
+    given: dict[str, Any] = {
+        "module": bags(SHAPES),
+        "topology": topology(4, 2),
+        "batch_size": 64,
+        "storage_reservation": FixedPercentageStorageReservation(0.1),
+        **more,
+    }
+    return TorchRecInputs(**given)

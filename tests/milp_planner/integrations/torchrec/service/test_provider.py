@@ -17,7 +17,6 @@ from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
 from torchrec.distributed.planner.provider import DefaultPlannerProvider, PlannerProvider
 from torchrec.distributed.planner.types import (
     PlannerConfig,
-    PlannerErrorType,
     PlannerVariant,
     ProposerConfig,
 )
@@ -30,8 +29,16 @@ from milp_planner.integrations.torchrec.service import FolderPlans, MilpPlannerP
 
 from ..models import bags, topology
 from ..torchrec_checks import assert_torchrec_accepts
-from .requests import GIB, LP, QUICK, SHAPES, SKUS, context, request
-from .test_skus import inputs
+from .requests import GIB, LP, QUICK, ROOMY, SHAPES, SKUS, context, inputs, request
+
+
+def built(provider: MilpPlannerProvider, asked: Any) -> Any:
+    """The planner that the provider builds for a request."""
+    ctx = context(asked)
+    return provider.build_planner(
+        "x", topology=provider.build_topology("x", asked, ctx),
+        storage_reservation=asked.storage_reservation, ctx=ctx,
+    )  # fmt: skip
 
 
 def produce(provider: MilpPlannerProvider, asked: Any) -> Any:
@@ -83,30 +90,19 @@ def test_other_variants_are_left_to_torchrec(variant: PlannerVariant) -> None:
     """Open-source variants build TorchRec's planner; TorchRec still refuses Manifold."""
     provider = MilpPlannerProvider()
     assert isinstance(provider, PlannerProvider) and isinstance(provider, DefaultPlannerProvider)
-    asked = request(variant)
-    ctx = context(asked)
-    board = provider.build_topology("any", asked, ctx)
+    ctx = context(request(variant))
+    provider.build_topology("any", ctx.request, ctx)
     assert ctx.hw_source["any"] == "request_caps"
-    kept = asked.storage_reservation
-    planner = provider.build_planner("any", topology=board, storage_reservation=kept, ctx=ctx)
-    assert type(planner) is EmbeddingShardingPlanner
+    assert type(built(provider, request(variant))) is EmbeddingShardingPlanner
     with pytest.raises(NotImplementedError):
-        refused = request(PlannerVariant.MANIFOLD)
-        provider.build_planner(
-            "any", topology=board, storage_reservation=kept, ctx=context(refused)
-        )
+        built(provider, request(PlannerVariant.MANIFOLD))
 
 
 def test_planner_gets_what_the_request_says() -> None:
     """Constraints, time limit, objective and TorchRec's own estimators reach the planner."""
     config = PlannerConfig(planner_variant=LP, timeout_seconds=7, pipeline_type="train_sparse_dist")
-    asked = request(config=config)
-    ctx = context(asked)
     provider = MilpPlannerProvider(objective="critical_path", ddr="machine")
-    board = provider.build_topology("x", asked, ctx)
-    planner = provider.build_planner(
-        "x", topology=board, storage_reservation=asked.storage_reservation, ctx=ctx
-    )
+    planner = built(provider, request(config=config))
     assert isinstance(planner, MilpShardingPlanner)
     assert planner._settings.time_limit == 7.0
     assert (planner._objective, planner._ddr) == ("critical_path", "machine")
@@ -121,12 +117,7 @@ def test_stashed_tables_are_balanced() -> None:
     for config in module.embedding_bag_configs()[:2]:
         config.stash_weights = True
     asked = request(model=module, hbm_gb=1.0, ddr_gb=4.0)
-    ctx = context(asked)
-    provider = MilpPlannerProvider(settings=QUICK, stash=Stash(balance=True))
-    planner = provider.build_planner(
-        "x", topology=provider.build_topology("x", asked, ctx),
-        storage_reservation=asked.storage_reservation, ctx=ctx,
-    )  # fmt: skip
+    planner = built(MilpPlannerProvider(settings=QUICK, stash=Stash(balance=True)), asked)
     planner.plan(asked.model, asked.sharders)
     assert isinstance(planner, MilpShardingPlanner) and planner.outcome is not None
     (goal,) = [goal for goal in planner.outcome.goals if goal.goal == STASHED]
@@ -156,21 +147,6 @@ def test_hardware_bandwidth_is_read_where_hardware_is_known() -> None:
     """A provider of known hardware already does what ``use_hardware_based_bandwidth`` asks."""
     asked = request(config=PlannerConfig(planner_variant=LP, use_hardware_based_bandwidth=True))
     assert produce(MilpPlannerProvider(SKUS, settings=QUICK), asked).success
-
-
-def test_dry_run_over_skus() -> None:
-    """One plan per SKU; one too small fails with the proof, and the others go on."""
-    asked = request(skus=list(SKUS))
-    ctx = context(asked)
-    flow = DryRunOrchestrator(DefaultPlannerExecutor(MilpPlannerProvider(SKUS, settings=QUICK)))
-    results = flow.plan(asked, ctx)
-    assert [r.success for r in results.values()] == [True, True, False]
-    assert results["wide"].max_rank_perf < results["narrow"].max_rank_perf
-    assert results["tiny"].planner_error_type == PlannerErrorType.INSUFFICIENT_STORAGE
-    assert "No plan exists" in results["tiny"].planner_failure_reason
-    boards = {sku: board for (sku, _, _), board in ctx.topology_cache.items()}
-    assert boards["narrow"].devices[0].storage.hbm == 60 * 2**20
-    assert boards["wide"].hbm_mem_bw == 8e9
 
 
 def test_overrides_come_before_hardware_and_caps_before_both() -> None:
@@ -214,7 +190,6 @@ def test_torchrecs_own_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(given) == 1
 
 
-ROOMY = {"wide": SKUS["wide"]}
 NEAR = replace(QUICK, gap=0.5)
 
 

@@ -19,7 +19,6 @@ from torchrec.distributed.planner.types import (
 )
 
 from milp_planner.errors import BadInput
-from milp_planner.integrations.torchrec import TorchRecInputs
 from milp_planner.integrations.torchrec.service import (
     MilpPlannerConfig,
     MilpPlannerProvider,
@@ -27,7 +26,7 @@ from milp_planner.integrations.torchrec.service import (
 )
 
 from ..models import bag_sharders, bags, topology
-from .requests import GIB, LP, QUICK, SHAPES, request
+from .requests import GIB, LP, QUICK, inputs, request
 
 SKUS = {
     name: HardwareConfig(hbm_cap_bytes=size * GIB, ddr_cap_bytes=GIB)
@@ -150,19 +149,12 @@ def test_a_dry_run_over_three_skus() -> None:
         name: HardwareConfig(hbm_cap_bytes=size * 2**20, ddr_cap_bytes=2**20)
         for name, size in (("small", 100), ("middle", 300), ("large", 1000))
     }
-    inputs = TorchRecInputs(
-        bags(SHAPES), topology(4, 2), batch_size=64, sharders=bag_sharders(), constraints=None
-    )
-    fits = {
-        home: [row.fits for row in dry_run(inputs, skus, home_sku=home, settings=QUICK).rows]
-        for home in ("small", "large")
-    }
-    assert fits == {"small": [True, True, True], "large": [False, True, True]}
-    based = dry_run(inputs, skus, base_bytes=250 * 2**20, settings=QUICK)
-    assert [row.fits for row in based.rows] == [False, True, True]
+    given = inputs(storage_reservation=None)
+
+    def fits(**more: Any) -> list[bool | None]:
+        return [row.fits for row in dry_run(given, skus, settings=QUICK, **more).rows]
+
+    assert fits(home_sku="small") == [True, True, True]
+    assert fits(home_sku="large") == fits(base_bytes=250 * 2**20) == [False, True, True]
     with pytest.raises(BadInput, match="allowed: either"):
-        dry_run(
-            TorchRecInputs(bags(SHAPES), topology(4), storage_reservation=object()),  # type: ignore[arg-type]
-            skus,
-            home_sku="small",
-        )
+        dry_run(inputs(), skus, home_sku="small")

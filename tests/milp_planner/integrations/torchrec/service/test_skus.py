@@ -9,42 +9,31 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.dry_run import DryRunOrchestrator
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.executor import DefaultPlannerExecutor
 from torchrec.distributed.planner.reporter import PlanReporter
 from torchrec.distributed.planner.stats import EmbeddingStats
-from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import PlannerVariant
+from torchrec.distributed.planner.types import PlannerErrorType, PlannerVariant
 
 from milp_planner.errors import BadInput
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.integrations.torchrec import TorchRecInputs
 from milp_planner.integrations.torchrec.service import (
     MilpPlannerProvider,
     MilpPlanReporter,
     dry_run,
     hardware_of,
 )
+from scenarios.catalog import find_cluster
 
-from ..models import bag_sharders, bags, topology
-from .requests import GIB, QUICK, SHAPES, SKUS, context, request
-
-
-def inputs(**more: Any) -> TorchRecInputs:
-    """A small model, described for the command line."""
-    given: dict[str, Any] = {
-        "module": bags(SHAPES),
-        "topology": topology(4, 2),
-        "batch_size": 64,
-        "storage_reservation": FixedPercentageStorageReservation(0.1),
-        **more,
-    }
-    return TorchRecInputs(**given)
+from ..models import META, bag_sharders, bags, topology
+from .requests import GIB, QUICK, ROOMY, SKUS, context, inputs, request
 
 
 def test_a_row_for_every_sku() -> None:
-    """One fits, one provably does not; figures are the reporter's, the exit code the worst."""
+    """Two fit, one provably does not; figures are the reporter's, the exit code the worst."""
     found = dry_run(inputs(), SKUS, settings=QUICK)
     rows = {row.sku: row for row in found.rows}
     assert [row.fits for row in found.rows] == [True, True, False]
@@ -59,7 +48,8 @@ def test_a_row_for_every_sku() -> None:
 def test_a_row_about_every_run() -> None:
     """TorchRec's columns and ours, where a plan was found and where there is none."""
     given = inputs(module=bags([(1_000_000, 128)]), sharders=bag_sharders())
-    wide, _, tiny = dry_run(given, SKUS, settings=replace(QUICK, seed=7)).runs
+    skus = {name: SKUS[name] for name in ("wide", "tiny")}
+    wide, tiny = dry_run(given, skus, settings=replace(QUICK, seed=7)).runs
     assert wide.success and wide.planner_error_type is None
     assert wide.critical_path_ms == pytest.approx(
         (wide.comms_critical_path_ms or 0) + (wide.comp_critical_path_ms or 0)
@@ -80,26 +70,23 @@ def test_a_row_about_every_run() -> None:
 def test_the_hash_of_a_model_is_torchrecs() -> None:
     """One table t of 1,000,000 x 128 with feature f has a hash that was computed by hand from the
     rule; another size has another."""
-    from torch import device
-    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
-    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 
     def key(rows: int) -> str | None:
         table = EmbeddingBagConfig(
             name="t", num_embeddings=rows, embedding_dim=128, feature_names=["f"]
         )
-        module = EmbeddingBagCollection(tables=[table], device=device("meta"))
+        module = EmbeddingBagCollection(tables=[table], device=META)
         given = inputs(module=module, sharders=[EmbeddingBagCollectionSharder()])
-        return dry_run(given, {"wide": SKUS["wide"]}, settings=QUICK).runs[0].model_arch_hash
+        return dry_run(given, ROOMY, settings=QUICK).runs[0].model_arch_hash
 
     assert key(1_000_000) == "9da421e4eca5329d" != key(1_000_001)
 
 
 def test_multiples_and_module_terms() -> None:
     """The dense multiple and the flag reach the request; a flag without a base is refused."""
-    given = inputs(storage_reservation=None)
+    given = inputs(module=bags([(100, 64)]), storage_reservation=None)
     found = dry_run(
-        given, SKUS, base_bytes=2**20, parameter_multiplier=3.0, reserve_module_terms=False,
+        given, ROOMY, base_bytes=2**20, parameter_multiplier=3.0, reserve_module_terms=False,
         settings=QUICK,
     )  # fmt: skip
     config = found.request.planner_config
@@ -112,12 +99,15 @@ def test_multiples_and_module_terms() -> None:
 
 def test_ranks_and_pods_of_the_topology_unless_told() -> None:
     """World size, hosts and pods come from the topology; options replace the sizes."""
-    asked = dry_run(inputs(topology=topology(8, 2, pod_size=2)), SKUS, settings=QUICK).request
+    small = bags([(100, 64)])
+    pods = inputs(module=small, topology=topology(8, 2, pod_size=2))
+    asked = dry_run(pods, ROOMY, settings=QUICK).request
     assert (asked.world_size, asked.local_world_size, asked.pod_size) == (8, 2, 2)
-    small = dry_run(inputs(), SKUS, world_size=2, local_world_size=1, settings=QUICK).request
-    assert (small.world_size, small.local_world_size, small.pod_size) == (2, 1, None)
+    given = inputs(module=small)
+    asked = dry_run(given, ROOMY, world_size=2, local_world_size=1, settings=QUICK).request
+    assert (asked.world_size, asked.local_world_size, asked.pod_size) == (2, 1, None)
     with pytest.raises(BadInput, match="divisible"):
-        dry_run(inputs(), SKUS, world_size=5, local_world_size=2, settings=QUICK)
+        dry_run(given, ROOMY, world_size=5, local_world_size=2, settings=QUICK)
 
 
 def test_a_mistake_is_no_verdict() -> None:
@@ -135,58 +125,53 @@ def test_an_enumerator_belongs_to_one_topology() -> None:
 
 
 CLUSTER = {
-    "name": "c",
-    "profile": "h100",
-    "machines": 2,
-    "ranks_per_machine": 4,
-    "hbm": "80GiB",
-    "ddr": "1TiB",
-    "interconnect": {"intra_machine": "450GB/s", "inter_machine": "50GB/s"},
-}
+    "name": "c", "profile": "h100", "machines": 2, "ranks_per_machine": 4, "hbm": "80GiB",
+    "ddr": "1TiB", "interconnect": {"intra_machine": "450GB/s", "inter_machine": "50GB/s"},
+}  # fmt: skip
 
 
 def test_hardware_of_a_cluster() -> None:
-    """Capacities per rank, DDR in equal shares, bandwidths in bytes per millisecond."""
+    """Capacities per rank, DDR in equal shares, bandwidths in bytes per millisecond; without a
+    network, the one inside a machine stands for both, unused; ranks that differ are refused."""
     found = hardware_of(Cluster.from_dict(CLUSTER))
     assert found.hbm_cap_bytes == 80 * GIB and found.ddr_cap_bytes == 256 * GIB
     assert found.intra_host_bw == pytest.approx(450e6)
     assert found.inter_host_bw == pytest.approx(50e6)
     assert found.hbm_mem_bw == pytest.approx(3.35e9, rel=0.05)
-
-
-def test_one_machine_has_one_bandwidth() -> None:
-    """With no network between machines, the bandwidth inside one stands for both, unused."""
     alone = {**CLUSTER, "machines": 1, "interconnect": {"intra_machine": "450GB/s"}}
     found = hardware_of(Cluster.from_dict(alone))
     assert found.inter_host_bw == found.intra_host_bw
-
-
-def test_a_mixed_cluster_is_no_sku() -> None:
-    """Ranks that differ are refused in a sentence."""
-    from scenarios.catalog import find_cluster
-
     with pytest.raises(BadInput, match="allowed as a SKU: equal ones"):
         hardware_of(find_cluster("mixed-h100"))
 
 
-def sweep(reporter: MilpPlanReporter, variant: PlannerVariant) -> dict[str, object]:
-    """A dry run over all SKUs with a reporter."""
+def sweep(reporter: MilpPlanReporter, variant: PlannerVariant) -> tuple[dict[str, Any], Any]:
+    """The results of a dry run over all SKUs with a reporter, and its session."""
     asked = request(variant, skus=list(SKUS))
+    ctx = context(asked)
     executor = DefaultPlannerExecutor(MilpPlannerProvider(SKUS, settings=QUICK))
-    return dict(DryRunOrchestrator(executor, reporter).plan(asked, context(asked)))
+    return dict(DryRunOrchestrator(executor, reporter).plan(asked, ctx)), ctx
 
 
 def test_a_report_for_every_plan(caplog: pytest.LogCaptureFixture) -> None:
-    """SKUs with a plan have bound, gap and rank, the one without has no report."""
+    """One plan per SKU; SKUs with a plan have bound, gap and rank, the one too small fails with the
+    proof and has no report."""
     reporter = MilpPlanReporter()
     assert isinstance(reporter, PlanReporter)
     with caplog.at_level(logging.INFO):
-        results = sweep(reporter, PlannerVariant.LINEAR_PROGRAMMING)
+        results, ctx = sweep(reporter, PlannerVariant.LINEAR_PROGRAMMING)
+    assert [r.success for r in results.values()] == [True, True, False]
+    assert results["wide"].max_rank_perf < results["narrow"].max_rank_perf
+    assert results["tiny"].planner_error_type == PlannerErrorType.INSUFFICIENT_STORAGE
+    assert "No plan exists" in results["tiny"].planner_failure_reason
+    boards = {sku: board for (sku, _, _), board in ctx.topology_cache.items()}
+    assert boards["narrow"].devices[0].storage.hbm == 60 * 2**20
+    assert boards["wide"].hbm_mem_bw == 8e9
     assert set(reporter.reports) == {"wide", "narrow"}
     for sku, report in reporter.reports.items():
         result = results[sku]
-        assert report.milliseconds == pytest.approx(result.max_rank_perf, rel=1e-6)  # type: ignore[attr-defined]
-        assert report.request_hash == result.request_hash  # type: ignore[attr-defined]
+        assert report.milliseconds == pytest.approx(result.max_rank_perf, rel=1e-6)
+        assert report.request_hash == result.request_hash
         assert report.bound is not None and report.bound <= report.milliseconds
         assert report.gap == 0 and report.status == "optimal"
         assert report.held_up_by is not None
