@@ -56,11 +56,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
     limit). If a better plan than PLAN turns up, it is written next to PLAN.
     """
     from formulations.capacity.budget import Budget
-    from milp_planner.plans.plan_file import read_plan
+    from milp_planner.plans.plan_file import read_plan, write_plan
 
     questions = _questions(request, ask, sensitivity)
     refuse_strays(request, {"csv": csv, "steps": steps, "step": step}, questions)
-    _check_output(questions, output)
+    if output is not None and "replan" not in questions:
+        raise BadInput("-o: only --ask replan finds a plan to write (answers themselves: --json)")
+    check_writable(output, kind="plan")
     check_writable(csv, kind="CSV")
     read = read_plan(plan)
     asked = _found(request, read)
@@ -74,7 +76,9 @@ def run(  # noqa: PLR0913 - one parameter an option is how Typer declares a comm
         write_steps(answers.steps or (), steps, step)
     _show(read, answers, everything, json)
     if answers.better is not None:
-        _keep(answers.better, plan.with_name(f"{plan.name.removesuffix('.json')}.better.json"))
+        target = plan.with_name(f"{plan.name.removesuffix('.json')}.better.json")
+        write_plan(answers.better, target)
+        say(f"a better plan turned up; written: {target}")
     unfit = answers.replan is not None and answers.replanned is None
     none = unfit or read.outcome.status.value == "infeasible"
     finish("infeasible" if none else "feasible", work.interrupted)
@@ -139,14 +143,6 @@ def _write(answers: Answers, output: Path | None, csv: Path | None) -> None:
         write_atomically(csv, to_csv(answers.frontier))
 
 
-def _keep(better: Plan, target: Path) -> None:
-    """Write the better plan that explain found on the way, if there is one."""
-    from milp_planner.plans.plan_file import write_plan
-
-    write_plan(better, target)
-    say(f"a better plan turned up; written: {target}")
-
-
 def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
     from formulations.instance.restrictions import restrictions
     from milp_planner.features.explain.answers import draw_answers
@@ -161,12 +157,3 @@ def _show(read: Plan, answers: Answers, everything: bool, json: bool) -> None:
             *hot_warnings(read), *hit_warnings(read),
         ),
     )  # fmt: skip
-
-
-def _check_output(questions: list[str], output: Path | None) -> None:
-    """Refuse -o if no question finds a plan to write."""
-    if output is None:
-        return
-    if "replan" not in questions:
-        raise BadInput("-o: only --ask replan finds a plan to write (answers themselves: --json)")
-    check_writable(output, kind="plan")

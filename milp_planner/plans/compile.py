@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +16,7 @@ from formulations import Placement
 from formulations.instance import Current, Instance, IntArray, Objective, Resource, Scope, Where
 from formulations.result.check import check
 from formulations.runtime.collector import uncollected
+from milp_planner.drawing.units import memory_name
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model
 from milp_planner.inputs.files import load_cluster, load_model
@@ -300,6 +301,15 @@ def under_all(options: Options) -> Callable[[Placement], dict[str, int]]:
 def memories(instance: Instance) -> list[tuple[int, Resource]]:
     """Resources with their indices, without those that only say what runs together."""
     return [(i, r) for i, r in enumerate(instance.resources) if not r.name.startswith(RULE)]
+
+
+def per_memory(used: Mapping[str, int]) -> dict[str, int]:
+    """Use of each memory: where several resources limit one, the largest of them."""
+    found: dict[str, int] = {}
+    for resource, amount in used.items():
+        name = memory_name(resource)
+        found[name] = max(amount, found.get(name, 0))
+    return found
 
 
 def without_rules(instance: Instance) -> Instance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
@@ -15,7 +16,7 @@ from formulations.result.outcome import standing
 from milp_planner.drawing.grid import Grid
 from milp_planner.drawing.units import memory_name, show_cost, show_gap, show_ranks
 from milp_planner.errors import BadInput
-from milp_planner.plans.compile import memories
+from milp_planner.plans.compile import memories, per_memory
 from milp_planner.pricing.options import TIERED
 from milp_planner.pricing.units import FloatArray
 
@@ -72,10 +73,11 @@ def to_frame(plan: Plan) -> Any:
 
 
 def _record(plan: Plan, name: str) -> dict[str, object]:
-    placed, shards = plan.table(name), plan.shards(name)
-    by_rank: dict[int, int] = {}
-    for shard in shards:
-        by_rank[shard.rank] = by_rank.get(shard.rank, 0) + sum(shard.cost)
+    placed, by_rank, used = plan.table(name), Counter[int](), Counter[str]()
+    for shard in plan.shards(name):
+        by_rank[shard.rank] += sum(shard.cost)
+        used.update(shard.use)
+    held = per_memory(used)
     return {
         "table": name,
         "option": placed.option,
@@ -86,21 +88,11 @@ def _record(plan: Plan, name: str) -> dict[str, object]:
         "column_shards": placed.column_shards,
         "dist_type": placed.dist_type,
         "ranks": [rank for block in placed.ranks for rank in block],
-        "hbm_bytes": _used(plan, name, "hbm"),
-        "ddr_bytes": _used(plan, name, "ddr"),
-        "ssd_bytes": _used(plan, name, "ssd"),
+        "hbm_bytes": held.get("hbm", 0),
+        "ddr_bytes": held.get("ddr", 0),
+        "ssd_bytes": held.get("ssd", 0),
         "slowest_rank_ms": max(by_rank.values(), default=0) / 1e9,
     }
-
-
-def _used(plan: Plan, name: str, memory: str) -> int:
-    """Bytes of a table in one memory: the largest use among the resources of this memory."""
-    totals: dict[str, int] = {}
-    for shard in plan.shards(name):
-        for resource, amount in shard.use.items():
-            if memory_name(resource) == memory:
-                totals[resource] = totals.get(resource, 0) + amount
-    return max(totals.values(), default=0)
 
 
 def _rows(plan: Plan, most: int) -> list[Sequence[str]]:

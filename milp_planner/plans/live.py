@@ -13,7 +13,7 @@ copied whole, by the last writer; ``momentum1`` alone) and ``distributed/shardin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple, Self
@@ -152,21 +152,12 @@ def _beside(instance: Instance, before: Placement, model: Model) -> Instance:
     """
     shards = np.diff(instance.block_shards[instance.option_blocks[instance.table_options]])
     moves = np.repeat([rebuilt(table) for table in model.tables], shards)
-    found = list(_doubled(instance, before, moves))
-    use = np.column_stack([instance.shard_use, *(column for _, column in found)])
-    resources = (*instance.resources, *(resource for resource, _ in found))
-    return replace(instance, resources=resources, shard_use=use)
-
-
-def _doubled(
-    instance: Instance, before: Placement, moves: np.ndarray
-) -> Iterator[tuple[Resource, np.ndarray]]:
-    """A resource for HBM and one for host memory, with its use by every shard entry."""
-    held = kept(instance, before)
+    resources, use, held = [*instance.resources], [instance.shard_use], kept(instance, before)
     for name, here in _memories(instance).items():
-        column = np.where(moves, instance.shard_use[:, here].min(axis=1), 0)
+        use.append(np.where(moves, instance.shard_use[:, here].min(axis=1), 0))
         room = np.maximum(0, _room(instance, here) - held[name])
-        yield Resource(f"reshard_{name}", instance.resources[here[0]].scope, room), column
+        resources.append(Resource(f"reshard_{name}", resources[here[0]].scope, room))
+    return replace(instance, resources=tuple(resources), shard_use=np.column_stack(use))
 
 
 def _memories(instance: Instance) -> dict[str, list[int]]:

@@ -158,7 +158,7 @@ def moving_told(plan: Plan) -> list[str]:
     if moving is None or moving.outcome.placement is None:
         return []
     model, outcome, unit = moving.of(plan.instance), moving.outcome, plan.instance.time_unit
-    paid = model.paid(outcome.placement) if outcome.placement is not None else 0
+    paid = model.paid(moving.outcome.placement)
     summary = (
         f"with moves at {show_cost(int(moving.price * 10**9), unit)} a GB: "
         f"{show_cost(outcome.objective, unit)}, of which {show_cost(paid, unit)} for moves"

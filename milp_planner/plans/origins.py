@@ -65,7 +65,9 @@ def origins_of(plan: Plan, ledger: LedgerInfo | None) -> OriginsInfo | None:
     if placement is None or len(plan.tables) != len(placement.options):
         return None
     found: dict[Source, int] = {}
-    network = _crosses(plan)
+    links = plan.cluster.interconnect
+    crossed = () if links is None else links.domain_machines(len(plan.cluster.machines))
+    network = len(crossed) > 1  # the ranks' exchange crosses network cards
     columns: list[list[int]] = []
     for spec, placed in zip(plan.model.tables, plan.tables, strict=True):
         each = [_source(plan, spec, placed, phase, network) for phase in instance.phases]
@@ -83,12 +85,6 @@ def origins_of(plan: Plan, ledger: LedgerInfo | None) -> OriginsInfo | None:
         bytes=tuple(tuple(each.get(name, 0) for name in names) for each in amounts),
         error=plan.profile.error,
     )
-
-
-def _crosses(plan: Plan) -> bool:
-    """Whether the ranks' exchange crosses network cards."""
-    links = plan.cluster.interconnect
-    return links is not None and len(links.domain_machines(len(plan.cluster.machines))) > 1
 
 
 def _source(plan: Plan, spec: Table, placed: PlacedTable, phase: str, network: bool) -> Source:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations.settings import available_cores
-from milp_planner.serve.limits import Limits
+from milp_planner.serve.limits import Limits, memory_of
 
 QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 ENDED = (DONE, FAILED, CANCELLED)
@@ -29,7 +29,6 @@ MOST_EVENTS = 500
 LOOK, ALIVE = 0.2, 10.0
 #: Bytes of the longest line that a process may write.
 LINE = 4 * 2**20
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Full(Exception):
@@ -214,7 +213,7 @@ class Jobs:
         end = time.monotonic() + job.seconds
         asked: float | None = None
         while process.returncode is None:
-            job.peak = max(job.peak, resident(process.pid))
+            job.peak = max(job.peak, memory_of(process.pid, 1))
             self.peak = max(self.peak, job.peak)
             now = time.monotonic()
             if job.peak > self.limits.memory:
@@ -249,11 +248,3 @@ class Jobs:
 def _kill(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 if it has ended or the system does not say."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-    except (OSError, IndexError, ValueError):
-        return 0

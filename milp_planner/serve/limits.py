@@ -1,8 +1,10 @@
-"""Limits of the service."""
+"""Limits of the service, and what a process takes of them."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,13 @@ class Limits:
     """Seconds between asking a process to stop and ending it."""
     preparing: float = 60.0
     """Seconds that a process has beyond its time limit, to start, price and write."""
+
+
+def memory_of(pid: int | str, field: int) -> int:
+    """Bytes of a process's address space (field 0), or of the memory that it holds (1); 0 if it has
+    ended or the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[field])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from milp_planner.errors import BadInput
 from milp_planner.serve.asked import Catalog, read_request
-from milp_planner.serve.limits import Limits
+from milp_planner.serve.limits import Limits, memory_of
 
 #: Requests that are read at the same time.
 READERS = 2
@@ -118,8 +118,7 @@ def _fork(body: bytes, catalog: Catalog, limits: Limits, out: BinaryIO) -> None:
 
 def _answer(body: bytes, catalog: Catalog, limits: Limits) -> bytes:
     """The whole answer to a request, made within the limits."""
-    held = _virtual()
-    if held is not None:
+    if held := memory_of("self", 0):
         _limit(resource.RLIMIT_AS, held + limits.reading_memory)
     _limit(resource.RLIMIT_CPU, limits.reading_seconds)
     try:
@@ -141,15 +140,6 @@ def _refusal(message: str) -> bytes:
 def _limit(kind: int, most: int) -> None:
     """Set a limit that can be lifted again."""
     resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
-
-
-def _virtual() -> int | None:
-    """Bytes of this process's address space; None if the system does not say."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as stream:
-            return int(stream.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return None
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from formulations import Instance, Outcome, Settings, solve
 from formulations.clock import Clock
 from formulations.evidence.certify import CERTIFICATE, with_certificate
 from formulations.goals.seek import improve
-from formulations.instance.facts import per_option, shard_counts
+from formulations.instance.facts import bytes_to_move
 from formulations.priced import Priced, priced, with_moving
 from formulations.reduce import NEVER, bounds_at
 from formulations.result.outcome import StoppedBy, found
@@ -82,7 +82,7 @@ def then_minimise(
 
 def _held(instance: Instance) -> int:
     """Bytes of all tables in the earlier plan, at today's sizes."""
-    size = per_option(instance, instance.shard_move * shard_counts(instance))
+    size = bytes_to_move(instance)
     return sum(int(size[now.option]) for now in instance.current if now.option >= 0)
 
 

@@ -5,7 +5,6 @@ A table that moves counts at both ends: its new shards are filled while the old 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,7 +67,10 @@ def migration(
     each = bool(instance.fusion_groups) or not start.feasible
     placement, every = before, 1 if each else 1 + int(len(order) / CHECKED)
     for done, index in enumerate(order, start=1):
-        placement, value = _with(placement, after, todo[index]), values[done - 1]
+        options, ranks, value = placement.options.copy(), list(placement.ranks), values[done - 1]
+        for table in todo[index]:
+            options[table], ranks[table] = after.options[table], after.ranks[table]
+        placement = Placement(options, ranks)
         if done % every == 0 or done == len(order):
             verdict = check(instance, placement)
             value = verdict.objectives.get(instance.objective.value) if verdict.feasible else None
@@ -90,13 +92,6 @@ def _ordered(
         return order, values, ahead.left()
     end = check(instance, after).objectives[instance.objective.value]
     return undone[::-1], [*costs[-2::-1], end], []
-
-
-def _with(placement: Placement, after: Placement, tables: Sequence[int]) -> Placement:
-    options, ranks = placement.options.copy(), list(placement.ranks)
-    for table in tables:
-        options[table], ranks[table] = after.options[table], after.ranks[table]
-    return Placement(options, ranks)
 
 
 def _together(known: Instance, before: Placement, after: Placement) -> list[list[int]]:
@@ -160,9 +155,12 @@ class _Way:
         order: list[int] = []
         values: list[int] = []
         while (found := self._best()) is not None:
-            self._take(found[0])
-            order.append(found[0])
-            values.append(found[1])
+            step, value = found
+            self._cost = self._cost - self._saved[step]
+            self._use = self._use + self._new[step] - self._old[step]
+            self._open = self._open[self._open != step]
+            order.append(step)
+            values.append(value)
         return order, values
 
     def _best(self) -> tuple[int, int] | None:
@@ -173,11 +171,6 @@ class _Way:
         value = self._objective(self._cost - self._saved[fits])
         best = int(np.lexsort((self._more[fits], value))[0])
         return int(fits[best]), int(value[best])
-
-    def _take(self, step: int) -> None:
-        self._cost = self._cost - self._saved[step]
-        self._use = self._use + self._new[step] - self._old[step]
-        self._open = self._open[self._open != step]
 
     def left(self) -> list[int]:
         """Steps not taken."""

@@ -47,11 +47,8 @@ def title_of(memory: str, scope: str, places: tuple[PlaceBytes, ...]) -> str:
     place = fullest(places)
     when = f" in the {place.moment.replace('_', ' ')}" if place.moment else ""
     which = f"{scope} {place.place}" + (", the fullest," if len(places) > 1 else "")
-    return f"{memory} of {which}{when}: {_of(place.used, place)} in use"
-
-
-def _of(amount: int, place: PlaceBytes) -> str:
-    return f"{show_bytes(amount)} of {show_bytes(place.whole)}"
+    used, whole = show_bytes(place.used), show_bytes(place.whole)
+    return f"{memory} of {which}{when}: {used} of {whole} in use"
 
 
 def held_grid(info: LedgerInfo, memory: str, scope: str, places: tuple[PlaceBytes, ...]) -> Grid:

@@ -173,8 +173,13 @@ def advice(info: ShortageInfo, unit: str) -> Iterator[str]:
     if info.caches:
         yield info.caches
     yield from _remedies(info)
-    yield from _not_below(info, unit)
-    yield from _memory(info)
+    for tier in info.tiers:
+        if not tier.proved and tier.at_least:
+            least = show_amount(tier.at_least, unit)
+            yield f"no plan exists below {least} of {tier.resource} for each {tier.scope}"
+    for tier in info.tiers:  # any one of these alone
+        if tier.memory is not None:
+            yield file_line(tier.resource, tier.memory, tier.scope)
     yield from _machines(info)
     yield from _drop(info)
     yield from _conflict(info)
@@ -197,21 +202,6 @@ def _certainty(tier: TierShortage) -> str:
     if tier.needed is None:
         return "not found in the time limit"
     return "proved least" if tier.proved else "enough; less may do"
-
-
-def _not_below(info: ShortageInfo, unit: str) -> Iterator[str]:
-    """Lower bounds on the needs that are not settled."""
-    for tier in info.tiers:
-        if not tier.proved and tier.at_least:
-            least = show_amount(tier.at_least, unit)
-            yield f"no plan exists below {least} of {tier.resource} for each {tier.scope}"
-
-
-def _memory(info: ShortageInfo) -> Iterator[str]:
-    """What to write into the cluster's file: any one of these alone."""
-    for tier in info.tiers:
-        if tier.memory is not None:
-            yield file_line(tier.resource, tier.memory, tier.scope)
 
 
 def file_line(tier: str, memory: int, scope: str) -> str:

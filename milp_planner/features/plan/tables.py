@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -11,9 +10,9 @@ from rich.console import RenderableType
 from formulations import Instance, Placement
 from formulations.result.piles import piles
 from milp_planner.drawing.grid import Cell, Grid, headed
-from milp_planner.drawing.units import memory_name, show_ranks
+from milp_planner.drawing.units import show_ranks
 from milp_planner.files import Facts
-from milp_planner.plans.compile import memories
+from milp_planner.plans.compile import memories, per_memory
 from milp_planner.pricing.options import MODES, TIERED
 
 
@@ -72,15 +71,6 @@ class TablesInfo(Facts):
         """The ``count`` tables with the largest cost, kept in the instance's order."""
         order = sorted(range(len(self.rows)), key=lambda i: (-self.rows[i].cost, i))[:count]
         return tuple(self.rows[i] for i in sorted(order))
-
-
-def per_memory(used: Mapping[str, int]) -> dict[str, int]:
-    """Use of each memory: where several resources limit one, the largest of them."""
-    found: dict[str, int] = {}
-    for resource, amount in used.items():
-        name = memory_name(resource)
-        found[name] = max(amount, found.get(name, 0))
-    return found
 
 
 def tables_of(instance: Instance, placement: Placement) -> TablesInfo:

@@ -31,7 +31,6 @@ from milp_planner.features.plan.tables import (
     ModesInfo,
     TablesInfo,
     modes_of,
-    per_memory,
     table_grid,
     tables_of,
 )
@@ -44,6 +43,7 @@ from milp_planner.features.plan.verdict import (
     verdict_of,
 )
 from milp_planner.files import Facts, write_atomically
+from milp_planner.plans.compile import per_memory
 from milp_planner.plans.origins import OriginsInfo, origins_grid, origins_of, told
 from milp_planner.plans.placement import Plan
 from milp_planner.plans.warnings import hot_warnings

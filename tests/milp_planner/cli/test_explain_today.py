@@ -33,18 +33,3 @@ def test_a_better_plan_that_turns_up_is_written(cli: Cli, tmp_path: Path) -> Non
     found = read_plan(tmp_path / "half.better.json")
     assert found.outcome.objective < half.outcome.objective
     assert read_plan(file).outcome.objective == half.outcome.objective
-
-
-def test_a_plan_read_back_from_the_trainer_is_replanned(
-    cli: Cli, planned: Path, tmp_path: Path
-) -> None:
-    """Export, pin the model to that plan, plan again, and ask what moves would bring."""
-    assert cli("export", str(planned), "--to", "torchrec", "-o", "s.json").code == 0
-    back = ("import-plan", "s.json", "model.yaml", "--from", "torchrec", "-o", "pinned.yaml")
-    assert cli(*back).code == 0
-    run = ("plan", "pinned.yaml", "cluster.yaml", "--time-limit", "3", "-o", "again.json")
-    assert cli(*run).code == 0
-    ask = ("--ask", "replan", "--model", "model.yaml", "--limits", "0,2", "--time-limit", "5")
-    done = cli("explain", "again.json", *ask)
-    assert done.code == 0, done.err
-    assert "the plan in production: " in done.out and "no longer fits" not in done.out

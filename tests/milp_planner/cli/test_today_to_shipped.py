@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from milp_planner import read_plan
 from tests.milp_planner.cli.conftest import Cli
 
 
@@ -80,17 +79,3 @@ def test_moves_leave_the_new_table_where_the_plan_has_it(
     assert done.code == 0, done.err
     moved = {each["table"] for each in done.json["moves"]["tables"]}
     assert "items" in moved and "ads" not in moved
-
-
-def test_replan_counts_from_today_and_places_the_new_table(
-    cli: Cli, planned: Path, tmp_path: Path
-) -> None:
-    """At limit 0, users and items stay and ads is placed; it is named as new."""
-    (tmp_path / "today.csv").write_text(CSV)
-    ask = ("--ask", "replan", "--today", "today.csv", "--limits", "0", "-f", "cpsat")
-    done = cli("explain", "plan.json", *ask, "-o", "next.json", "--json")
-    assert done.code == 0, done.err
-    assert done.json["replan"]["new_tables"] == ["ads"]
-    assert done.json["replan"]["steps"][0]["moved"] == []
-    assert [t.name for t in read_plan(tmp_path / "next.json").tables] == ["users", "items", "ads"]
-    assert "new tables, free to place: ads" in cli("explain", "plan.json", *ask).out

@@ -15,8 +15,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from milp_planner.errors import BadInput
 from milp_planner.serve import reader
 from milp_planner.serve.asked import Catalog
-from milp_planner.serve.jobs import resident
-from milp_planner.serve.limits import Limits
+from milp_planner.serve.limits import Limits, memory_of
 from milp_planner.serve.reader import Readers
 from tests.milp_planner.serve.served import CLUSTER, MODEL, command
 
@@ -93,10 +92,10 @@ HOSTILE = {
 def test_the_service_does_not_grow() -> None:
     """Bodies that become large when they are read leave the service as small as it was."""
     with command() as (address, process):
-        before = resident(process.pid)
+        before = memory_of(process.pid, 1)
         for text in HOSTILE.values():
             assert _refused(address, {"model": text, "cluster": CLUSTER})
-        assert resident(process.pid) - before < 64 * 2**20
+        assert memory_of(process.pid, 1) - before < 64 * 2**20
 
 
 def _refused(address: str, request: dict[str, Any]) -> str:
