@@ -1199,7 +1199,7 @@ class Proof:
                 lists = self._intervals(node)
             table = max(node.get("tables", [node.get("table", -1)]), default=-1)
             good = max(node.get("use", []), default=-1) < len(self.vectors) and table < len(tables)
-            good = good and node.get("pack") in {None, *self.packed}
+            good = good and node.get("pack") in {None, *self.packed} and node.get("tables") != []
             need(good, "there is no such vector or table, or it cannot be packed")
             there = node.keys() & {"options", "counted"}
             end = len(tables[table] if there else instance.machines)
