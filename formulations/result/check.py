@@ -33,13 +33,6 @@ class Loads:
     unplaced_cost: IntArray
     use: list[IntArray]
 
-    def peaked(self, by_phase: bool) -> IntArray:
-        """Cost of every rank for each peak of the objective, int64 array [ranks, peaks]: one peak
-        for each phase if there is one, else a single one over all phases."""
-        if by_phase:
-            return self.cost
-        return self.cost.sum(axis=1, keepdims=True)
-
 
 @dataclass(frozen=True, eq=False)
 class Verdict:

@@ -129,7 +129,7 @@ def test_objective_names_are_those_of_the_instance() -> None:
     verdict = check(every_kind(), place(every_kind(), GOOD))
     assert set(verdict.objectives) == {"total", "busiest_rank", "step_time"}
     pipelined = replace(every_kind(), objective=Objective.PIPELINED_STEP, hidden=(5, 11))
-    # peaks of 14 and 11, by test_peaks_of_ranks
+    # peaks of 14 and 11, by the first test
     assert check(pipelined, place(pipelined, GOOD)).objectives == {"pipelined_step": 9}
 
 
@@ -167,11 +167,3 @@ def test_a_capacity_of_the_cluster_has_no_place() -> None:
     counts[-1] = 3
     verdict = check(replace(instance, block_count=counts), place(instance, GOOD))
     assert verdict.violations == ("links of cluster: 12 used, 9 there, 3 too much",)
-
-
-def test_peaks_of_ranks() -> None:
-    """One row for each rank: phase by phase under step_time, else the sum over phases."""
-    loads = check(every_kind(), place(every_kind(), GOOD)).loads
-    assert loads is not None
-    assert loads.peaked(by_phase=True).tolist() == [[8, 11], [2, 11], [6, 2], [14, 1]]
-    assert loads.peaked(by_phase=False).tolist() == [[19], [13], [8], [15]]
