@@ -1,5 +1,7 @@
 """Instances and certificates written by hand, and the stand-alone checker's verdicts on them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from formulations import checker
@@ -8,6 +10,7 @@ from tests.formulations.certificates import rows
 Document = dict[str, Any]
 TWO = {"machines": [[0, 1]]}
 ALL = {"cost": {"busiest_rank": 1}}
+PHASES = {"phases": ["compute", "exchange"]}
 
 
 def shard(cost: int | list[int], move_bytes: int = 0, repeat: int = 1, **use: int) -> Document:
@@ -56,6 +59,30 @@ def infeasible(*vectors: Document, nodes: list[Document] | None = None) -> Docum
     return document
 
 
+def peaks(weights: list[list[int]], **more: Any) -> Document:
+    """A row of peaks of compute and exchange."""
+    row = {"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 4,
+           "each": 1, "times": 1}  # fmt: skip
+    return row | {"weights": weights} | more
+
+
+def cut(phase: str, at: int, **more: Any) -> Document:
+    """A node that splits by the peak of one phase."""
+    return {"peak": [phase], "cuts": [at], **more}
+
+
+def proof(target: int, rows: list[Document], nodes: list[Document] | None = None) -> Document:
+    """A certificate with one row a vector; one node with all of them unless nodes are given."""
+    nodes = nodes or [{"use": list(range(len(rows)))}]
+    return {"version": 3, "kind": "bound", "target": target, "vectors": [[row] for row in rows],
+            "nodes": nodes}  # fmt: skip
+
+
+def whole(*costs: int, **more: Any) -> list[Document]:
+    """A table with one shard on any rank."""
+    return [option("whole", block("any_rank", shard(list(costs)), **more))]
+
+
 def proves(document: Document, certificate: Document) -> bool:
     """Whether the checker accepts the certificate."""
     return checker.Proof(checker.Instance(document), certificate).open_case() is None
@@ -78,3 +105,11 @@ def worked_example() -> tuple[Document, Document]:
         {"table": 2, "options": [[1], [0]]}, {"use": [0, 1]}, {"use": [1]},
     ])  # fmt: skip
     return instance([[fast, slow]] * 4, resources=hbm, **TWO), certificate
+
+
+def on_page(title: str) -> Document:
+    """The certificate of a section of docs/proof.md."""
+    page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
+    text = page.split(f"## {title}")[1].split("```")[1]
+    found: Document = json.loads(text.removeprefix("json"))
+    return found

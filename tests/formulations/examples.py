@@ -11,6 +11,8 @@ EVERY, ANY, MACHINE, INSIDE = (
     Where.EVERY_RANK, Where.ANY_RANK, Where.ONE_MACHINE, Where.ANY_RANK_OF_ONE_MACHINE,
 )  # fmt: skip
 MACHINES = ((0, 1), (2, 3))
+#: Resources that instances are built with, and their scopes.
+ROOMS = {"hbm": "rank", "ddr": "machine", "net": "cluster"}
 
 
 def at(
@@ -24,24 +26,25 @@ def at(
 def built(
     tables: Mapping[str, Any] | Sequence[Any], objective: str = "busiest_rank",
     machines: Sequence[Sequence[int]] = ((0, 1),), hidden: Sequence[int] | None = None,
-    phases: Sequence[str] = ("p",), hbm: int | list[int] | None = None,
-    ddr: int | list[int] | None = None, **constraints: Any,
+    phases: Sequence[str] = ("p",), **more: Any,
 ) -> Instance:  # fmt: skip
-    """An instance with HBM by rank and DDR by machine, of tables by name or ``t0`` and so on.
+    """An instance of tables by name or ``t0`` and so on.
 
     A table is its options by name, or the only one, ``o``; an option is a block, a list of blocks,
-    or one of these with its fusion group and level. ``constraints`` are those of ``build``.
+    or one of these with its fusion group and level. ``more`` are the capacities in ``ROOMS``, and
+    the constraints of ``build``.
     """
     named = tables if isinstance(tables, Mapping) else {f"t{i}": t for i, t in enumerate(tables)}
     found = {name: t if isinstance(t, Mapping) else {"o": t} for name, t in named.items()}
-    rooms = [r for r in (("hbm", "rank", hbm), ("ddr", "machine", ddr)) if r[2] is not None]
+    rooms = [(name, scope, more.pop(name, None)) for name, scope in ROOMS.items()]
+    rooms = [room for room in rooms if room[2] is not None]
     builder = InstanceBuilder(machines, phases, rooms, objective, hidden=hidden)
     for name, options in found.items():
         builder.add_table(name)
         for option, what in options.items():
             blocks, fusion = what if isinstance(what, tuple) else (what, None)
             builder.add_option(option, blocks if isinstance(blocks, list) else [blocks], fusion)
-    return builder.build(**constraints)
+    return builder.build(**more)
 
 
 def placed(options: Sequence[int], *ranks: Sequence[int]) -> Placement:

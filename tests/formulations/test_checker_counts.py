@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,9 +14,18 @@ from formulations.patterns.boxes import FUNCTIONS
 from formulations.proof.judge import closes
 from formulations.result.certificate import certificate_from_dict, certificate_to_dict
 from tests.formulations.brute_force import brute_force
-from tests.formulations.by_hand import Document, block, bound, exactly, instance, option, shard
+from tests.formulations.by_hand import (
+    Document,
+    block,
+    bound,
+    exactly,
+    instance,
+    on_page,
+    option,
+    shard,
+)
 from tests.formulations.certificates import random_certificate
-from tests.formulations.forging import accepted, mutate
+from tests.formulations.forging import checked, judged, mutate
 from tests.formulations.fuzz.generate import generate
 from tests.formulations.patterns.test_boxes import alike, boxed
 from tests.formulations.proof.test_prove import repeated
@@ -42,9 +50,7 @@ def counted(target: int = 7, **changes: Any) -> Document:
 def test_the_example_of_the_page() -> None:
     """One of three tables is near at most: a count proves 7, where sums of rows prove 6."""
     exactly(three(), counted())
-    page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
-    text = page.split("## What three equal tables take")[1].split("```")[1]
-    assert json.loads(text.removeprefix("json")) == counted()
+    assert on_page("What three equal tables take") == counted()
     exactly(three(), bound(6, {"cost": {"total": 1}, "capacity": {"ddr": 1}}))
 
 
@@ -62,9 +68,7 @@ def test_forged_splits_are_refused(changes: dict[str, Any]) -> None:
 def accepted_by_either(document: Document, certificate: Document) -> bool:
     """Whether judge or checker accepts a certificate, well formed or not."""
     read = instance_from_dict(document)
-    if accepted(read, certificate):
-        return True
-    return closes(read, certificate_from_dict(certificate)) is True
+    return checked(read, certificate) or judged(read, certificate)
 
 
 @pytest.mark.parametrize("more", [
@@ -106,7 +110,7 @@ def test_boxes_count_equal_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("formulations.patterns.boxes._WIDE", 1.0)
     splits = exact = 0
     rng = Random(3)
-    for seed in range(300):
+    for seed in range(150):
         found = alike(Random(seed))
         truth = brute_force(found).objective
         proof = boxed(found, truth, FUNCTIONS, 60) if truth else None
@@ -114,15 +118,14 @@ def test_boxes_count_equal_tables(monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         assert proof[0] <= truth and closes(found, proof[1])
         document = certificate_to_dict(proof[1])
-        assert accepted(found, document)
+        assert checked(found, document)
         splits += any("counted" in node for node in document["nodes"])
         exact += proof[0] == truth
-        for _ in range(10):
-            forged = json.loads(json.dumps(document))
-            mutate(forged, rng)
-            if forged["target"] > truth:
-                assert not accepted(found, forged)
-    assert splits >= 5 and exact >= 20, (splits, exact)
+        for _ in range(4):
+            forged = json.loads(json.dumps(document)) | {"target": truth + 1}
+            mutate(rng, forged)
+            assert not checked(found, forged)
+    assert splits >= 3 and exact >= 20, (splits, exact)
 
 
 def test_boxes_split_equal_tables_that_something_names(monkeypatch: pytest.MonkeyPatch) -> None:

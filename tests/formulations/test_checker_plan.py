@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -56,10 +57,8 @@ def lines(document: Document, outcome: Document) -> list[str]:
     return list(checker.check(document, outcome))
 
 
-def placement_of(document: Document, tables: Document, drawn: Instance) -> Placement:
+def placement_of(tables: Document, drawn: Instance) -> Placement:
     """A plan of an outcome as the product holds it."""
-    import numpy as np
-
     options, ranks = [], []
     for t, name in enumerate(drawn.table_names):
         options.append(drawn.option_index(t, tables[name]["option"]))
@@ -71,7 +70,8 @@ def placement_of(document: Document, tables: Document, drawn: Instance) -> Place
 @given(instances(), st.integers(0, 2**32))
 def test_agrees_with_the_product(drawn: Instance, seed: int) -> None:
     """The checker judges best and mutated plans as the separate formulations.result.check does."""
-    best, document, rng = brute_force(drawn).placement, instance_to_dict(drawn), Random(seed)
+    best, rng = brute_force(drawn).placement, Random(seed)
+    read = checker.Instance(instance_to_dict(drawn))
     assume(best is not None and drawn.num_tables > 0)
     assert best is not None
     tables = {
@@ -79,12 +79,12 @@ def test_agrees_with_the_product(drawn: Instance, seed: int) -> None:
         for t, name in enumerate(drawn.table_names)
     }
     for _ in range(8):
-        verdict = check(drawn, placement_of(document, tables, drawn))
+        verdict = check(drawn, placement_of(tables, drawn))
         if verdict.feasible:
-            assert checker.check_plan(checker.Instance(document), tables) == verdict.objectives
+            assert checker.check_plan(read, tables) == verdict.objectives
         else:
             with pytest.raises(checker.Refuted):
-                checker.check_plan(checker.Instance(document), tables)
+                checker.check_plan(read, tables)
         entry = tables[rng.choice(sorted(tables))]
         if rng.random() < 0.2:
             t = drawn.table_index(next(n for n, e in tables.items() if e is entry))
@@ -205,7 +205,7 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_stands_alone(tmp_path: Path) -> None:
+def test_stands_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It runs without anything installed, on an outcome and on a plan with packed parts."""
     document, outcome = example()
     (tmp_path / "i.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
@@ -221,17 +221,19 @@ def test_stands_alone(tmp_path: Path) -> None:
         | {"instance": outcome["instance"]},
         "instance": packed, "outcome": outcome,
     }  # fmt: skip
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    first, *rest = run(tmp_path, "plan.json")[1].splitlines()
+
+    def said(plan: Document) -> tuple[int, str]:
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
+        return checker.main([str(tmp_path / "plan.json")]), "".join(capsys.readouterr())
+
+    first, *rest = said(plan)[1].splitlines()
     assert first.startswith("prices: those of the file") and rest == text.splitlines()
     for part in ("model", "instance"):
         other = plan | {"fingerprints": plan["fingerprints"] | {part: "0" * 64}}
-        (tmp_path / "plan.json").write_text(json.dumps(other))
-        code, text = run(tmp_path, "plan.json")
+        code, text = said(other)
         assert code == 2 and f"{part} does not match its fingerprint" in text
     outcome |= {"objective": 20, "gap": -0.1}
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    code, text = run(tmp_path, "plan.json")
+    code, text = said(plan)
     assert code == 1
     assert "refuted: 'busiest_rank' is 22, not 20" in text
 

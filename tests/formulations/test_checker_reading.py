@@ -16,6 +16,7 @@ import pytest
 from formulations import checker
 from tests.corpus import mistakes
 from tests.formulations.by_hand import (
+    PHASES,
     TWO,
     Document,
     block,
@@ -23,6 +24,7 @@ from tests.formulations.by_hand import (
     infeasible,
     instance,
     option,
+    peaks,
     shard,
     worked_example,
 )
@@ -195,7 +197,6 @@ def test_total_has_no_largest_shard() -> None:
         checker.Proof(document, bound(1) | {"vectors": [[row]]})
 
 
-PHASES = {"phases": ["compute", "exchange"]}
 #: Steps that the forged certificates may take here, lines of the checker for each of them and for
 #: each byte of the certificate, and bytes of memory.
 STEPS, LINES, MEMORY = 20_000, 40, 16 * 2**20
@@ -205,13 +206,6 @@ def two(*shards: Document, count: int | None = None, tables: int = 2) -> Documen
     """Equal tables of one block on any of two ranks, in two phases."""
     one = option("o", block("any_rank", *shards, **({} if count is None else {"count": count})))
     return instance([[one]] * tables, "step_time", **TWO, **PHASES)
-
-
-def peaks(weights: list[list[int]], **more: Any) -> Document:
-    """A row of peaks of both phases."""
-    row = {"row": "peaks", "first": ["compute"], "second": ["exchange"], "step": 1, "most": 4,
-           "each": 1, "times": 1}  # fmt: skip
-    return row | {"weights": weights} | more
 
 
 def pattern(weights: list[list[int]], **more: Any) -> Document:

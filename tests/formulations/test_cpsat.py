@@ -14,13 +14,12 @@ import pytest
 from formulations import cpsat
 from formulations.clock import Clock, Limits, OutOfTime
 from formulations.cpsat import Asked, Found, Use, solve_cpsat
-from formulations.instance import Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.model.linear import LinearModel
 from formulations.result.outcome import StoppedBy, why_stopped
 from formulations.runtime.timing import Stopwatch
 from formulations.settings import Settings, TracePoint
 from formulations.solve import solve
+from tests.formulations.examples import ANY, EVERY, at, built
 
 
 def market_split(rows: int = 5, columns: int = 40) -> LinearModel:
@@ -194,17 +193,13 @@ def test_the_stop_flag_ends_either() -> None:
 
 def test_the_same_work_is_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """By work, the exact solve repeats plan, bound and trace, however the wall clock jumps."""
-    builder = InstanceBuilder([[0, 1, 2], [3, 4]], ["p"], [("hbm", "rank", 60)], "busiest_rank")
-    for index in range(18):
-        builder.add_table(f"t{index}")
-        size = 5 + (7 * index) % 11
-        builder.add_option("w", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [90 + 13 * index])])])
-        half = Shard({"hbm": size // 2 + 1}, [50 + 9 * index])
-        builder.add_option("c", [Block(Where.ANY_RANK, [half], count=2, distinct=True)])
-        for extra in range(2):
-            shard = Shard({"hbm": 2 + extra}, [100 + 17 * index])
-            builder.add_option(f"r{extra}", [Block(Where.EVERY_RANK, [shard])])
-    instance = builder.build()
+    tables = []
+    for i in range(18):
+        size = 5 + (7 * i) % 11
+        half = at(ANY, 50 + 9 * i, count=2, distinct=True, hbm=size // 2 + 1)
+        rows = {f"r{extra}": at(EVERY, 100 + 17 * i, hbm=2 + extra) for extra in range(2)}
+        tables.append({"w": at(ANY, 90 + 13 * i, hbm=size), "c": half} | rows)
+    instance = built(tables, machines=[[0, 1, 2], [3, 4]], hbm=60)
     wishes = Settings(time_limit=None, work_limit=0.6, workers=1, certificate=False)
     runs = []
     for jump in (0.0, 50.0):

@@ -4,6 +4,7 @@ Plans that mix levels in a fusion group, and what the runtime makes of them.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from formulations.fusion import mixed_groups, respread, respreads, without_fusion
 from formulations.instance import Current, Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.build import Block
 from formulations.presolve import placement_variables, presolve
 from formulations.result.check import check
 from formulations.result.placement import Placement
@@ -29,44 +30,37 @@ from tests.formulations.examples import (
 from tests.formulations.strategies import instances
 
 
-def _one_table(*options: tuple[dict[str, int], int, tuple[str, int] | None]) -> InstanceBuilder:
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 30)])
-    builder.add_table("t")
-    for index, (use, cost, fusion) in enumerate(options):
-        builder.add_option(f"o{index}", [Block(Where.EVERY_RANK, [Shard(use, [cost])])], fusion)
-    return builder
+def one_table(*options: Any, **constraints: Any) -> Instance:
+    """One table with these options, HBM of 10 a rank and DDR of 30 for both."""
+    table = {f"o{index}": option for index, option in enumerate(options)}
+    return built([table], "step_time", hbm=10, ddr=30, **constraints)
 
 
 def test_too_large_for_a_rank_or_a_machine() -> None:
     """11 on a rank of 10 and 16 a rank on a machine of 30 for two ranks do not fit; 15 does."""
-    builder = _one_table(({"hbm": 11}, 1, None), ({"ddr": 16}, 1, None), ({"ddr": 15}, 9, None))
-    assert presolve(builder.build()).kept.tolist() == [False, False, True]
+    instance = one_table(at(EVERY, 1, hbm=11), at(EVERY, 1, ddr=16), at(EVERY, 9, ddr=15))
+    assert presolve(instance).kept.tolist() == [False, False, True]
 
 
 def test_dominated_options_point_to_what_replaces_them() -> None:
     """Dearer and larger goes; cheaper but larger stays; of two equal ones the first stays."""
-    builder = _one_table(
-        ({"hbm": 5}, 5, None), ({"hbm": 6}, 6, None), ({"hbm": 6}, 4, None), ({"hbm": 5}, 5, None)
-    )
-    found = presolve(builder.build())
+    found = presolve(one_table(*(at(EVERY, c, hbm=h) for c, h in ((5, 5), (6, 6), (4, 6), (5, 5)))))
     assert found.kept.tolist() == [True, False, True, False]
     assert found.replacement.tolist() == [0, 0, 2, 0]
 
 
 def test_fusion_protects_a_dearer_option() -> None:
     """A group may need a dearer option at another level; one without a group replaces any."""
-    levels = _one_table(({}, 1, ("g", 0)), ({}, 2, ("g", 1)))
-    assert presolve(levels.build()).kept.all()
-    free = _one_table(({}, 1, None), ({}, 2, ("g", 1)))
-    assert presolve(free.build()).kept.tolist() == [True, False]
+    cheap, dear = at(EVERY, 1), (at(EVERY, 2), ("g", 1))
+    assert presolve(one_table((cheap, ("g", 0)), dear)).kept.all()
+    assert presolve(one_table(cheap, dear)).kept.tolist() == [True, False]
 
 
 def test_the_current_option_stays_where_moves_are_limited() -> None:
     """A dominated option may be the one that avoids a move."""
-    builder = _one_table(({}, 1, None), ({}, 2, None))
-    now = [Current(0, 1, ((0, 1),))]
-    assert presolve(builder.build(current=now, max_moved_tables=0)).kept.all()
-    assert not presolve(builder.build(current=now)).kept.all()
+    options, now = (at(EVERY, 1), at(EVERY, 2)), [Current(0, 1, ((0, 1),))]
+    assert presolve(one_table(*options, current=now, max_moved_tables=0)).kept.all()
+    assert not presolve(one_table(*options, current=now)).kept.all()
 
 
 def test_a_single_machine_is_every_rank() -> None:
@@ -92,21 +86,15 @@ def test_one_machine_is_no_bar_to_a_dearer_option() -> None:
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_the_optimum_survives(instance: Instance) -> None:
-    """Forbidding what presolve removed leaves the oracle's optimum as it is."""
-    kept = presolve(instance).kept
-    gone = [(int(instance.table_of[o]), int(o)) for o in np.flatnonzero(~kept)]
+    """Forbidding what presolve removed leaves the oracle's optimum as it is; an optimal plan with
+    its options replaced, on the same ranks, is feasible and optimal."""
+    found, truth = presolve(instance), brute_force(instance)
+    gone = [(int(instance.table_of[o]), int(o)) for o in np.flatnonzero(~found.kept)]
     reduced = replace(instance, forbidden=(*instance.forbidden, *gone))
-    assert brute_force(reduced).objective == brute_force(instance).objective
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(instances())
-def test_replacements_are_as_good(instance: Instance) -> None:
-    """An optimal plan with its options replaced, on the same ranks, is feasible and optimal."""
-    truth = brute_force(instance)
+    assert brute_force(reduced).objective == truth.objective
     if truth.placement is None:
         return
-    options = presolve(instance).replacement[truth.placement.options]
+    options = found.replacement[truth.placement.options]
     assert (options >= 0).all()
     verdict = check(instance, Placement(options, truth.placement.ranks))
     assert verdict.feasible, verdict.violations
@@ -203,5 +191,5 @@ def test_without_fusion_keeps_everything_else() -> None:
     free = without_fusion(instance)
     assert (free.option_group == -1).all()
     assert free.option_names == instance.option_names
-    plain = InstanceBuilder([[0]], ["p"], []).build()
+    plain = built([], machines=[[0]])
     assert without_fusion(plain) is plain

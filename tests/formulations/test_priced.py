@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations import Instance, InstanceBuilder, Placement, Settings, Where, solve
+from formulations import Instance, Placement, Settings, solve
 from formulations.errors import InstanceError
 from formulations.evidence.verify import verify
 from formulations.instance import Current, Objective
-from formulations.instance.build import Block, Shard
 from formulations.instance.validate import validate
 from formulations.priced import PHASE, priced
 from formulations.result.check import check, moved_bytes, moved_tables
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.strategies import instances
 
 
@@ -89,7 +89,7 @@ def test_the_least_of_objective_and_price(case: tuple[Instance, Placement], pric
 
 
 @given(instances(max_tables=3, constraints=False, max_combinations=300), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_placement_converts(instance: Instance, data: st.DataObject) -> None:
     """On machines of any sizes, a placement without the price uses and costs the same, less what
     it pays; a table that stays keeps its ranks."""
@@ -127,13 +127,9 @@ def test_any_placement_converts(instance: Instance, data: st.DataObject) -> None
 
 def one(objective: Objective) -> Instance:
     """Two tables on rank 0 of two: apart they cost less, and each has 5 bytes to move."""
-    builder = InstanceBuilder([[0, 1]], ["time"], [("hbm", "rank", 10)], objective)
-    for name in ("a", "b"):
-        builder.add_table(name)
-        shard = Shard({"hbm": 5}, [7], move_bytes=5)
-        builder.add_option("whole", [Block(Where.ANY_RANK, [shard])])
-    instance = builder.build()
-    return replace(instance, current=tuple(Current(t, t, ((0,),)) for t in range(2)))
+    now = [Current(t, t, ((0,),)) for t in range(2)]
+    two = [at(ANY, 7, move_bytes=5, hbm=5)] * 2
+    return built(two, objective, phases=["time"], hbm=10, current=now)
 
 
 @pytest.mark.parametrize(("price", "objective", "moves"), [(1, 12, 1), (2, 14, 0), (0, 7, 1)])

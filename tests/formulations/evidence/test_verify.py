@@ -164,28 +164,29 @@ def test_a_certificate_that_takes_too_long(
     assert proved.certificate is not None and not certifies(two_modes(), proved.certificate)
 
 
-def test_a_bound_that_meets_the_plan_is_optimal() -> None:
-    """An outcome without a bound gets the certified one, and with it its status."""
-    instance = four_tables()
-    truth = brute_force(instance)
-    assert truth.placement is not None
-    outcome = certify(instance, found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT))
-    assert outcome.certificate is not None
+FOUR = four_tables()
+
+
+def best(bound: int | None = None, source: BoundSource | None = None) -> Outcome:
+    """The best plan of four tables, which costs 22, with a bound."""
+    plan = brute_force(FOUR).placement
+    assert plan is not None
+    return found(FOUR, "test", plan, StoppedBy.TIME_LIMIT, bound, source)
+
+
+@pytest.mark.parametrize(
+    ("bound", "source"), [(None, None), (22, BoundSource("highs", exact=False))]
+)
+def test_a_bound_that_meets_the_plan_is_optimal(
+    bound: int | None, source: BoundSource | None
+) -> None:
+    """An outcome gets the certified bound, and with it its status, where it has none, or the same
+    from a source that could not prove the optimum."""
+    outcome = certify(FOUR, best(bound, source))
+    assert outcome.certificate is not None and verify(FOUR, outcome).ok
     assert outcome.certified_bound == outcome.bound == 22
     assert outcome.bound_source == CERTIFICATE
     assert (outcome.status, outcome.stopped_by) == (Status.OPTIMAL, StoppedBy.PROOF)
-
-
-def test_a_certificate_replaces_a_floating_point_word_for_the_same_bound() -> None:
-    """A certificate replaces the equal bound of a source that could not prove the optimum."""
-    instance = four_tables()
-    truth = brute_force(instance)
-    assert truth.placement is not None
-    highs = BoundSource("highs", exact=False)
-    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT, 22, highs)
-    outcome = certify(instance, outcome)
-    assert (outcome.status, outcome.bound_source) == (Status.OPTIMAL, CERTIFICATE)
-    assert verify(instance, outcome).ok
 
 
 def test_what_a_solver_proved_is_certified_by_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,37 +205,28 @@ def test_what_a_solver_proved_is_certified_by_boxes(monkeypatch: pytest.MonkeyPa
 
 def test_the_better_certificate_stays() -> None:
     """A weaker certificate replaces neither a better one nor a solver's higher bound."""
-    instance = four_tables()
-    truth = brute_force(instance)
-    assert truth.placement is not None
     solver = BoundSource("cpsat", exact=True)
-    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT, 21, solver)
-    weak = symmetric_lp(instance, targets=False)
+    weak = symmetric_lp(FOUR, targets=False)
     assert weak is not None
-    outcome = with_certificate(instance, outcome, weak.certificate)
+    outcome = with_certificate(FOUR, best(21, solver), weak.certificate)
     assert (outcome.bound, outcome.certified_bound, outcome.bound_source) == (21, 20, solver)
-    certified = certify(instance, outcome)
+    certified = certify(FOUR, outcome)
     assert certified.certified_bound == 22
-    assert with_certificate(instance, certified, weak.certificate) is certified
+    assert with_certificate(FOUR, certified, weak.certificate) is certified
 
 
 def test_what_is_feasible_stays_a_solvers_word() -> None:
     """A wrong claim that there is no plan gets no certificate."""
     outcome = infeasible("test", BoundSource("cpsat", exact=True))
-    assert certify(four_tables(), outcome) is outcome
+    assert certify(FOUR, outcome) is outcome
 
 
 def test_a_certificate_is_raised_to_the_plans_cost() -> None:
     """A certificate whose nodes prove more than its target is raised to the plan's cost, once."""
-    instance = four_tables()
-    truth = brute_force(instance)
-    assert truth.placement is not None
-    proved = certify(instance, found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT))
+    proved = certify(FOUR, best())
     assert proved.certificate is not None
-    lower = replace(proved.certificate, target=21)
-    outcome = found(instance, "test", truth.placement, StoppedBy.TIME_LIMIT)
-    outcome = with_certificate(instance, outcome, lower)
+    outcome = with_certificate(FOUR, best(), replace(proved.certificate, target=21))
     assert (outcome.status, outcome.certified_bound) == (Status.FEASIBLE, 21)
-    outcome = raised(instance, outcome, 1.0)
+    outcome = raised(FOUR, outcome, 1.0)
     assert (outcome.status, outcome.certified_bound) == (Status.OPTIMAL, 22)
-    assert raised(instance, outcome, 1.0) is outcome
+    assert raised(FOUR, outcome, 1.0) is outcome

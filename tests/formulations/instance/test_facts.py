@@ -19,16 +19,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import Block, Where, checker
+from formulations import Block, Shard, Where, checker
 from formulations.errors import InstanceError
 from formulations.instance import Current, Instance, Pin
-from formulations.instance.build import Block as Built
-from formulations.instance.build import InstanceBuilder, Shard
 from formulations.instance.facts import option_facts
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.restrictions import restrictions
 from tests.formulations.brute_force import table_placements
-from tests.formulations.examples import every_kind
+from tests.formulations.examples import ANY, EVERY, MACHINE, at, built, every_kind
 from tests.formulations.strategies import instances
 
 
@@ -89,12 +87,7 @@ def test_facts_of_every_kind_by_hand() -> None:
 
 def test_unequal_machines_make_sums_inexact() -> None:
     """Where a block may take machines of different size, the facts say that they are not exact."""
-    from formulations import Block, InstanceBuilder, Shard
-
-    builder = InstanceBuilder([[0], [1, 2]], ["p"], [])
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({}, (1,))])])
-    assert not option_facts(builder.build()).exact
+    assert not option_facts(built([at(MACHINE, 1)], "step_time", [[0], [1, 2]])).exact
 
 
 PAGE = Path(__file__).parents[3] / "docs/instance-format.md"
@@ -199,39 +192,30 @@ def test_equal_neighbours_that_are_built_one_by_one() -> None:
     """The builder joins equal neighbours into one entry, as the reader does, so that certificates
     count entries alike."""
 
-    def built(*shards: Shard) -> Instance:
-        builder = InstanceBuilder([[0, 1, 2]], ["p"], [("hbm", "rank", 9)])
-        builder.add_table("t")
-        builder.add_option("o", [Built(Where.EVERY_RANK, shards)])
-        return builder.build()
+    def of(*shards: Shard) -> Instance:
+        return built([Block(EVERY, shards)], machines=[[0, 1, 2]], hbm=9)
 
     one, other = Shard({"hbm": 1}, [2]), Shard({"hbm": 2}, [2])
-    long = built(one, Shard({"hbm": 1}, (2,)), other)
+    long = of(one, Shard({"hbm": 1}, (2,)), other)
     assert long.shard_repeat.tolist() == [2, 1]
-    assert long.fingerprint == built(Shard({"hbm": 1}, [2], repeat=2), other).fingerprint
-    assert long.fingerprint != built(one, other, other).fingerprint
-    assert built(one, one, one).fingerprint == built(one).fingerprint
+    assert long.fingerprint == of(Shard({"hbm": 1}, [2], repeat=2), other).fingerprint
+    assert long.fingerprint != of(one, other, other).fingerprint
+    assert of(one, one, one).fingerprint == of(one).fingerprint
 
 
-def _instance() -> Instance:
-    builder = InstanceBuilder([[0, 1]], ["compute"], [("hbm", "rank", 9)])
-    for table in "ab":
-        builder.add_table(table)
-        for option in ("fast", "slow"):
-            builder.add_option(option, [Block(Where.ANY_RANK, [Shard({"hbm": 1}, [1])])])
-    return builder.build()
+TWO = built(dict.fromkeys("ab", dict.fromkeys(("fast", "slow"), at(ANY, 1, hbm=1))), hbm=9)
 
 
 def test_an_instance_without_restrictions() -> None:
     """No restriction is named; a plan in production alone restricts nothing."""
-    assert restrictions(_instance()) == ()
-    assert restrictions(replace(_instance(), current=(Current(0, 1, ((1,),)),))) == ()
+    assert restrictions(TWO) == ()
+    assert restrictions(replace(TWO, current=(Current(0, 1, ((1,),)),))) == ()
 
 
 def test_every_restriction_is_named() -> None:
     """Limits with the tables they count, every pin with its ranks, every forbidden option."""
     asked = replace(
-        _instance(), pins=(Pin(0, 1, ((1,),)), Pin(1, 3)), forbidden=((0, 0), (1, 2)),
+        TWO, pins=(Pin(0, 1, ((1,),)), Pin(1, 3)), forbidden=((0, 0), (1, 2)),
         current=(Current(0, 1, ((1,),)),), max_moved_tables=0, max_moved_bytes=1500,
     )  # fmt: skip
     assert restrictions(asked) == (

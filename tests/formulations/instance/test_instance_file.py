@@ -16,6 +16,7 @@ import pytest
 from formulations import InstanceError, read_instance, write_instance
 from formulations.instance import strict_json
 from formulations.instance.file import instance_from_dict, instance_to_dict
+from tests.formulations.by_hand import block, option
 from tests.formulations.examples import every_kind
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -24,19 +25,8 @@ Edit = Callable[[dict[str, Any]], Any]
 def document() -> dict[str, Any]:
     """A valid document with every kind of place, pins, forbidden options and a current plan."""
     result = instance_to_dict(every_kind())
-    result["tables"][1]["options"].append(
-        {
-            "name": "tw",
-            "fusion": {"group": "g", "level": 3},
-            "blocks": [
-                {
-                    "where": "any_rank",
-                    "shards": [{"cost": [1, 1], "move_bytes": 5}],
-                    "among": [0, 2],
-                }
-            ],
-        }
-    )
+    tw = block("any_rank", {"cost": [1, 1], "move_bytes": 5}, among=[0, 2])
+    result["tables"][1]["options"].append(option("tw", tw, g=3))
     result["pins"] = [{"table": "any", "option": "tw", "ranks": [[2]]}]
     result["forbidden"] = [{"table": "any", "option": "cw"}]
     result["current"] = {"any": {"option": "gone", "ranks": [[0]]}}
@@ -62,15 +52,6 @@ def test_writing_is_reproducible(tmp_path: Path) -> None:
     for name in ("a.json.gz", "b.json.gz"):
         write_instance(every_kind(), tmp_path / name)
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
-
-
-def test_equal_neighbouring_shards_become_one_entry() -> None:
-    """A shard list written out rank by rank equals the same list as runs."""
-    long = document()
-    shards = long["tables"][0]["options"][0]["blocks"][0]["shards"]
-    first = {k: v for k, v in shards[0].items() if k != "repeat"}
-    long["tables"][0]["options"][0]["blocks"][0]["shards"] = [first, first, first, shards[1]]
-    assert instance_from_dict(long).fingerprint == instance_from_dict(document()).fingerprint
 
 
 def _option(d: dict[str, Any], table: int = 0) -> dict[str, Any]:
@@ -238,7 +219,5 @@ def test_what_the_schema_refuses_the_reader_refuses(validator: Any) -> None:
 
 def test_the_reference_instances_fit_the_schema(validator: Any, shared_data: Path) -> None:
     """A recorded TorchRec instance fits the schema."""
-    import gzip
-
     path = shared_data / "torchrec" / "torchrec_20x8_s0_loose.json.gz"
     validator.validate(json.loads(gzip.decompress(path.read_bytes())))

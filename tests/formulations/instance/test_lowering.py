@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import formulations
 from formulations.errors import InstanceError
-from formulations.instance import Current, Instance, Objective, Pin, Scope, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Current, Instance, Pin, Scope, Where
+from formulations.instance.build import Block, Shard
 from formulations.instance.candidates import Candidates
 from formulations.instance.lowering import crowded, lower, settled_ranks
 from formulations.instance.validate import at_block, check_blocks
 from tests.formulations.brute_force import table_placements
-from tests.formulations.examples import every_kind
+from tests.formulations.examples import ANY, EVERY, INSIDE, MACHINE, at, built, every_kind
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -53,35 +53,27 @@ def test_every_kind_of_place_has_its_form() -> None:
     assert (found.off_candidate.tolist(), found.off_times.tolist()) == ([off], [2])
 
 
-def two_shards(**options: object) -> Instance:
-    """One table of two equal shards, free among the ranks of two machines."""
-    builder = InstanceBuilder([[0, 1], [2]], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(count=2, shards=[Shard({}, [3])], **options)])  # type: ignore[arg-type]
-    return builder.build()
+#: One table of two equal shards, free among the ranks of two machines.
+TWO_SHARDS = built([at(ANY, 3, count=2)], machines=[[0, 1], [2]])
 
 
 @pytest.mark.parametrize(
     ("where", "count", "over"),
     [
-        (Where.ANY_RANK, 3, False), (Where.ANY_RANK, 4, True),
-        (Where.ANY_RANK_OF_ONE_MACHINE, 2, False), (Where.ANY_RANK_OF_ONE_MACHINE, 3, True),
-        (Where.ONE_MACHINE, 2, False), (Where.ONE_MACHINE, 3, True),
+        (ANY, 3, False), (ANY, 4, True), (INSIDE, 2, False), (INSIDE, 3, True),
+        (MACHINE, 2, False), (MACHINE, 3, True),
     ],
 )  # fmt: skip
 def test_shards_that_must_part_need_as_many_places(where: Where, count: int, over: bool) -> None:
     """An option with more distinct shards than there are places for them has no candidate."""
-    builder = InstanceBuilder([[0, 1], [2]], ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [Block(where, [Shard({}, [1])], count, distinct=True)])
-    instance = builder.build()
+    instance = built([at(where, 1, count=count, distinct=True)], machines=[[0, 1], [2]])
     assert crowded(instance).tolist() == [over]
     assert all_of(instance).count == (0 if over else 1)
 
 
 def test_a_pin_is_a_multiset_of_ranks() -> None:
     """Two shards pinned to ranks 2 and 0 are fixed there, one on each."""
-    instance = replace(two_shards(where=Where.ANY_RANK), pins=(Pin(0, 0, ((2, 0),)),))
+    instance = replace(TWO_SHARDS, pins=(Pin(0, 0, ((2, 0),)),))
     found = all_of(instance)
     assert found.count == 1 and not found.spread
     assert sorted(zip(found.fixed.rank.tolist(), found.fixed.times.tolist(), strict=True)) == [
@@ -91,12 +83,8 @@ def test_a_pin_is_a_multiset_of_ranks() -> None:
 
 def test_a_current_place_is_a_candidate_that_does_not_move() -> None:
     """With moves limited a table may stay or be placed anew; only the latter counts as moved."""
-    instance = replace(
-        two_shards(where=Where.ANY_RANK),
-        current=(Current(0, 0, ((1, 1),)),),
-        max_moved_tables=0,
-    )
-    found = all_of(instance)
+    now = (Current(0, 0, ((1, 1),)),)
+    found = all_of(replace(TWO_SHARDS, current=now, max_moved_tables=0))
     assert found.option.tolist() == [0, 0]
     assert found.stays.tolist() == [False, True] and found.moves.tolist() == [True, False]
     assert settled_ranks(found, 1, 0).tolist() == [1, 1]
@@ -104,7 +92,7 @@ def test_a_current_place_is_a_candidate_that_does_not_move() -> None:
 
 def test_no_current_place_where_moves_are_free() -> None:
     """Without a limit on moves, staying in place gets no candidate of its own."""
-    instance = replace(two_shards(where=Where.ANY_RANK), current=(Current(0, 0, ((1, 1),)),))
+    instance = replace(TWO_SHARDS, current=(Current(0, 0, ((1, 1),)),))
     assert all_of(instance).stays.tolist() == [False]
 
 
@@ -184,24 +172,15 @@ def test_same_as_one_by_one(instance: Instance) -> None:
 
 def test_something_is_refused() -> None:
     """A block without shards is refused, so the comparison above is not of two silent functions."""
-    from formulations import Block, InstanceBuilder, Shard
-
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "total")
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard(cost=[1])])])
-    instance = builder.build()
-    empty = replace(instance, block_shards=np.asarray([1, 1]))
+    empty = replace(built([at(ANY, 1)]), block_shards=np.asarray([1, 1]))
     with pytest.raises(InstanceError, match="at least one shard"):
         check_blocks(empty)
 
 
 def every_rank(*costs_and_runs: tuple[int, int]) -> Instance:
     """One table with a shard on each of 1,024 ranks, in runs of equal cost."""
-    builder = InstanceBuilder([range(1024)], ["step"], [], Objective.TOTAL)
-    builder.add_table("t")
     shards = [Shard(cost=[cost], repeat=run) for cost, run in costs_and_runs]
-    builder.add_option("o", [Block(Where.EVERY_RANK, shards)])
-    return builder.build()
+    return built([Block(EVERY, shards)], "total", [range(1024)])
 
 
 def test_runs_count_their_own_length() -> None:

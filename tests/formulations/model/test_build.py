@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.cpsat import Found
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.model.build import build
 from formulations.model.linear import LinearModel
 from formulations.model.partition import by_class, by_machine, by_rank
@@ -17,6 +16,7 @@ from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
 from formulations.result.check import check
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.model.solved import broken_rows, pooled, solved
 from tests.formulations.strategies import instances
 
@@ -27,7 +27,8 @@ COARSE = st.sampled_from([by_class, by_machine, pooled])
 @LOOSE
 @given(instances(), st.booleans(), st.booleans())
 def test_over_ranks_it_is_exact(instance: Instance, ordered: bool, cuts: bool) -> None:
-    """Status, objective and bound are the oracle's, with rank order and cuts or without."""
+    """Status, objective and bound are the oracle's, with rank order and cuts or without; a plan's
+    values cost what it costs and give it back, and satisfy every row but for the order."""
     truth = brute_force(instance)
     model, answer = solved(instance, parts=Parts(ordered=ordered, cuts=cuts))
     if truth.objective is None:
@@ -39,6 +40,13 @@ def test_over_ranks_it_is_exact(instance: Instance, ordered: bool, cuts: bool) -
     verdict = check(instance, decode(model, answer.values))
     assert verdict.feasible, verdict.violations
     assert verdict.objectives[instance.objective.value] == truth.objective
+    assert truth.placement is not None
+    values = encode(model, truth.placement)
+    assert values is not None and model.linear.value(values) == truth.objective
+    assert {row[0] for row in broken_rows(model, values)} <= {"order"}
+    assert ordered or broken_rows(model, values) == []
+    again = encode(model, decode(model, values))
+    assert again is not None and again.tolist() == values.tolist()
 
 
 @LOOSE
@@ -74,28 +82,9 @@ def test_a_limit_keeps_the_plans_within_it(instance: Instance, coarse: object, m
     assert none.status == Found.INFEASIBLE
 
 
-@LOOSE
-@given(instances())
-def test_decode_undoes_encode(instance: Instance) -> None:
-    """A plan's values satisfy every row, cost what the plan costs, and give the plan back."""
-    truth = brute_force(instance)
-    if truth.placement is None:
-        return
-    model, _ = solved(instance)
-    values = encode(model, truth.placement)
-    assert values is not None and broken_rows(model, values) == []
-    assert model.linear.value(values) == truth.objective
-    again = encode(model, decode(model, values))
-    assert again is not None and again.tolist() == values.tolist()
-
-
 def two_machines() -> Instance:
     """Three tables of 6 and cost 4 on two machines of one rank with 12 each."""
-    builder = InstanceBuilder([[0], [1]], ["p"], [("hbm", "rank", 12)], "busiest_rank")
-    for table in "abc":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [4])])])
-    return builder.build()
+    return built([at(ANY, 4, hbm=6)] * 3, machines=[[0], [1]], hbm=12)
 
 
 def test_pooling_by_hand() -> None:
@@ -117,10 +106,7 @@ def test_rows_say_what_they_limit() -> None:
 
 def test_no_table_to_choose_for() -> None:
     """A part without tables gives a model without choices, even if its empty array holds floats."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 5)])
-    builder.add_table("t")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 9}, [1])])])
-    instance = builder.build()
+    instance = built([at(ANY, 1, hbm=9)], machines=[[0]], hbm=5)
     model = build(instance, by_rank(instance), Parts(tables=np.asarray([])))
     assert len(model.columns.candidates.table) == 0
 

@@ -7,26 +7,29 @@ import numpy as np
 import pytest
 
 from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.build import Block, Shard
 from formulations.instance.lowering import lower
 from formulations.model.build import build
 from formulations.model.columns import Columns, Table, add_columns, choose_one
 from formulations.model.linear import LinearModel
 from formulations.model.partition import Partition, by_machine, by_rank
 from formulations.model.placements import chosen_machines, chosen_options, encode
-from formulations.result.placement import Placement
+from tests.formulations.examples import (
+    ANY,
+    EVERY,
+    INSIDE,
+    MACHINE,
+    MACHINES,
+    at,
+    built,
+    placed,
+)
 from tests.formulations.model.solved import pooled
-
-#: Two machines of two ranks.
-MACHINES = [[0, 1], [2, 3]]
 
 
 def one_table(block: Block) -> Instance:
     """A table with one option of one block."""
-    builder = InstanceBuilder(MACHINES, ["p"], [], "busiest_rank")
-    builder.add_table("t")
-    builder.add_option("o", [block])
-    return builder.build()
+    return built([block], machines=MACHINES)
 
 
 def columns_of(block: Block, partition: Partition | None = None) -> Columns:
@@ -48,29 +51,21 @@ ONE, TWO = Shard({}, [1]), Shard({}, [2])
     ("block", "upper", "rows"),
     [
         # the choice alone: its shards go where they must
-        (Block(Where.EVERY_RANK, [ONE]), [1], []),
+        (at(EVERY, 1), [1], []),
         (Block([3, 1], [ONE, TWO]), [1], []),
-        (Block(Where.CLUSTER, [ONE], 2), [1], []),
-        (Block(Where.ANY_RANK, [ONE], among=[2]), [1], []),
+        (at(Where.CLUSTER, 1, count=2), [1], []),
+        (Block(ANY, [ONE], among=[2]), [1], []),
         # a count of shards on each of four ranks; the counts add up to the number of shards
-        (Block(Where.ANY_RANK, [ONE]), [1, 1, 1, 1, 1], ["place"]),
-        (Block(Where.ANY_RANK, [ONE], 3), [1, 3, 3, 3, 3], ["place"]),
-        (Block(Where.ANY_RANK, [ONE], 3, distinct=True), [1, 1, 1, 1, 1], ["place"]),
+        (at(ANY, 1), [1, 1, 1, 1, 1], ["place"]),
+        (at(ANY, 1, count=3), [1, 3, 3, 3, 3], ["place"]),
+        (at(ANY, 1, count=3, distinct=True), [1, 1, 1, 1, 1], ["place"]),
         # two kinds of distinct shards: at most one of them on each rank
-        (
-            Block(Where.ANY_RANK, [ONE, TWO], 2, distinct=True),
-            [1] * 9,
-            ["place", "place", "room", "room", "room", "room"],
-        ),
+        (Block(ANY, [ONE, TWO], 2, distinct=True), [1] * 9, ["place"] * 2 + ["room"] * 4),
         # how many times each machine is taken
-        (Block(Where.ONE_MACHINE, [ONE]), [1, 1, 1], ["machine"]),
-        (Block(Where.ONE_MACHINE, [ONE], 2, distinct=False), [1, 2, 2], ["machine"]),
+        (at(MACHINE, 1), [1, 1, 1], ["machine"]),
+        (at(MACHINE, 1, count=2, distinct=False), [1, 2, 2], ["machine"]),
         # which machine, and then how many on each of its ranks
-        (
-            Block(Where.ANY_RANK_OF_ONE_MACHINE, [ONE], 2),
-            [1, 1, 1, 2, 2, 2, 2],
-            ["machine", "place", "place"],
-        ),
+        (at(INSIDE, 1, count=2), [1, 1, 1, 2, 2, 2, 2], ["machine", "place", "place"]),
     ],
 )
 def test_columns_by_hand(block: Block, upper: list[int], rows: list[str]) -> None:
@@ -83,10 +78,7 @@ def test_columns_by_hand(block: Block, upper: list[int], rows: list[str]) -> Non
 
 def test_ranks_in_one_cell_need_no_columns() -> None:
     """With all ranks pooled every shard lies in the only cell, so the choice is the only column."""
-    for block, shards in (
-        (Block(Where.ANY_RANK, [ONE], 3), 3),
-        (Block(Where.ONE_MACHINE, [ONE]), 2),
-    ):
+    for block, shards in ((at(ANY, 1, count=3), 3), (at(MACHINE, 1), 2)):
         columns = columns_of(block, pooled(one_table(block)))
         assert columns.model.num_columns == 1
         assert (columns.terms.cell.tolist(), columns.terms.times.tolist()) == ([0], [shards])
@@ -94,23 +86,19 @@ def test_ranks_in_one_cell_need_no_columns() -> None:
 
 def test_closed_ranks_take_nothing() -> None:
     """Only open ranks have a column; where too few are open the candidate is forbidden."""
-    block = Block(Where.ANY_RANK, [ONE], 2, distinct=True)
+    block = at(ANY, 1, count=2, distinct=True)
     for free, upper in (([1, 1, 0, 0], [1, 1, 1]), ([1, 0, 0, 0], [0])):
         partition = by_rank(one_table(block), np.asarray(free, dtype=bool))
         assert columns_of(block, partition).model.upper.tolist() == upper
-    for where in (Where.ANY_RANK, Where.ANY_RANK_OF_ONE_MACHINE):
-        partition = by_rank(one_table(Block(where, [ONE], 2)), np.zeros(4, dtype=bool))
-        assert columns_of(Block(where, [ONE], 2), partition).model.upper.tolist() == [0]
+    for where in (ANY, INSIDE):
+        block = at(where, 1, count=2)
+        partition = by_rank(one_table(block), np.zeros(4, dtype=bool))
+        assert columns_of(block, partition).model.upper.tolist() == [0]
 
 
 def test_one_option_a_table() -> None:
     """The two options of a table add up to one; those of another table are not counted."""
-    builder = InstanceBuilder(MACHINES, ["p"], [], "busiest_rank")
-    for table, options in (("a", "xy"), ("b", "z")):
-        builder.add_table(table)
-        for option in options:
-            builder.add_option(option, [Block(Where.EVERY_RANK, [ONE])])
-    instance = builder.build()
+    instance = built([dict.fromkeys("xy", at(EVERY, 1)), at(EVERY, 1)], machines=MACHINES)
     candidates = lower(instance, np.ones(3, dtype=bool))
     columns = add_columns(LinearModel(), candidates, by_rank(instance))
     choose_one(columns, np.asarray([0, 1]))
@@ -133,22 +121,11 @@ def test_a_table_of_arrays_repeats_integers() -> None:
 
 def four_tables() -> Instance:
     """On two machines of two ranks: one shard, two shards, a whole machine, every rank."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
-    for name, block in (
-        ("one", Block(Where.ANY_RANK, [Shard({}, [4])])),
-        ("two", Block(Where.ANY_RANK, [Shard({}, [3])], 2)),
-        ("whole", Block(Where.ONE_MACHINE, [Shard({}, [2])])),
-        ("every", Block(Where.EVERY_RANK, [Shard({}, [1])])),
-    ):
-        builder.add_table(name)
-        builder.add_option("o", [block])
-    return builder.build()
+    blocks = at(ANY, 4), at(ANY, 3, count=2), at(MACHINE, 2), at(EVERY, 1)
+    return built(blocks, machines=MACHINES)
 
 
-PLAN = Placement(
-    np.arange(4),
-    [[np.asarray(ranks)] for ranks in ([3], [0, 2], [2, 3], [0, 1, 2, 3])],
-)
+PLAN = placed(range(4), [3], [0, 2], [2, 3], range(4))
 
 
 def test_machines_of_tables() -> None:

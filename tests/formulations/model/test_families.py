@@ -5,6 +5,7 @@ Neighbourhoods: some tables and ranks open, the rest stays; all open is the exac
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from formulations.cpsat import Found
 from formulations.goals.neighbourhoods import Chooser
 from formulations.instance import Current, Instance, Objective, Pin, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.build import Block, Shard
 from formulations.model.partition import by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
@@ -22,40 +23,40 @@ from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
 from formulations.result.placement import Placement
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import (
+    ANY,
+    EVERY,
+    INSIDE,
+    MACHINE,
+    MACHINES,
+    at,
+    built,
+    placed,
+)
 from tests.formulations.model.solved import broken_rows, solved
 from tests.formulations.strategies import instances
 
-MACHINES = ([0, 1], [2, 3])
 
-
-def builder(*resources: tuple[str, str, int | Sequence[int]]) -> InstanceBuilder:
-    """Two machines of two ranks; the busiest rank counts."""
-    return InstanceBuilder(MACHINES, ["p"], resources, "busiest_rank")
-
-
-def value(instance: Instance) -> int | None:
-    """Optimum of the exact model; None where it is proved that there is no plan."""
-    _, answer = solved(instance)
+def value(tables: Sequence[Any], **more: Any) -> int | None:
+    """Optimum of the exact model on two machines of two ranks; None where it is proved that there
+    is no plan."""
+    _, answer = solved(built(tables, machines=MACHINES, **more))
     assert answer.status in (Found.OPTIMAL, Found.INFEASIBLE)
     return None if answer.value is None else int(answer.value)
 
 
 @pytest.mark.parametrize(
-    ("scope", "capacity", "expected"),
+    ("room", "capacity", "expected"),
     [
-        ("rank", 100, 3), ("rank", [6, 6, 6, 5], None), ("rank", [6, 6, 6, 6], 3),
-        ("rank", [12, 0, 0, 12], 6), ("machine", 100, 3), ("machine", [12, 11], None),
-        ("machine", [12, 12], 3), ("machine", [24, 0], 6), ("cluster", 100, 3),
-        ("cluster", 23, None), ("cluster", 24, 3),
+        ("hbm", 100, 3), ("hbm", [6, 6, 6, 5], None), ("hbm", [6, 6, 6, 6], 3),
+        ("hbm", [12, 0, 0, 12], 6), ("ddr", 100, 3), ("ddr", [12, 11], None),
+        ("ddr", [12, 12], 3), ("ddr", [24, 0], 6), ("net", 100, 3),
+        ("net", 23, None), ("net", 24, 3),
     ],
 )  # fmt: skip
-def test_capacity(scope: str, capacity: int | list[int], expected: int | None) -> None:
+def test_capacity(room: str, capacity: int | list[int], expected: int | None) -> None:
     """Four shards of 6 and cost 3, against what each place holds, to the byte."""
-    made = builder(("r", scope, capacity))
-    for table in range(4):
-        made.add_table(f"t{table}")
-        made.add_option("o", [Block(Where.ANY_RANK, [Shard({"r": 6}, [3])])])
-    assert value(made.build()) == expected
+    assert value([at(ANY, 3, **{room: 6})] * 4, **{room: capacity}) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,11 @@ def test_capacity(scope: str, capacity: int | list[int], expected: int | None) -
 )
 def test_fusion(levels: Sequence[Sequence[int]], expected: int | None) -> None:
     """Two tables of one group on every rank, level 0 costs 1 and level 1 costs 6 a table."""
-    made = builder()
-    for table, own in enumerate(levels):
-        made.add_table(f"t{table}")
-        for level in own:
-            shard = Shard({}, [1 + 5 * level])
-            made.add_option(f"o{level}", [Block(Where.EVERY_RANK, [shard])], ("group", level))
-    assert value(made.build()) == expected
+    tables = [
+        {f"o{level}": (at(EVERY, 1 + 5 * level), ("group", level)) for level in own}
+        for own in levels
+    ]
+    assert value(tables) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,10 +88,7 @@ def test_fusion(levels: Sequence[Sequence[int]], expected: int | None) -> None:
 )
 def test_pins(ranks: tuple[tuple[int, ...], ...] | None, expected: int | None) -> None:
     """Two shards of cost 10 on the ranks of one machine, pinned to some ranks."""
-    made = builder()
-    made.add_table("t")
-    made.add_option("o", [Block(Where.ANY_RANK_OF_ONE_MACHINE, [Shard({}, [10])], count=2)])
-    assert value(made.build(pins=[Pin(0, 0, ranks)])) == expected
+    assert value([at(INSIDE, 10, count=2)], pins=[Pin(0, 0, ranks)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -109,53 +105,38 @@ def test_pins(ranks: tuple[tuple[int, ...], ...] | None, expected: int | None) -
 )
 def test_moves(tables: int | None, size: int | None, expected: int) -> None:
     """Four tables of cost 5 sit on rank 0; moving them takes 6, 7, 8 and 9 bytes."""
-    made = builder()
-    current = []
-    for table in range(4):
-        made.add_table(f"t{table}")
-        block = Block(Where.ANY_RANK, [Shard({}, [5], move_bytes=6 + table)])
-        current.append(Current(table, made.add_option("o", [block]), ((0,),)))
+    current = [Current(table, table, ((0,),)) for table in range(4)]
+    four = [at(ANY, 5, move_bytes=6 + table) for table in range(4)]
     limits = {"max_moved_tables": tables, "max_moved_bytes": size}
-    assert value(made.build(current=current, **limits)) == expected  # type: ignore[arg-type]
+    assert value(four, current=current, **limits) == expected
 
 
 def test_a_current_place_that_is_gone_counts_as_a_move() -> None:
     """A table whose current option is gone must move; where none may move, there is no plan."""
-    made = builder()
-    made.add_table("t")
-    made.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
     current = [Current(0, -1, ((0,),))]
-    assert value(made.build(current=current, max_moved_tables=0)) is None
-    assert value(made.build(current=current, max_moved_tables=1)) == 5
+    assert value([at(ANY, 5)], current=current, max_moved_tables=0) is None
+    assert value([at(ANY, 5)], current=current, max_moved_tables=1) == 5
 
 
 @pytest.mark.parametrize(
     ("block", "expected"),
     [
-        (Block(Where.ONE_MACHINE, [Shard({}, [4])], count=2), 4),
-        (Block(Where.ONE_MACHINE, [Shard({}, [4])], count=3), None),
-        (Block(Where.ONE_MACHINE, [Shard({}, [4])], count=3, distinct=False), 8),
-        (Block(Where.ANY_RANK, [Shard({}, [4])], count=4, distinct=True), 4),
-        (Block(Where.ANY_RANK, [Shard({}, [4])], count=5, distinct=True), None),
-        (Block(Where.ANY_RANK, [Shard({}, [4])], count=5), 8),
-        (Block(Where.ANY_RANK_OF_ONE_MACHINE, [Shard({}, [4])], count=3, distinct=True), None),
-        (Block(Where.ANY_RANK_OF_ONE_MACHINE, [Shard({}, [4])], count=3), 8),
-        (Block(Where.ANY_RANK, [Shard({}, [4]), Shard({}, [9])], count=2, among=[2]), 13),
+        (at(MACHINE, 4, count=2), 4),
+        (at(MACHINE, 4, count=3), None),
+        (at(MACHINE, 4, count=3, distinct=False), 8),
+        (at(ANY, 4, count=4, distinct=True), 4),
+        (at(ANY, 4, count=5, distinct=True), None),
+        (at(ANY, 4, count=5), 8),
+        (at(INSIDE, 4, count=3, distinct=True), None),
+        (at(INSIDE, 4, count=3), 8),
+        (Block(ANY, [Shard({}, [4]), Shard({}, [9])], count=2, among=[2]), 13),
         (Block([3, 1], [Shard({}, [4]), Shard({}, [7])]), 7),
-        (Block(Where.CLUSTER, [Shard({}, [4])], count=2), 0),
+        (at(Where.CLUSTER, 4, count=2), 0),
     ],
 )
 def test_places(block: Block, expected: int | None) -> None:
     """Every kind of place, distinct or not, on two machines of two ranks."""
-    made = builder()
-    made.add_table("t")
-    made.add_option("o", [block])
-    instance = made.build()
-    assert value(instance) == expected
-    if expected is not None:
-        model, answer = solved(instance)
-        assert answer.values is not None
-        assert len(decode(model, answer.values).ranks[0]) == 1
+    assert value([block]) == expected
 
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -225,12 +206,7 @@ def test_repairing_reaches_a_plan_within_the_limit(instance: Instance) -> None:
 
 def overfull() -> tuple[Instance, Placement]:
     """Two shards of 6 on one rank of 10, the other rank empty."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for table in "ab":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, [1])])])
-    zero = [[np.asarray([0])], [np.asarray([0])]]
-    return builder.build(), Placement(np.arange(2), zero)
+    return built([at(ANY, 1, hbm=6)] * 2, hbm=10), placed(range(2), [0], [0])
 
 
 def test_repairing_by_hand() -> None:
@@ -245,13 +221,8 @@ def test_repairing_by_hand() -> None:
 
 def test_closed_moves_count() -> None:
     """The one move allowed is used by a closed table, so the open one must stay where it was."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for table in "ab":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [1])])])
     current = [Current(0, 0, ((0,),)), Current(1, 1, ((1,),))]
-    instance = builder.build(current=current, max_moved_tables=1)
-    plan = Placement(np.arange(2), [[np.asarray([1])], [np.asarray([1])]])
-    model, answer = solved(instance, None, opened(plan, [1]))
+    instance = built([at(ANY, 1)] * 2, current=current, max_moved_tables=1)
+    model, answer = solved(instance, None, opened(placed(range(2), [1], [1]), [1]))
     assert answer.value == 2 and answer.values is not None
     assert decode(model, answer.values).ranks[1][0].tolist() == [1]

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from formulations.clock import Limits
 from formulations.cpsat import solve_cpsat
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.instance.lowering import lower
 from formulations.model.build import build
 from formulations.model.columns import add_columns
@@ -24,6 +23,7 @@ from formulations.model.parts import Parts
 from formulations.model.placements import encode
 from formulations.result.check import check, compute_loads
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, EVERY, MACHINE, MACHINES, at, built
 from tests.formulations.model.solved import pooled, solved
 from tests.formulations.strategies import instances
 
@@ -78,11 +78,7 @@ def test_of_equal_rows_the_tightest_stays() -> None:
 @pytest.mark.parametrize("tables", [SHORT, SHORT + 1])
 def test_what_every_rank_carries_is_a_column_where_it_is_long(tables: int) -> None:
     """Up to four terms stand in every row; five become a column that is their sum."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [], "busiest_rank")
-    for table in range(tables):
-        builder.add_table(f"t{table}")
-        builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [table + 1])])])
-    instance = builder.build()
+    instance = built([at(EVERY, table + 1) for table in range(tables)])
     candidates = lower(instance, np.ones(tables, dtype=bool))
     columns = add_columns(LinearModel(), candidates, by_rank(instance))
     loads, cost = Loads(columns), instance.shard_cost[:, 0]
@@ -118,8 +114,7 @@ def test_the_rest_is_what_closed_tables_put(instance: Instance) -> None:
 
 def test_nothing_closed_is_nothing() -> None:
     """Without closed tables the rest is zeros of the right shapes."""
-    builder = InstanceBuilder([[0], [1]], ["p", "q"], [("hbm", "rank", 5), ("ddr", "cluster", 5)])
-    rest = nothing_closed(builder.build())
+    rest = nothing_closed(built([], machines=[[0], [1]], phases="pq", hbm=5, net=5))
     assert rest.empty and rest.cost.shape == (2, 2) and rest.off_cost.tolist() == [0, 0]
     assert [use.tolist() for use in rest.use] == [[0, 0], [0]]
     assert (rest.levels, rest.moved, rest.moved_bytes) == ({}, 0, 0)
@@ -127,11 +122,7 @@ def test_nothing_closed_is_nothing() -> None:
 
 def three_shards() -> Instance:
     """Shards of 5, 3 and 2 bytes on two ranks of 10."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 10)], "busiest_rank")
-    for name, size in (("a", 5), ("b", 3), ("c", 2)):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": size}, [1])])])
-    return builder.build()
+    return built([at(ANY, 1, hbm=size) for size in (5, 3, 2)], hbm=10)
 
 
 @pytest.mark.parametrize(("low", "least"), [(0, 5), (7, 7)])
@@ -150,15 +141,8 @@ def test_the_least_fill(low: int, least: int) -> None:
 
 def base_and_big(capacity: int | None = None) -> Instance:
     """A load of 2 on each of two ranks, and one shard of 9."""
-    resources = [] if capacity is None else [("hbm", "rank", capacity)]
-    builder = InstanceBuilder([[0, 1]], ["p"], resources, "busiest_rank")
-    use = {} if capacity is None else {"hbm": 2}
-    builder.add_table("base")
-    builder.add_option("o", [Block(Where.EVERY_RANK, [Shard(use, [2])])])
-    builder.add_table("big")
-    use = {} if capacity is None else {"hbm": 9}
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard(use, [9])])])
-    return builder.build()
+    base, big = ({} if capacity is None else {"hbm": use} for use in (2, 9))
+    return built([at(EVERY, 2, **base), at(ANY, 9, **big)], hbm=capacity)
 
 
 def test_the_largest_shard_lies_on_what_all_bear() -> None:
@@ -178,25 +162,14 @@ def test_the_largest_shard_must_fit_beside_it() -> None:
 
 def test_what_lies_on_all_of_a_machine_is_part_of_the_base() -> None:
     """A shard of 5 lies beside a table-row-wise 3 on either machine: 8, where pooling gives 6."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [("hbm", "rank", 1)], "busiest_rank")
-    for table in "ab":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({"hbm": 1}, [3])], 1)])
-    builder.add_table("big")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
-    instance = builder.build()
+    instance = built([at(MACHINE, 3, hbm=1)] * 2 + [at(ANY, 5)], machines=MACHINES, hbm=1)
     assert solved(instance, by_machine(instance))[1].value == 8
     assert solved(instance, by_machine(instance), Parts(cuts=False))[1].value == 6
 
 
 def test_several_shards_of_a_kind_count_once() -> None:
     """Of four shards of 5 beside 3 on each rank, the row counts only one: the bound is 8."""
-    builder = InstanceBuilder([[0, 1], [2, 3]], ["p"], [], "busiest_rank")
-    builder.add_table("base")
-    builder.add_option("o", [Block(Where.EVERY_RANK, [Shard({}, [3])])])
-    builder.add_table("cut")
-    builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])], count=4)])
-    instance = builder.build()
+    instance = built([at(EVERY, 3), at(ANY, 5, count=4)], machines=MACHINES)
     assert solved(instance, by_machine(instance))[1].value == 8
 
 

@@ -4,6 +4,7 @@ Which ranks are interchangeable, by which table they are ordered, and how plans 
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from formulations import Instance
 from formulations.instance import Current, Pin, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance.build import Block, Shard
 from formulations.instance.candidates import Candidates
 from formulations.instance.lowering import lower
 from formulations.model import partition
@@ -103,29 +104,23 @@ def test_anchor(tables: tuple[dict[str, tuple[Where, int]], ...], anchor: int | 
     assert anchor_table(candidates(*tables)) == anchor
 
 
-def three_ranks(*resources: tuple[str, str, int | list[int]], count: int = 1) -> Instance:
+def three_ranks(count: int = 1, **rooms: int | list[int]) -> Instance:
     """A large table and a small one, free among three ranks of two machines."""
-    builder = InstanceBuilder([[0, 1], [2]], ["p"], resources, "busiest_rank")
-    for name, cost, times in (("large", 9, count), ("small", 1, 1)):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [cost])], times)])
-    return builder.build()
+    return built([at(ANY, 9, count=count), at(ANY, 1)], machines=[[0, 1], [2]], **rooms)
 
 
 @pytest.mark.parametrize(
-    ("resources", "classes"),
+    ("rooms", "classes"),
     [
-        ((), [[0, 1, 2]]),  # nothing refers to machines
-        ((("ddr", "machine", 5),), [[0, 1]]),
-        ((("hbm", "rank", [5, 4, 5]),), [[0, 2]]),
-        ((("hbm", "rank", [5, 4, 3]),), []),
+        ({}, [[0, 1, 2]]),  # nothing refers to machines
+        ({"ddr": 5}, [[0, 1]]),
+        ({"hbm": [5, 4, 5]}, [[0, 2]]),
+        ({"hbm": [5, 4, 3]}, []),
     ],
 )
-def test_interchangeable_ranks(
-    resources: tuple[tuple[str, str, int | list[int]], ...], classes: list[list[int]]
-) -> None:
+def test_interchangeable_ranks(rooms: dict[str, Any], classes: list[list[int]]) -> None:
     """Ranks of equal capacity are alike; if a resource is of machines, only within a machine."""
-    instance = three_ranks(*resources)
+    instance = three_ranks(**rooms)
     found = equal_ranks(lower(instance, instance.allowed))
     assert sorted(sorted(map(int, each)) for each in found) == classes
 

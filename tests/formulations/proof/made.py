@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from random import Random
 
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
+from formulations.instance import Instance
 from formulations.result.certificate import Certificate
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import ANY, at, built
 from tests.formulations.patterns.test_boxes import boxed, columns
 from tests.formulations.patterns.test_patterns import decided
 
@@ -32,15 +32,15 @@ def made(numbers: range) -> Iterator[tuple[Instance, int, Certificate]]:
 
 def large(rng: Random) -> Instance:
     """Tables with shards of which one or two fill one of three ranks, whole or as two halves."""
-    builder = InstanceBuilder([[0, 1, 2]], ["step"], [("hbm", "rank", 9)], "busiest_rank")
-    for table in range(rng.randint(4, 6)):
-        builder.add_table(f"t{table}")
-        for option in range(rng.randint(1, 2)):
-            count, cost = option + 1, rng.randint(10, 30)
-            shard = Shard({"hbm": rng.randint(0, 3)}, [cost // count + option])
-            builder.add_option(f"o{option}", [Block(Where.ANY_RANK, [shard], count=count,
-                                                    distinct=rng.random() < 0.5)])  # fmt: skip
-    return builder.build()
+    tables = []
+    for _ in range(rng.randint(4, 6)):
+        table = {}
+        for count in range(1, 1 + rng.randint(1, 2)):
+            cost = rng.randint(10, 30) // count + count - 1
+            table[f"o{count}"] = at(ANY, cost, count=count, hbm=rng.randint(0, 3),
+                                    distinct=rng.random() < 0.5)  # fmt: skip
+        tables.append(table)
+    return built(tables, machines=[range(3)], phases=["step"], hbm=9)
 
 
 def kinds(certificate: Certificate) -> set[str]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations import Instance, Objective, Settings, solve
@@ -12,6 +12,7 @@ from formulations.proof.carry import carried
 from formulations.proof.prove import prove
 from formulations.reduce import NEVER, bounds_at
 from tests.formulations.brute_force import brute_force
+from tests.formulations.examples import two_modes
 from tests.formulations.strategies import instances
 
 
@@ -24,6 +25,7 @@ def grown(instance: Instance, factor: float) -> Instance:
     )
 
 
+@settings(max_examples=50, deadline=None)
 @given(instances(constraints=False), st.sampled_from([0.5, 1.0, 1.5]))
 def test_what_carried_multipliers_prove_is_true(instance: Instance, factor: float) -> None:
     """Carried to the same, a larger or a smaller instance, multipliers prove a true bound."""
@@ -43,6 +45,7 @@ def test_what_carried_multipliers_prove_is_true(instance: Instance, factor: floa
     assert certifies(after, replace(prices, target=bound))
 
 
+@settings(max_examples=30, deadline=None)
 @given(instances([*Objective][1:], constraints=False))
 def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
     """A solve that starts from carried multipliers finds the optimum and certifies no more."""
@@ -59,8 +62,6 @@ def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
 def test_rows_that_are_gone_fall_away() -> None:
     """A table and a resource that the other instance lacks have no multiplier there, and neither
     has a row of functions, whose bins are the first one's."""
-    from tests.formulations.examples import two_modes
-
     before = two_modes()
     certificate = prove(before, brute_force(before).objective)
     assert certificate is not None

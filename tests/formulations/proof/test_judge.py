@@ -1,177 +1,186 @@
-"""The judge on arrays says *closed* where the prover did, and only where the checker does."""
+"""What the prover writes and what is changed or drawn at random: checker, judge and the truth."""
 
-import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from formulations import checker
-from formulations.errors import InstanceError
+from formulations.evidence.verify import certifies
 from formulations.instance import Instance, Objective
 from formulations.instance.file import instance_to_dict
 from formulations.proof.judge import closes
-from formulations.proof.prove import prove
-from formulations.result.certificate import Certificate, certificate_from_dict
+from formulations.proof.prove import prove, prove_infeasible
+from formulations.result.certificate import Certificate, certificate_from_dict, certificate_to_dict
 from tests.formulations.brute_force import brute_force
+from tests.formulations.by_hand import worked_example
 from tests.formulations.certificates import random_certificate, random_functions, random_peaks
 from tests.formulations.examples import four_tables
+from tests.formulations.forging import checked, judged, mutate
 from tests.formulations.fuzz.generate import generate
-from tests.formulations.proof.test_checked import mutate, proves, written
+from tests.formulations.proof.made import kinds, made
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def read_here(certificate: Certificate) -> bool:
-    """Whether the judge on arrays reads certificates of this kind."""
-    rows = [row for vector in certificate.vectors for row in vector]
-    apart = any("machine" in row or row["row"] not in _READ for row in rows)
-    return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
-
-
-_READ = {
+PEAKED = [Objective.STEP_TIME, Objective.PIPELINED_STEP]
+#: Rows that the judge reads in every instance.
+READ = {
     "cost", "capacity", "largest_cost", "largest_use", "fusion", "moved_tables", "moved_bytes",
 }  # fmt: skip
 
 
-def judged(instance: Instance, document: dict[str, Any]) -> bool:
-    """Whether the judge on arrays closes a certificate."""
-    try:
-        return closes(instance, certificate_from_dict(document)) is True
-    except InstanceError:
-        return False
+def read_here(certificate: Certificate) -> bool:
+    """Whether the judge reads such a certificate; it leaves one of several equal ranks to the
+    checker."""
+    rows = [row for vector in certificate.vectors for row in vector]
+    apart = any({"machine", "at"} & row.keys() or row["row"] not in READ for row in rows)
+    return not apart and not any(n.keys() & {"machines", "pack"} for n in certificate.nodes)
 
 
-def checked(instance: dict[str, Any], document: dict[str, Any]) -> bool:
-    """Whether the checker can read a certificate and accepts it."""
-    try:
-        return proves(instance, document)
-    except checker.Unreadable:
-        return False
+@settings(LOOSE, max_examples=100)
+@given(instances())
+def test_what_the_prover_says_is_true(instance: Instance) -> None:
+    """Given the optimum, a worse plan or none, the prover certifies a bound no higher, and no plan
+    only where there is none; the checker accepts it, and so does the judge where it reads it."""
+    truth = brute_force(instance).objective
+    found = [prove_infeasible(instance, 5)]
+    assert found[0] is None or truth is None
+    if truth is not None:
+        found += [prove(instance, upper, 5) for upper in (truth, truth + 7, None)]
+    for certificate in found:
+        assert certificate is not None or truth is None or certificate is found[0]
+        if certificate is None:
+            continue
+        assert certifies(instance, certificate)
+        closed = closes(instance, certificate)
+        assert closed is not False
+        if certificate.target is None or truth is None:
+            continue
+        assert certificate.target <= truth
+        assert closed or not read_here(certificate) or not instance.num_tables
+        above = replace(certificate, target=truth + 1)
+        assert not certifies(instance, above) and not closes(instance, above)
 
 
-@LOOSE
-@given(
-    instances(objectives=[Objective.STEP_TIME, Objective.PIPELINED_STEP]),
-    st.integers(0, 2**32),
-    st.integers(-5, 2),
-)
-def test_rows_of_peaks_are_read_as_the_checker_reads_them(
-    instance: Instance, seed: int, above: int
-) -> None:
-    """The judge agrees with the checker on random rows of peaks and cuts, where it reads them."""
+def forged(
+    certificates: Iterator[tuple[Instance, int, Certificate]], rng: Random, times: int
+) -> Counter[tuple[bool, bool]]:
+    """How often checker and judge accept changed certificates: never more than the optimum, and the
+    judge none that the checker leaves open."""
+    said = Counter[tuple[bool, bool]]()
+    for instance, truth, certificate in certificates:
+        for _ in range(times):
+            document = deepcopy(certificate_to_dict(certificate))
+            for _ in range(rng.randint(1, 3)):
+                mutate(rng, document)
+            alone, fast = checked(instance, document), judged(instance, document)
+            assert not alone or (document["kind"] == "bound" and document["target"] <= truth)
+            assert alone or not fast
+            said[alone, fast] += 1
+    return said
+
+
+def test_mutants_prove_nothing_false() -> None:
+    """Of more than 1,000 changed certificates of the prover."""
+
+    def proved() -> Iterator[tuple[Instance, int, Certificate]]:
+        for instance in map(generate, range(1, 61)):
+            truth = brute_force(instance).objective
+            certificate = None if truth is None else prove(instance, truth, 5)
+            if truth is not None and certificate is not None and instance.num_tables:
+                yield instance, truth, certificate
+
+    said = forged(proved(), Random(5), 40)
+    assert min(said[True, True], said[False, False]) > 100 and said.total() > 1000, said
+
+
+def test_mutants_of_patterns_and_peaks_prove_nothing_false() -> None:
+    """Of certificates with these rows, which the judge accepts as written if it reads them."""
+    written = list(made(range(24)))
+    rows = Counter(kind for _, _, certificate in written for kind in kinds(certificate))
+    assert min(rows["pattern"], rows["peaks"]) > 5, rows
+    for instance, _, certificate in written:
+        assert "pattern" in kinds(certificate) or closes(instance, certificate)
+    said = forged(iter(written), Random(7), 30)
+    assert min(said[True, True], said[True, False], said[False, False]) > 10, said
+
+
+@settings(LOOSE, max_examples=100)
+@given(instances(), st.integers(0, 2**32))
+def test_random_certificates(instance: Instance, seed: int) -> None:
+    """They prove no bound above the optimum, no feasible instance infeasible, and every bound below
+    what they prove; the judge closes none that the checker leaves open."""
+    truth, document, rng = brute_force(instance).objective, instance_to_dict(instance), Random(seed)
+    for above in range(3):
+        target = 1 if truth is None else truth + above
+        for claimed in (target, None):
+            drawn = random_certificate(rng, document, claimed, rng.randint(0, 5))
+            said = checked(instance, drawn)
+            assert said or not judged(instance, drawn)
+            if truth is None:
+                continue
+            assert not said or (claimed is not None and claimed <= truth)
+            if claimed is not None and checked(instance, drawn | {"target": truth}):
+                assert checked(instance, drawn | {"target": truth - 1})
+
+
+@settings(LOOSE, max_examples=100)
+@given(instances(objectives=PEAKED), st.integers(0, 2**32), st.integers(-5, 3))
+def test_random_rows_of_peaks(instance: Instance, seed: int, above: int) -> None:
+    """They and cuts prove no more than the optimum; the judge agrees where it reads them."""
     truth = brute_force(instance).objective
     assume(truth is not None and instance.num_tables and instance.bare_phases.any())
     document = random_peaks(Random(seed), instance_to_dict(instance), max(1, truth + above))
-    found = closes(instance, certificate_from_dict(document))
-    assert found is None or found == checked(instance_to_dict(instance), document)
+    found, said = closes(instance, certificate_from_dict(document)), checked(instance, document)
+    assert found is None or found == said
+    assert not said or document["target"] <= truth
 
 
-def test_most_random_rows_of_peaks_are_read() -> None:
-    """On the four tables of docs/proof.md under step_time the judge reads them all and closes
-    some, as the checker does."""
-    instance = replace(four_tables(), objective=Objective.STEP_TIME)
-    document, found = instance_to_dict(instance), []
-    for seed in range(150):
-        certificate = random_peaks(Random(seed), document, 16)
-        found.append(closes(instance, certificate_from_dict(certificate)))
-        assert found[-1] == checked(document, certificate)
-    assert None not in found and 5 < sum(found) < 150
-
-
-@LOOSE
+@settings(LOOSE, max_examples=100)
 @given(
     instances(objectives=[o for o in Objective if o != Objective.TOTAL]),
     st.integers(0, 2**32),
-    st.integers(-5, 2),
+    st.integers(-5, 4),
 )
-def test_rows_of_functions_are_read_as_the_checker_reads_them(
-    instance: Instance, seed: int, above: int
-) -> None:
-    """The judge reads all random rows of functions and cuts, and closes none that the checker
-    leaves open."""
+def test_random_rows_of_functions(instance: Instance, seed: int, above: int) -> None:
+    """They and cuts prove no more than the optimum; the judge reads them all, and closes none that
+    the checker leaves open."""
     truth = brute_force(instance).objective
     assume(truth is not None and instance.num_tables and instance.bare_phases.any())
     document = random_functions(Random(seed), instance_to_dict(instance), max(1, truth + above))
-    found = closes(instance, certificate_from_dict(document))
-    assert found is not None
-    assert not found or checked(instance_to_dict(instance), document)
+    found, said = closes(instance, certificate_from_dict(document)), checked(instance, document)
+    assert found is not None and (said or not found)
+    assert not said or document["target"] <= truth
 
 
-def test_some_random_rows_of_functions_close() -> None:
-    """On the four tables of docs/proof.md under step_time, as the checker says."""
+@pytest.mark.parametrize(("drawn", "many"), [(random_peaks, 150), (random_functions, 300)])
+def test_some_random_rows_close(drawn: Callable[..., dict[str, Any]], many: int) -> None:
+    """On the four tables of docs/proof.md under step_time, and the checker says the same of all."""
     instance = replace(four_tables(), objective=Objective.STEP_TIME)
     document, found = instance_to_dict(instance), []
-    for seed in range(300):
-        certificate = random_functions(Random(seed), document, 16)
+    for seed in range(many):
+        certificate = drawn(Random(seed), document, 16)
         found.append(closes(instance, certificate_from_dict(certificate)))
-        assert found[-1] == checked(document, certificate)
-    assert 5 < sum(found) < 300
-
-
-@LOOSE
-@given(instances())
-def test_what_the_prover_closes_is_closed(instance: Instance) -> None:
-    """The judge closes every proof over pooled ranks, whether the prover knows the truth or not."""
-    truth = brute_force(instance).objective
-    for upper in (truth, None):
-        certificate = None if truth is None else prove(instance, upper, seconds=5)
-        if certificate is not None and read_here(certificate) and instance.num_tables:
-            rows = [row for vector in certificate.vectors for row in vector]
-            found = closes(instance, certificate)
-            # a row of one of several equal ranks is left to the checker
-            assert found or (found is None and any("at" in row for row in rows))
-
-
-def test_mutants_are_closed_only_where_the_checker_closes_them() -> None:
-    """Of 2,000 mutated certificates the judge closes none that the checker leaves open, and agrees
-    with it both ways more than 100 times."""
-    rng, found = Random(5), {(False, False): 0, (True, True): 0, (False, True): 0}
-    for number in range(1, 41):
-        instance = generate(number)
-        certificate = prove(instance, brute_force(instance).objective, 5)
-        if certificate is None or not instance.num_tables:
-            continue
-        document = instance_to_dict(instance)
-        for _ in range(50):
-            forged = copy.deepcopy(written(certificate))
-            mutate(rng, forged)
-            said = judged(instance, forged), checked(document, forged)
-            found[said] += 1  # KeyError: closed by arrays alone
-    assert min(found[False, False], found[True, True]) > 100, found
-
-
-@LOOSE
-@given(instances(), st.integers(0, 2**32))
-def test_random_certificates(instance: Instance, seed: int) -> None:
-    """The judge closes no certificate of random rows and splits that the checker leaves open."""
-    rng, document = Random(seed), instance_to_dict(instance)
-    for target in (-1, 0, 1, 3, None):
-        drawn = random_certificate(rng, document, target)
-        if judged(instance, drawn):
-            assert checked(document, drawn)
+        assert found[-1] == checked(instance, certificate)
+    assert None not in found and 5 < sum(found) < many
 
 
 def test_the_example_of_the_page() -> None:
-    """The tree proves 22, not 23, and nothing if a case or row is left out or does not exist."""
-    tree: dict[str, Any] = {
-        "version": 3, "kind": "bound", "target": 22,
-        "vectors": [[{"row": "cost", "of": "busiest_rank", "times": 1}],
-                    [{"row": "capacity", "of": "hbm", "times": 1}]],
-        "nodes": [{"table": 0, "options": [[1], [0]]}, {"use": [0, 1]},
-                  {"table": 1, "options": [[1], [0]]}, {"use": [0, 1]},
-                  {"table": 2, "options": [[1], [0]]}, {"use": [0, 1]}, {"use": [1]}],
-    }  # fmt: skip
-    instance = four_tables()
+    """The tree proves 22, the optimum, not 23, and nothing if a case or row is left out or does not
+    exist."""
+    instance, (_, tree) = four_tables(), worked_example()
+    assert brute_force(instance).objective == 22
     assert judged(instance, tree)
     assert not judged(instance, tree | {"target": 23})
     assert not judged(instance, tree | {"target": 10**30})
     for node, change in ((0, {"options": [[1], [1]]}), (0, {"options": [[1], [2]]}),
                          (1, {"use": [1, 2]}), (6, {})):  # fmt: skip
-        nodes = copy.deepcopy(tree["nodes"])
+        nodes = deepcopy(tree["nodes"])
         nodes[node] = nodes[node] | change if change else change
         assert not judged(instance, tree | {"nodes": nodes})
     for row in ({"row": "cost", "of": "total", "times": 1}, {"row": "moved_tables", "times": 0}):

@@ -14,32 +14,17 @@ from formulations.classes import classes_of
 from formulations.errors import InstanceError
 from formulations.evidence.verify import certifies
 from formulations.instance import Instance, IntArray, Objective, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.proof import prove as prove_module
 from formulations.proof.build import build_rows
 from formulations.proof.prove import prove, prove_infeasible, symmetric_lp
 from formulations.proof.relaxation import Relaxation, _Matrix
 from formulations.proof.tree import Tree
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, four_tables
+from tests.formulations.examples import ANY, EVERY, MACHINE, MACHINES, at, built, four_tables
 from tests.formulations.fuzz.generate import COSTS, Kinds, draw
 from tests.formulations.strategies import instances
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@LOOSE
-@given(instances())
-def test_no_target_exceeds_the_optimum(instance: Instance) -> None:
-    """Given the optimum, a worse plan or none, the prover certifies at most the optimum."""
-    truth = brute_force(instance).objective
-    if truth is None:
-        return
-    for upper in (truth, truth + 7, None):
-        certificate = prove(instance, upper, seconds=5)
-        assert certificate is not None and certificate.target is not None
-        assert certificate.target <= truth
-        assert certifies(instance, certificate)
 
 
 @LOOSE
@@ -61,16 +46,6 @@ def test_a_linear_program_cut_short_proves_something_true(instance: Instance) ->
     assert certificate is not None and certificate.target is not None
     assert certificate.target <= truth
     assert certifies(instance, certificate)
-
-
-@LOOSE
-@given(instances())
-def test_infeasibility_is_never_claimed_wrongly(instance: Instance) -> None:
-    """The prover proves that there is no plan only where there is none."""
-    certificate = prove_infeasible(instance, seconds=5)
-    if certificate is not None:
-        assert certifies(instance, certificate)
-        assert brute_force(instance).objective is None
 
 
 def test_most_infeasible_instances_are_proved() -> None:
@@ -165,13 +140,8 @@ def test_the_tree_closes_where_the_linear_program_does_not() -> None:
 
 def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
     """Three tables of 13 bytes, two resources of 20: parts of them would fit, whole ones do not."""
-    resources = [("hbm", "rank", 20), ("ddr", "rank", 20)]
-    builder = InstanceBuilder([[0]], ["p"], resources, Objective.BUSIEST_RANK)
-    for table in "abc":
-        builder.add_table(table)
-        for option, use in (("fast", {"hbm": 13}), ("slow", {"ddr": 13})):
-            builder.add_option(option, [Block(Where.EVERY_RANK, [Shard(use, [1])])])
-    instance = builder.build()
+    table = {"fast": at(EVERY, 1, hbm=13), "slow": at(EVERY, 1, ddr=13)}
+    instance = built([table] * 3, machines=[[0]], hbm=20, ddr=20)
     assert brute_force(instance).objective is None
     certificate = prove_infeasible(instance)
     assert certificate is not None and certifies(instance, certificate)
@@ -211,9 +181,8 @@ def test_machines_told_apart() -> None:
 def test_nothing_to_place_costs_nothing() -> None:
     """Without tables the bound is 0, for every objective; nothing is infeasible."""
     for objective in Objective:
-        instance = InstanceBuilder([[0]], ["p", "q"], [], objective).build()
+        instance = built([], objective, [[0]], phases="pq")
         certificate = prove(instance, None)
-        assert (
-            certificate is not None and certificate.target == 0 and certifies(instance, certificate)
-        )
+        assert certificate is not None and certificate.target == 0
+        assert certifies(instance, certificate)
         assert prove_infeasible(instance) is None
