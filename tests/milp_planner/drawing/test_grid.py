@@ -3,6 +3,9 @@
 Integers as people read them.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,49 +95,40 @@ def test_a_page_has_the_whole_name_of_a_column() -> None:
     assert grid.without("mach").rows == ((Cell("2"),),)
 
 
-@pytest.mark.parametrize(
-    ("amount", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (80 * 2**30, "80 GiB"), (-(2**31), "-2 GiB"),
-     (2 * 2**40 + 2**39, "2.5 TiB"), (None, "–"), (750 * 2**30, "750.0 GiB")],
-)  # fmt: skip
-def test_bytes(amount: int | None, text: str) -> None:
-    """The largest binary unit in which the value is at least 1."""
-    assert units.show_bytes(amount) == text
+SHOWN: dict[Callable[..., str], list[tuple[Any, ...]]] = {
+    units.show_bytes: [  # the largest binary unit in which the value is at least 1
+        (0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (80 * 2**30, "80 GiB"), (-(2**31), "-2 GiB"),
+        (2 * 2**40 + 2**39, "2.5 TiB"), (None, "–"), (750 * 2**30, "750.0 GiB"),
+    ],
+    units.show_time: [
+        (0, "0 ps"), (999, "999 ps"), (1500, "1.5 ns"), (12_345_678_901, "12.35 ms"), (None, "–"),
+        (3 * 10**12, "3 s"), (-1500, "-1.5 ns"), (5_000_000, ("ms", 10**9), "0.005 ms"),
+    ],
+    units.show_cost: [  # instances from the literature have no picoseconds
+        (12345, "1", "12,345"), (12345, "ps", "12.35 ns"), (None, "ps", "–"),
+    ],
+    units.show_gap: [  # whole percent from ten on, two digits below; only an exact 0 prints as 0
+        (None, "–"), (0.0, "0"), (1e-9, "1e-07%"), (0.0123, "1.2%"), (0.5, "50%"), (-0.01, "-1%"),
+        (0.0996, "10%"), (0.998, "99.8%"), (0.9997, "99.97%"), (1.0, "100%"), (1.0004, "100.04%"),
+        (1.25, "125%"), (-1.0, "-100%"),
+    ],
+    units.show_ranks: [  # runs of ranks, with how often each is used
+        ([0, 1, 2, 3], 4, "all 4"), ([0], 1, "0"), ([3], 8, "3"), ([0, 1, 2, 5], 8, "0-2,5"),
+        ([2, 2], 8, "2×2"), ([0, 0, 1, 1], 2, "0-1×2"), ([], 8, "–"), ([1, 0], 3, "0-1"),
+    ],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("time", "text"),
-    [(0, "0 ps"), (999, "999 ps"), (1500, "1.5 ns"), (12_345_678_901, "12.35 ms"), (None, "–"),
-     (3 * 10**12, "3 s"), (-1500, "-1.5 ns")],
-)  # fmt: skip
-def test_times(time: int | None, text: str) -> None:
-    """Picoseconds in a suitable unit."""
-    assert units.show_time(time) == text
+@pytest.mark.parametrize("show", SHOWN, ids=lambda show: show.__name__)
+def test_values_by_hand(show: Callable[..., str]) -> None:
+    """Arguments, and the text that is shown of them."""
+    for *given_, text in SHOWN[show]:
+        assert show(*given_) == text
 
 
 def test_a_column_shares_one_unit() -> None:
     """The largest value chooses the unit for all."""
-    unit = units.time_unit([5, None, 2_000_000_000])
-    assert unit == ("ms", 10**9)
-    assert units.show_time(5_000_000, unit) == "0.005 ms"
-
-
-def test_costs_without_a_time_unit_stay_integers() -> None:
-    """Instances from the literature have no picoseconds."""
-    assert units.show_cost(12345, "1") == "12,345"
-    assert units.show_cost(12345, "ps") == "12.35 ns"
-    assert units.show_cost(None, "ps") == "–"
-
-
-@pytest.mark.parametrize(
-    ("gap", "text"),
-    [(None, "–"), (0.0, "0"), (1e-9, "1e-07%"), (0.0123, "1.2%"), (0.5, "50%"), (-0.01, "-1%"),
-     (0.0996, "10%"), (0.998, "99.8%"), (0.9997, "99.97%"), (1.0, "100%"), (1.0004, "100.04%"),
-     (1.25, "125%"), (-1.0, "-100%")],
-)  # fmt: skip
-def test_gaps(gap: float | None, text: str) -> None:
-    """Whole percent from ten on, two digits below; only an exact 0 prints as 0."""
-    assert units.show_gap(gap) == text
+    assert units.time_unit([5, None, 2_000_000_000]) == ("ms", 10**9)
 
 
 @given(st.floats(-2, 2) | st.floats(0.99, 1.01))
@@ -161,16 +155,6 @@ def test_shares_never_round_to_full(used: int, capacity: int) -> None:
     assert (text == "100%") == (used == capacity and capacity > 0)
     if capacity == 0:
         assert text == ("over" if used else "–")
-
-
-@pytest.mark.parametrize(
-    ("ranks", "count", "text"),
-    [([0, 1, 2, 3], 4, "all 4"), ([0], 1, "0"), ([3], 8, "3"), ([0, 1, 2, 5], 8, "0-2,5"),
-     ([2, 2], 8, "2×2"), ([0, 0, 1, 1], 2, "0-1×2"), ([], 8, "–"), ([1, 0], 3, "0-1")],
-)  # fmt: skip
-def test_ranks(ranks: list[int], count: int, text: str) -> None:
-    """Runs of ranks, with how often each is used."""
-    assert units.show_ranks(ranks, count) == text
 
 
 @given(st.text(max_size=60), st.integers(4, 40))

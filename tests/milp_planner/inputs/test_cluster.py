@@ -30,38 +30,28 @@ from tests.milp_planner.inputs.builders import cluster, model, table
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
 
 
-def test_number_of_machines_stands_for_a_list() -> None:
-    """machines: 2 with its companion fields equals two machines written out."""
-    machine = {"ddr": 1_000_000, "ranks": [{"hbm": 100_000}, {"hbm": 100_000}]}
-    written_out = {"name": "c", "machines": [machine, machine], "interconnect": LINKS}
-    assert Cluster.from_dict(cluster()) == Cluster.from_dict(written_out)
+def listed(*machines: dict[str, Any]) -> Cluster:
+    """A cluster of these machines."""
+    return Cluster.from_dict({"name": "c", "machines": list(machines), "interconnect": LINKS})
 
 
-def test_number_of_ranks_stands_for_a_list() -> None:
-    """ranks: 2 with hbm inside a machine equals the two ranks written out."""
-    short = {
-        "name": "c",
-        "machines": [{"ddr": "1MB", "ranks": 2, "hbm": "2MB"}],
-        "interconnect": LINKS,
-    }
-    long = {
-        **short,
-        "machines": [{"ddr": "1MB", "ranks": [{"hbm": "2MB"}, {"hbm": "2MB"}]}],
-    }
-    assert Cluster.from_dict(short) == Cluster.from_dict(long)
+def usable(*tables: dict[str, Any], hbm: int | str = 100_000, **reservations: Any) -> set[int]:
+    """HBM that the embeddings of these tables may use on the ranks of a cluster."""
+    read = Cluster.from_dict(cluster(hbm=hbm, reservations=reservations))
+    return {*read.usable_hbm(Model.from_dict(model(*tables)))}
+
+
+def test_numbers_of_machines_and_ranks_stand_for_lists() -> None:
+    """machines: 2, and in a machine ranks: 2, with their companion fields."""
+    long = {"ddr": 1_000_000, "ranks": [{"hbm": 100_000}, {"hbm": 100_000}]}
+    short = {"ddr": "1MB", "ranks": 2, "hbm": 100_000}
+    assert Cluster.from_dict(cluster()) == listed(long, short) == listed(long, long)
 
 
 def test_ranks_are_numbered_machine_by_machine() -> None:
     """Machines of different sizes partition the ranks in order."""
-    read = Cluster.from_dict(
-        {
-            "name": "c",
-            "machines": [
-                {"ddr": 0, "ranks": 1, "hbm": "1MB"},
-                {"ddr": 0, "ranks": [{"hbm": "2MB"}, {"hbm": 0}]},
-            ],
-            "interconnect": LINKS,
-        }
+    read = listed(
+        {"ddr": 0, "ranks": 1, "hbm": "1MB"}, {"ddr": 0, "ranks": [{"hbm": "2MB"}, {"hbm": 0}]}
     )
     assert read.num_ranks == 3
     assert read.machine_ranks == ((0,), (1, 2))
@@ -69,38 +59,15 @@ def test_ranks_are_numbered_machine_by_machine() -> None:
 
 
 def test_usable_hbm_by_hand() -> None:
-    """15% of 100,000, 6 × 100 dense, 20 × 8 × batch 4 × 3.5 ids and 60 more leave 82,100 bytes."""
-    read = Cluster.from_dict(cluster(reservations={"dense_parameter_bytes": 100, "hbm_bytes": 60}))
+    """15% of 100,000, 6 × 100 dense, 20 × 8 × batch 4 × 3.5 ids and 60 more leave 82,100 bytes. A
+    fraction of a byte is not usable; a reservation above the HBM, and no HBM, leave 0; multiples
+    and percentage of 0 reserve nothing."""
     tables = (table(name="a", pooling_factor=2.5), table(name="b"))
-    assert read.usable_hbm(Model.from_dict(model(*tables))) == (82_100,) * 4
-
-
-def test_usable_hbm_rounds_down_and_stops_at_zero() -> None:
-    """A fraction of a byte is not usable, and a reservation above the HBM leaves 0."""
-    empty = Model.from_dict(model())
-    odd = Cluster.from_dict(cluster(hbm=100_001))
-    assert odd.usable_hbm(empty) == (85_000,) * 4
-    full = Cluster.from_dict(cluster(reservations={"hbm_bytes": "1MB"}))
-    assert full.usable_hbm(empty) == (0,) * 4
-
-
-def test_multiples_can_be_switched_off() -> None:
-    """Multiples and percentage of 0 reserve nothing."""
-    held = {
-        "hbm_percent": 0,
-        "min_headroom": 0,
-        "dense_parameter_bytes": 100,
-        "dense_multiple": 0,
-        "kjt_multiple": 0,
-    }
-    read = Cluster.from_dict(cluster(reservations=held))
-    assert read.usable_hbm(Model.from_dict(model(table()))) == (100_000,) * 4
-
-
-def test_cpu_only() -> None:
-    """Ranks without HBM have none to use."""
-    read = Cluster.from_dict(cluster(hbm=0))
-    assert read.usable_hbm(Model.from_dict(model(table()))) == (0,) * 4
+    assert usable(*tables, dense_parameter_bytes=100, hbm_bytes=60) == {82_100}
+    assert usable(hbm=100_001) == {85_000}
+    assert usable(hbm_bytes="1MB") == usable(table(), hbm=0) == {0}
+    off = dict.fromkeys(("hbm_percent", "min_headroom", "dense_multiple", "kjt_multiple"), 0)
+    assert usable(table(), dense_parameter_bytes=100, **off) == {100_000}
 
 
 def test_usable_ddr_by_hand() -> None:
@@ -123,12 +90,8 @@ def test_data_loaders_by_hand() -> None:
 @given(st.integers(1024, 2**50), st.integers(0, 100), st.integers(0, 2**50))
 def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) -> None:
     """Usable HBM never exceeds the HBM and does not rise with reservations."""
-    empty = Model.from_dict(model())
     less, more = (
-        Cluster.from_dict(
-            cluster(hbm=hbm, reservations={"hbm_percent": percent, "hbm_bytes": size})
-        ).usable_hbm(empty)[0]
-        for size in (0, further)
+        usable(hbm=hbm, hbm_percent=percent, hbm_bytes=size).pop() for size in (0, further)
     )
     assert 0 <= more <= less <= hbm
     assert less == hbm * (100 - max(percent, 5)) // 100
@@ -136,9 +99,7 @@ def test_reserving_more_never_leaves_more(hbm: int, percent: int, further: int) 
 
 def test_single_rank_needs_no_interconnect() -> None:
     """A single rank exchanges with nobody."""
-    data = cluster(machines=1, ranks_per_machine=1)
-    del data["interconnect"]
-    read = Cluster.from_dict(data)
+    read = Cluster.from_dict(cluster(machines=1, ranks_per_machine=1, interconnect=None))
     assert list(read.graph().nodes) == [0]
 
 
@@ -147,13 +108,11 @@ def test_outside_embeddings_replace_the_assumed_share() -> None:
     at two. In parts: 4 · dense, and context."""
     read = Cluster.from_dict(cluster(hbm="100GiB", reservations={"kjt_multiple": 0}))
     gib = 2**30
+    grows = {"measured_batch": 2, "activation_bytes_per_sample": 2 * gib}
     says = [
         (None, 85),
         ({"measured_peak": "20GiB"}, 75),
-        (
-            {"measured_peak": "20GiB", "measured_batch": 2, "activation_bytes_per_sample": 2 * gib},
-            71,
-        ),
+        ({"measured_peak": "20GiB", **grows}, 71),
         ({"parameter_bytes": "2GiB", "activation_bytes_per_sample": 0}, 95 - 8 - 2),
         ({"parameter_bytes": "1GiB", "context": "0GiB", "parameter_multiple": 3}, 92),
     ]
@@ -171,13 +130,10 @@ GB = 10**9
 
 def cluster_in_domains(machines: int, ranks: int, domains: dict[str, Any], **links: Any) -> Cluster:
     """Equal machines with 400 GB/s inside and 50 GB/s per rank between domains."""
-    given = {"intra_machine": "400GB/s", "inter_machine": "50GB/s", **links, "domains": domains}
+    given = {**LINKS, **links, "domains": domains}
     return Cluster.from_dict(
-        {
-            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
-            "ddr": "1TB", "interconnect": given,
-        }
-    )  # fmt: skip
+        cluster(machines=machines, ranks_per_machine=ranks, interconnect=given)
+    )
 
 
 def test_the_tree_has_a_level() -> None:
@@ -251,13 +207,6 @@ def links(*sizes: int, intra: int = INTRA, inter: int = INTER) -> nx.Graph[int |
     return read.graph(machines)
 
 
-def test_one_machine_by_hand() -> None:
-    """8 ranks at 400 GB/s: 7/8 of a buffer leaves each, so both collectives run at 400·8/7 GB/s."""
-    graph = links(8)
-    assert all_to_all_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
-    assert reduce_scatter_bandwidth(graph, range(8)) == pytest.approx(400 * GB * 8 / 7)
-
-
 def test_four_machines_by_hand() -> None:
     """4 × 8: through 400 GB/s 8·24/32 buffers of an all-to-all, 24/32 of a reduce-scatter."""
     graph = links(8, 8, 8, 8)
@@ -267,15 +216,8 @@ def test_four_machines_by_hand() -> None:
     assert reduce_scatter_bandwidth(graph, range(32)) == pytest.approx(min(own_link, fabric))
 
 
-def test_subset_inside_a_machine_ignores_the_fabric() -> None:
-    """Ranks of one machine do not use the slow links between machines."""
-    graph = links(4, 4, inter=1)
-    assert all_to_all_bandwidth(graph, [4, 5]) == pytest.approx(800 * GB)
-
-
 def test_single_rank_is_free() -> None:
-    """A collective of one rank exchanges nothing."""
-    assert all_to_all_bandwidth(links(2), [1]) == float("inf")
+    """A reduce-scatter of one rank exchanges nothing."""
     assert reduce_scatter_bandwidth(links(2), [1]) == float("inf")
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -69,7 +70,7 @@ def test_csv_default_is_found_in_the_model(tmp_path: Path) -> None:
         load_model(path)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(sorted(LOADERS)),
     st.integers(0, 300),
@@ -97,43 +98,35 @@ def test_broken_files_are_sentences(
         assert type(value).from_dict(value.to_dict()) == value
 
 
-FIELD_NAMES = [*Table.model_fields, *Constraints.model_fields, "alpha", "bins", "ids", "share"]
+FIELD_NAMES = [
+    *Table.model_fields, *Constraints.model_fields, "alpha", "bins", "ids", "share", "kind",
+    "machines", "ranks", "hbm", "x",
+]  # fmt: skip
+
+PLAIN_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.sampled_from(["t", "80GiB", "unknown", "1/3", "tenths", 10**400]),
+)  # fmt: skip
+
+
+def fields(names: list[str], values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[Any]:
+    """Some of these fields with any values."""
+    return st.dictionaries(st.sampled_from(names), values, max_size=most)
+
 
 JSON_VALUES = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.sampled_from(["t", "80GiB", "unknown", "1/3", "tenths", 10**400]),
-        st.text(max_size=5),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(
-                [*FIELD_NAMES, "kind", "access", "constraints", "machines", "ranks", "hbm", "x"]
-            ),
-            inner,
-            max_size=4,
-        ),
-    ),
+    PLAIN_VALUES,
+    lambda inner: st.lists(inner, max_size=3) | fields(FIELD_NAMES, inner, 4),
     max_leaves=10,
 )
 
 
 @given(
-    st.dictionaries(
-        st.sampled_from(["access", "constraints", "rows", "dim", "features", "dist_types", "name"]),
-        JSON_VALUES,
-        max_size=3,
-    ),
-    st.dictionaries(
-        st.sampled_from(["machines", "ranks_per_machine", "hbm", "interconnect", "reservations"]),
-        JSON_VALUES,
-        max_size=3,
-    ),
-)
+    fields(["access", "constraints", "rows", "dim", "features", "dist_types", "name"], JSON_VALUES,
+           3),
+    fields(["machines", "ranks_per_machine", "hbm", "interconnect", "reservations"], JSON_VALUES,
+           3),
+)  # fmt: skip
 def test_wrong_dictionaries_are_sentences(
     table: dict[str, object], cluster: dict[str, object]
 ) -> None:

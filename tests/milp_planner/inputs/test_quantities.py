@@ -1,6 +1,8 @@
 """Sizes, counts, ratios and bandwidths as people write them."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,73 +24,29 @@ PARSERS = (parse_bytes, parse_count, parse_bandwidth, parse_ratio, parse_percent
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("parser", "values"),
     [
-        ("80GiB", 85_899_345_920),
-        ("1.5TB", 1_500_000_000_000),
-        ("1.5 TiB", 1_649_267_441_664),
-        ("0B", 0),
-        ("1kB", 1000),
-        ("1KiB", 1024),
-        ("2_000_000 B", 2_000_000),
-        ("0.5KiB", 512),
-        (4096, 4096),
-        ("80GB", 80 * 10**9),
-        (2**53 - 1, 2**53 - 1),
+        (parse_bytes, {
+            "80GiB": 85_899_345_920, "1.5TB": 1_500_000_000_000, "1.5 TiB": 1_649_267_441_664,
+            "2_000_000 B": 2_000_000, "0.5KiB": 512, 4096: 4096, 2**53 - 1: 2**53 - 1,
+        }),
+        (parse_count, {
+            "2M": 2_000_000, "2_000_000": 2_000_000, "12.5M": 12_500_000, "1B": 10**9,
+            "1G": 10**9, 7: 7,
+        }),
+        (parse_bandwidth, {"450GB/s": 450 * 10**9, "12.5GiB/s": 13_421_772_800}),
+        # the decimal that was written, not the binary float nearest to it
+        (parse_ratio, {
+            "0.35": Fraction(7, 20), "35%": Fraction(7, 20), 0.1: Fraction(1, 10),
+            0.07: Fraction(7, 100), 1: Fraction(1), "12.5%": Fraction(1, 8),
+        }),
+        (parse_percent, {15: Fraction(15), "15%": Fraction(15), 12.5: Fraction(25, 2)}),
     ],
-)
-def test_sizes_by_hand(text: object, expected: int) -> None:
-    """Sizes computed by hand: decimal units are powers of 1000, binary ones of 1024."""
-    assert parse_bytes(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2M", 2_000_000),
-        ("2_000_000", 2_000_000),
-        ("12.5M", 12_500_000),
-        ("1B", 10**9),
-        ("1G", 10**9),
-        (7, 7),
-    ],
-)
-def test_counts_by_hand(text: object, expected: int) -> None:
-    """Counts computed by hand."""
-    assert parse_count(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("450GB/s", 450 * 10**9), ("12.5GiB/s", 13_421_772_800)]
-)
-def test_bandwidths_by_hand(text: str, expected: int) -> None:
-    """Bandwidths computed by hand."""
-    assert parse_bandwidth(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1/3", Fraction(1, 3)),
-        ("0.35", Fraction(7, 20)),
-        ("35%", Fraction(7, 20)),
-        (0.1, Fraction(1, 10)),
-        (0.07, Fraction(7, 100)),
-        (1, Fraction(1)),
-        ("12.5%", Fraction(1, 8)),
-    ],
-)
-def test_ratios_are_exact(text: object, expected: Fraction) -> None:
-    """A ratio is the decimal that was written, not the binary float nearest to it."""
-    assert parse_ratio(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [(15, Fraction(15)), ("15%", Fraction(15)), (12.5, Fraction(25, 2))]
-)
-def test_percentages(text: object, expected: Fraction) -> None:
-    """A percentage means the same with and without its sign."""
-    assert parse_percent(text) == expected
+)  # fmt: skip
+def test_quantities_by_hand(parser: Callable[[object], object], values: dict[Any, Any]) -> None:
+    """Decimal units are powers of 1000, binary ones of 1024; a percentage means the same with and
+    without its sign."""
+    assert {text: parser(text) for text in values} == values
 
 
 @pytest.mark.parametrize(("parser", "value", "sentence"), mistakes(__file__, "quantities"))

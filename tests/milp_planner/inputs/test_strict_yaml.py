@@ -18,75 +18,48 @@ from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster, Model, strict_yaml
 from milp_planner.inputs.problems import LONG_LIST, choice, data_path, nearest, show_path
 from milp_planner.inputs.strict_yaml import dump, plain_scalar, read_text, read_yaml
-from tests.milp_planner.inputs import builders
-from tests.milp_planner.inputs.builders import model, table
+from tests.milp_planner.inputs.builders import cluster, model, table
 
 
 def test_values_and_lines() -> None:
-    """Values are plain Python values, each with its line."""
+    """Values are plain Python values, each with its line; an absent one has that of its parent."""
     document = read_yaml("a: 1\nb:\n  - x: 2.5\n    y: true\n  - 'no'\nc: ~\n", "f")
     assert document.data == {"a": 1, "b": [{"x": 2.5, "y": True}, "no"], "c": None}
     assert document.where(("b", 0, "y")) == "f:4"
     assert document.where(("b", 1)) == "f:5"
+    assert (document.where(("b", 0, "z")), document.where(("q",))) == ("f:3", "f:1")
 
 
-def test_line_of_an_absent_field_is_its_parents() -> None:
-    """A missing field is reported at the line of the mapping that lacks it."""
-    document = read_yaml("a: 1\nb:\n  - x: 2\n", "f")
-    assert document.where(("b", 0, "z")) == "f:3"
-    assert document.where(("q",)) == "f:1"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("null", None),
-        ("", None),
-        ("~", None),
-        ("true", True),
-        ("2_000_000", 2_000_000),
-        ("-3", -3),
-        ("1.5", 1.5),
-        ("1.0e+6", 1e6),
-        ("80GiB", "80GiB"),
-        ("1:30", "1:30"),
-        ("2020-01-01", "2020-01-01"),
-        ("0x10", "0x10"),
-        ("1_2_3", "1_2_3"),
-        ("Null", "Null"),
-    ],
-)
-def test_plain_scalars(text: str, expected: object) -> None:
+def test_plain_scalars() -> None:
     """Only null, booleans and decimal numbers are not text."""
-    result = plain_scalar(text)
-    assert result == expected
-    assert type(result) is type(expected)
+    values = {"null": None, "": None, "~": None, "true": True, "2_000_000": 2_000_000, "-3": -3,
+              "1.5": 1.5, "1.0e+6": 1e6}  # fmt: skip
+    texts = ("80GiB", "1:30", "2020-01-01", "0x10", "1_2_3", "Null")
+    for text, expected in (values | dict(zip(texts, texts, strict=True))).items():
+        result = plain_scalar(text)
+        assert (result, type(result)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(
     "text", ["1e6", "1E-5", "2.5e3", "010", "00", "yes", "No", "off", "True", ".inf", "-.NaN"]
 )
 def test_trap_scalars(text: str) -> None:
-    """What YAML readers disagree about is refused with its line, and allowed in quotes."""
+    """What YAML readers disagree about is refused with its line, allowed in quotes, and written in
+    quotes."""
     with pytest.raises(BadInput, match=r"^f:2: found "):
         read_yaml(f"a: 1\nb: {text}\n", "f")
     assert read_yaml(f"b: '{text}'", "f").data == {"b": text}
+    assert read_yaml(dump({"name": text}), "f").data == {"name": text}
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("[" * 2_000_000, r"^f:1: nested too deeply; allowed: 50 levels$"),
-     ("a: \x07\n", r"^f: not valid YAML")],
-)  # fmt: skip
-def test_mistakes(text: str, sentence: str) -> None:
-    """Each kind of broken file gets one sentence with file and line; mistakes.yaml has more."""
-    with pytest.raises(BadInput, match=sentence):
-        read_yaml(text, "f")
-
-
-def test_deep_enough() -> None:
-    """Fifty levels are read."""
+def test_levels() -> None:
+    """Fifty are read, two million refused. What is no text of YAML gets a sentence without a line;
+    mistakes.yaml has more."""
     assert read_yaml("[" * 50 + "]" * 50, "f").data is not None
+    with pytest.raises(BadInput, match=r"^f:1: nested too deeply; allowed: 50 levels$"):
+        read_yaml("[" * 2_000_000, "f")
+    with pytest.raises(BadInput, match=r"^f: not valid YAML"):
+        read_yaml("a: \x07\n", "f")
 
 
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", None)])
@@ -108,15 +81,13 @@ def test_empty_file() -> None:
 
 
 PLAIN = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(10**12), 10**12),
-        st.text(st.characters(codec="ascii", categories=("L", "N", "P", "Zs")), max_size=12),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.dictionaries(st.text("abcdef", min_size=1, max_size=4), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.text(st.characters(codec="ascii", categories=("L", "N", "P", "Zs")), max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text("abcdef", min_size=1, max_size=4), inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -128,19 +99,10 @@ def test_what_is_written_is_read_back(data: object) -> None:
     assert read_yaml(dump(data), "f").data == data
 
 
-@pytest.mark.parametrize(
-    "text", ["1e6", "010", "1_0", "yes", "NO", "null", "~", "3", ".inf", "1:30"]
-)
-def test_traps_are_written_as_text(text: str) -> None:
+@pytest.mark.parametrize("text", ["1_0", "null", "~", "3", "1:30"])
+def test_text_that_looks_like_a_value(text: str) -> None:
     """A name that YAML readers would take for something else is read back as text."""
     assert read_yaml(dump({"name": text}), "f").data == {"name": text}
-
-
-def test_text_is_read(tmp_path: Path) -> None:
-    """UTF-8 text is returned as written."""
-    path = tmp_path / "a.yaml"
-    path.write_bytes("größe: 1\n".encode())
-    assert read_text(path) == "größe: 1\n"
 
 
 def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
@@ -154,26 +116,24 @@ def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
         read_text(tmp_path / "nowhere" / "clutser.yaml")
 
 
-def test_folder(tmp_path: Path) -> None:
-    """A folder is not a file."""
-    with pytest.raises(BadInput, match="is a folder; allowed: a file"):
-        read_text(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
-def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
-    """A pipe nobody writes would block, and a device never ends."""
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (".", "is a folder; allowed: a file"),
+        ("pipe", "cannot be read: is not a regular file"),
+        ("/dev/zero", "cannot be read: is not a regular file"),
+        ("bytes", r"bytes:2: not UTF-8 text \(byte 8\)"),
+        ("a\0b", "cannot be read"),  # a name that the system cannot take
+    ],
+)
+def test_only_regular_files_of_text_are_read(tmp_path: Path, name: str, sentence: str) -> None:
+    """A pipe nobody writes would block, and a device never ends; UTF-8 is returned as written."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="cannot be read: is not a regular file"):
+    (tmp_path / "bytes").write_bytes(b"a: 1\nb: \xff\n")
+    (tmp_path / "text").write_bytes("größe: 1\n".encode())
+    assert read_text(tmp_path / "text") == "größe: 1\n"
+    with pytest.raises(BadInput, match=sentence):
         read_text(tmp_path / name)
-
-
-def test_not_text(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are reported with their line."""
-    path = tmp_path / "a.yaml"
-    path.write_bytes(b"a: 1\nb: \xff\n")
-    with pytest.raises(BadInput, match=r"a\.yaml:2: not UTF-8 text \(byte 8\)"):
-        read_text(path)
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,45 +147,32 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_text(path)
 
 
-def test_impossible_name() -> None:
-    """A name that the system cannot take gets a sentence, too."""
-    with pytest.raises(BadInput, match="cannot be read"):
-        read_text(Path("a\0b"))
-
-
 def test_frozen() -> None:
     """A model that was read cannot be changed."""
-    model = Model.from_dict(builders.model(builders.table()))
+    read = Model.from_dict(model(table()))
     with pytest.raises(ValidationError):
-        model.name = "other"  # type: ignore[misc]
+        read.name = "other"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("cls", [Model, Cluster])
-def test_round_trip_through_json(cls: type[Model] | type[Cluster]) -> None:
+def test_round_trip_through_json() -> None:
     """to_dict, JSON and from_dict give an equal value, with exact ratios."""
-    data = (
-        builders.model(
-            builders.table(
-                kind="dynamicemb",
-                access={"kind": "top_ids", "ids": [{"share": 0.5, "id": 3}]},
-                constraints={"cache_ratios": ["1/3", "35%"], "ranks": [0, 1]},
-            ),
-            cache_ratios="twentieths",
-        )
-        if cls is Model
-        else builders.cluster(reservations={"hbm_percent": 12.5, "hbm_bytes": "1kB"})
-    )
-    value = cls.from_dict(data)
-    again = cls.from_dict(json.loads(json.dumps(value.to_dict())))
-    assert again == value
-    assert again.fingerprint() == value.fingerprint()
+    hot = {"kind": "top_ids", "ids": [{"share": 0.5, "id": 3}]}
+    limits = {"cache_ratios": ["1/3", "35%"], "ranks": [0, 1]}
+    dynamic = table(kind="dynamicemb", access=hot, constraints=limits)
+    for value in (
+        Model.from_dict(model(dynamic, cache_ratios="twentieths")),
+        Cluster.from_dict(cluster(reservations={"hbm_percent": 12.5, "hbm_bytes": "1kB"})),
+    ):
+        again = type(value).from_dict(json.loads(json.dumps(value.to_dict())))
+        assert again == value
+        assert again.fingerprint() == value.fingerprint()
 
 
 def test_fingerprint_follows_content() -> None:
     """Equal content in another notation has the same fingerprint; other content has another."""
-    written = Model.from_dict(builders.model(builders.table(rows="2k")))
-    same = Model.from_dict(builders.model(builders.table(rows=2000, dtype="fp32")))
-    other = Model.from_dict(builders.model(builders.table(rows=2001)))
+    written = Model.from_dict(model(table(rows="2k")))
+    same = Model.from_dict(model(table(rows=2000, dtype="fp32")))
+    other = Model.from_dict(model(table(rows=2001)))
     assert written.fingerprint() == same.fingerprint()
     assert written.fingerprint() != other.fingerprint()
     assert len(written.fingerprint()) == 64
@@ -234,35 +181,26 @@ def test_fingerprint_follows_content() -> None:
 def test_from_dict_names_its_source() -> None:
     """The sentence starts with the caller's name for the source."""
     with pytest.raises(BadInput, match=r"^plan\.json: tables\[0\]\.rows: is missing$"):
-        Model.from_dict(builders.model({"name": "t", "dim": 8}), "plan.json")
+        Model.from_dict(model({"name": "t", "dim": 8}), "plan.json")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("caching", "CACHING"),
-        ("HYBRIDE", "HYBRID"),
-        ("host", "HOST_ONLY"),
-        ("zzz", None),
-        ("", None),
-    ],
-)
-def test_nearest(name: str, expected: str | None) -> None:
-    """The nearest name ignores case; otherwise it is a name that contains the text."""
-    assert nearest(name, ["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]) == expected
+MODES = ["HBM_ONLY", "HYBRID", "CACHING", "HOST_ONLY"]
 
 
 @pytest.mark.parametrize(
     ("name", "allowed", "expected"),
     [
+        *(("caching", MODES, "CACHING"), ("HYBRIDE", MODES, "HYBRID")),
+        *(("host", MODES, "HOST_ONLY"), ("zzz", MODES, None), ("", MODES, None)),
         ("pooling", ["num_poolings", "pooling_factor"], "pooling_factor"),
         ("ranks", ["machines", "two_d", "ranks_per_machine"], "ranks_per_machine"),
         ("dtype", ["exchange_dtype_backward", "exchange_dtype"], "exchange_dtype"),
         ("rowz", ["rows", "row_wise"], "rows"),
     ],
 )
-def test_a_name_that_begins_alike_is_nearest(name: str, allowed: list[str], expected: str) -> None:
-    """Before names that only share letters; of those that contain it, the shortest."""
+def test_nearest(name: str, allowed: list[str], expected: str | None) -> None:
+    """Case does not matter. A name that begins alike is nearer than one that only shares letters,
+    that nearer than one that contains the text; of these, the shortest."""
     assert nearest(name, allowed) == expected
     assert nearest(name, allowed[::-1]) == expected
 

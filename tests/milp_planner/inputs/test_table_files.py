@@ -15,7 +15,7 @@ from milp_planner.inputs import Model, Table
 from milp_planner.inputs.files import load_model
 from milp_planner.inputs.table import ELEMENT_BYTES
 from tests.corpus import mistakes
-from tests.milp_planner.inputs.builders import table
+from tests.milp_planner.inputs.builders import model, table
 
 YAML = "name: m\nworkload: {batch_per_rank: 4}\ndefaults: {dim: 8}\ntables: {%s: %s}\n"
 
@@ -37,26 +37,10 @@ def test_csv_equals_yaml(tmp_path: Path) -> None:
         "\n"
         "b,1_000,16,dynamicemb,zipf,1.05,HYBRID|CACHING,1/3|35%\n"
     )
-    expected = Model.from_dict(
-        {
-            "name": "m",
-            "workload": {"batch_per_rank": 4},
-            "tables": [
-                {"name": "7", "rows": 2_000_000, "dim": 8},
-                {
-                    "name": "b",
-                    "rows": 1000,
-                    "dim": 16,
-                    "kind": "dynamicemb",
-                    "access": {"kind": "zipf", "alpha": 1.05},
-                    "constraints": {
-                        "modes": ["HYBRID", "CACHING"],
-                        "cache_ratios": [Fraction(1, 3), 0.35],
-                    },
-                },
-            ],
-        }
-    )
+    limits = {"modes": ["HYBRID", "CACHING"], "cache_ratios": [Fraction(1, 3), 0.35]}
+    zipf = {"kind": "zipf", "alpha": 1.05}
+    second = table(name="b", dim=16, kind="dynamicemb", access=zipf, constraints=limits)
+    expected = Model.from_dict(model(table(name="7", rows=2_000_000), second))
     assert load_model(write(tmp_path, "t.csv", text)) == expected
     with_mark = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
     assert load_model(write(tmp_path, "t.csv", with_mark)) == expected

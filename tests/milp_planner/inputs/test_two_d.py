@@ -18,7 +18,7 @@ from milp_planner.inputs.interconnect import concurrent_bandwidth, reduce_scatte
 from milp_planner.inputs.sharding_group import group_of, is_group_of_its_whole
 from milp_planner.inputs.two_d import TwoD, replica_sets, sharding_groups
 from tests.corpus import mistakes
-from tests.milp_planner.pricing.build import cluster, model
+from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
 LINKS = {"intra_machine": "400GB/s", "inter_machine": "50GB/s"}
 UNEVEN = {**LINKS, "domains": {"machines": [8, 16]}}
@@ -100,13 +100,11 @@ def test_a_span_stated_for_the_whole() -> None:
 
 def test_groups_must_be_alike() -> None:
     """With machines of 4 and 2 ranks, groups of 3 would have different machines."""
-    machines = [{"ddr": "1TB", "ranks": n, "hbm": "80GiB"} for n in (4, 2)]
     two_d = {"sharding_group_size": 3, "layout": "strided", "strategy": "default"}
-    data = {**cluster(2).to_dict(), "machines": machines}
-    group = group_of(Cluster.from_dict({**data, "two_d": two_d}))
+    group = group_of(uneven_cluster(two_d=two_d))
     assert [len(machine.ranks) for machine in group.machines] == [2, 1]
     with pytest.raises(BadInput, match="their machines or domains differ; allowed for contiguous"):
-        group_of(Cluster.from_dict({**data, "two_d": {**two_d, "layout": "contiguous"}}))
+        group_of(uneven_cluster(two_d={**two_d, "layout": "contiguous"}))
 
 
 def test_what_is_refused() -> None:
@@ -140,40 +138,25 @@ def test_all_replica_sets_share_the_links() -> None:
     assert concurrent_bandwidth(graph, [(0,), (1,)]) == float("inf")
 
 
-def test_tenths() -> None:
-    """The default grid is the nine proper tenths."""
-    assert tuple(Fraction(i, 10) for i in (1, 2, 3, 4, 5, 6, 7, 8, 9)) == TENTHS
-
-
 @pytest.mark.parametrize(
     ("written", "count"), [("tenths", 9), ("twentieths", 19), ("fiftieths", 49), ("hundredths", 99)]
 )
 def test_named_grids(written: str, count: int) -> None:
     """A named grid has every proper fraction of its kind."""
     grid = Constraints.from_dict({"cache_ratios": written}).cache_ratios
-    assert grid is not None
-    assert len(grid) == len(set(grid)) == count
-    assert min(grid) == 1 - max(grid) == Fraction(1, count + 1)
+    assert grid == tuple(Fraction(i, count + 1) for i in range(1, count + 1))
+    assert (grid == TENTHS) == (count == 9)
 
 
-def test_grid_is_sorted() -> None:
-    """A grid in any order and notation is read as ascending exact ratios."""
-    read = Constraints.from_dict({"cache_ratios": [0.5, "1/3", "10%"]})
+def test_constraints_as_written() -> None:
+    """A grid in any order and notation is read as ascending exact ratios; one name needs no
+    brackets; a pin that the limits allow stays, in which a rank may hold several shards."""
+    read = Constraints.from_dict({
+        "cache_ratios": [0.5, "1/3", "10%"], "modes": "CACHING", "sharding_types": "row_wise",
+        "ranks": [0, 1], "pin": {"mode": "CACHING", "ranks": [1, 1]},
+    })  # fmt: skip
     assert read.cache_ratios == (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
-
-
-def test_single_names_stand_for_lists() -> None:
-    """One mode or sharding type needs no brackets."""
-    read = Constraints.from_dict({"modes": "CACHING", "sharding_types": "row_wise"})
-    assert read.modes == ("CACHING",)
-    assert read.sharding_types == ("row_wise",)
-
-
-def test_consistent_pin_is_kept() -> None:
-    """A pin the limits allow is read as written; a rank may hold several shards."""
-    read = Constraints.from_dict(
-        {"modes": ["CACHING"], "ranks": [0, 1], "pin": {"mode": "CACHING", "ranks": [1, 1]}}
-    )
+    assert (read.modes, read.sharding_types) == (("CACHING",), ("row_wise",))
     assert read.pin == PinSpec(mode="CACHING", ranks=(1, 1))
 
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing import Options, price
+from milp_planner.pricing.entries import SHARD_NAMES
 
 
 def model(*tables: dict[str, Any], **workload: Any) -> Model:
@@ -29,11 +32,10 @@ def cluster(machines: int = 1, ranks: int = 8, **fields: Any) -> Cluster:
     return Cluster.from_dict({**data, **fields})
 
 
-def uneven_cluster() -> Cluster:
+def uneven_cluster(**fields: Any) -> Cluster:
     """One machine of four ranks and one of two."""
     machines = [{"ddr": "1TB", "ranks": n, "hbm": "80GiB"} for n in (4, 2)]
-    data = cluster(2).to_dict()
-    return Cluster.from_dict({**data, "machines": machines})
+    return Cluster.from_dict({**cluster(2).to_dict(), "machines": machines, **fields})
 
 
 def priced(*tables: dict[str, Any], machines: int = 1, ranks: int = 8, **workload: Any) -> Options:
@@ -44,3 +46,20 @@ def priced(*tables: dict[str, Any], machines: int = 1, ranks: int = 8, **workloa
 def entry(options: Options, name: str, table: int = 0) -> int:
     """The first shard entry of an option by name."""
     return int(options.entries.first[options.index(table, name)])
+
+
+def cost(options: Options, name: str, table: int = 0) -> np.ndarray:
+    """Picoseconds of that entry's phases."""
+    return options.entries.cost[entry(options, name, table)]
+
+
+def held(options: Options, name: str, table: int = 0) -> dict[str, int]:
+    """What that entry takes: its ledger, and its bytes of DDR and SSD."""
+    at, e = entry(options, name, table), options.entries
+    ledger = dict(zip(SHARD_NAMES, e.ledger[at].tolist(), strict=True))
+    return ledger | {"ddr": int(e.ddr[at]), "ssd": int(e.ssd[at])}
+
+
+def column(value: int) -> np.ndarray:
+    """One value as an array."""
+    return np.array([value], dtype=np.int64)

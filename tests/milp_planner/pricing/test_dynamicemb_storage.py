@@ -9,17 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_planner.pricing import storage as emb
-from milp_planner.pricing.entries import SHARD_NAMES
-from milp_planner.pricing.profile import load_profile
 from milp_planner.pricing.runtimes import torcheasyrec
-from milp_planner.pricing.shards import held_by
-from milp_planner.pricing.storage import input_bytes, output_bytes
-from tests.milp_planner.pricing.build import cluster, model
-
-
-def column(value: int) -> np.ndarray:
-    """One value as an array."""
-    return np.array([value], dtype=np.int64)
+from tests.milp_planner.pricing.build import column, held, priced
 
 
 def tiers(kind: str, rows: int, row_bytes: int, ratio: Fraction, caching: bool) -> list[int]:
@@ -113,15 +104,8 @@ def test_a_models_compound_scores_are_charged() -> None:
     where TorchEasyRec's formula counts."""
 
     def metadata(strategy: str, **workload: str) -> int:
-        table = {
-            "kind": "dynamicemb",
-            "score_strategy": strategy,
-            "constraints": {"modes": "HBM_ONLY"},
-        }
-        read, site = model(table, **workload), cluster(ranks=1)
-        held = held_by(read, site, load_profile(site.profile), ["row_wise/HBM_ONLY/roundrobin"])
-        assert held is not None
-        return int(held.ledger[:, SHARD_NAMES.index("metadata")].sum())
+        table = {"kind": "dynamicemb", "score_strategy": strategy}
+        return held(priced(table, ranks=1, **workload), "row_wise/HBM_ONLY/roundrobin")["metadata"]
 
     for compound in ("timestamp+lfu", "lfu+timestamp"):
         assert metadata(compound) - metadata("lfu") == 8 * 1024
@@ -159,12 +143,6 @@ def test_row_bytes(optimizer: str, planned: int, runtime: int) -> None:
     """A row of 128 floats with its state: TorchEasyRec's figure and the runtime's."""
     assert torcheasyrec.planner_value_bytes(128, 4, optimizer) == planned
     assert emb.runtime_value_bytes(128, 4, optimizer) == runtime
-
-
-def test_buffers_of_the_reference() -> None:
-    """Row-wise input is ceil(8 · lookups), output batch · ranks · dim · element."""
-    assert input_bytes(np.array([1024 * 4.5])).tolist() == [36864]
-    assert output_bytes(np.array([1024.0 * 8]), column(128), column(4)).tolist() == [4194304]
 
 
 def test_values_of_all_slots() -> None:

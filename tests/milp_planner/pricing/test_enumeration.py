@@ -19,13 +19,13 @@ from milp_planner.inputs.constraints import TENTHS
 from milp_planner.pricing.cuts import column_cuts, is_even
 from milp_planner.pricing.enumeration import Enumeration, Site, enumeration_of, traits_of
 from milp_planner.pricing.job import CODE, OptionColumns, choice_code, table_columns
-from milp_planner.pricing.options import Choice, ratio_text
-from milp_planner.pricing.runtimes.registry import kernel_of
+from milp_planner.pricing.options import BY_COLUMN, Choice, ratio_text
 from tests.milp_planner.pricing.build import model
 
 ONE = Site((tuple(range(8)),), False)
 FOUR = Site(tuple(tuple(range(8 * m, 8 * m + 8)) for m in range(4)), False)
 UNEVEN = Site(((0, 1, 2, 3), (4, 5)), False)
+WITHOUT_MACHINES = {"data_parallel", "table_wise", "column_wise", "row_wise"}
 
 
 def enumeration(site: Site, fuses: bool = True, **fields: Any) -> Enumeration:
@@ -41,25 +41,14 @@ def kinds(found: Enumeration) -> Counter[str]:
 
 def test_torchrec_pooled_on_four_machines() -> None:
     """Dense once; the six others in eleven tiers each, two cuts for the three that cut columns."""
-    assert kinds(enumeration(FOUR)) == {
-        "data_parallel": 1,
-        "table_wise": 11,
-        "column_wise": 22,
-        "row_wise": 11,
-        "table_row_wise": 11,
-        "table_column_wise": 22,
-        "grid_shard": 22,
-    }
+    cut = dict.fromkeys(BY_COLUMN, 22)
+    once = dict.fromkeys(("table_wise", "row_wise", "table_row_wise"), 11)
+    assert kinds(enumeration(FOUR)) == {"data_parallel": 1, **once, **cut}
 
 
 def test_one_machine_offers_no_second_name_for_a_placement() -> None:
     """table_row_wise equals row_wise there; it has its own name only if asked for alone."""
-    assert set(kinds(enumeration(ONE))) == {
-        "data_parallel",
-        "table_wise",
-        "column_wise",
-        "row_wise",
-    }
+    assert set(kinds(enumeration(ONE))) == WITHOUT_MACHINES
     only = enumeration(ONE, constraints={"sharding_types": ["table_row_wise"]})
     assert set(kinds(only)) == {"table_row_wise"}
     assert any("same placement as row_wise" in text for text in enumeration(ONE).refused)
@@ -69,7 +58,7 @@ def test_one_machine_offers_no_second_name_for_a_placement() -> None:
 def test_sequence_tables_take_what_embedding_collection_offers() -> None:
     """Sequence output has no table_row_wise, table_column_wise or grid_shard."""
     found = enumeration(FOUR, output="sequence")
-    assert set(kinds(found)) == {"data_parallel", "table_wise", "column_wise", "row_wise"}
+    assert set(kinds(found)) == WITHOUT_MACHINES
     asked = enumeration(FOUR, output="sequence", constraints={"sharding_types": ["grid_shard"]})
     assert not asked.choices
     assert "EmbeddingCollection" in asked.refused[0]
@@ -80,14 +69,9 @@ def test_dynamicemb_counts() -> None:
     assert len(enumeration(ONE, fuses=False, kind="dynamicemb").choices) == 20
     found = enumeration(ONE, kind="dynamicemb")
     assert len(found.choices) == 21
-    by_mode = Counter((c.mode, c.caching_group) for c in found.choices)
-    assert by_mode == {
-        ("HBM_ONLY", False): 1,
-        ("HBM_ONLY", True): 1,
-        ("HYBRID", False): 9,
-        ("CACHING", True): 9,
-        ("HOST_ONLY", False): 1,
-    }
+    once = Counter([("HBM_ONLY", False), ("HBM_ONLY", True), ("HOST_ONLY", False)])
+    tiered = Counter({("HYBRID", False): 9, ("CACHING", True): 9})
+    assert Counter((c.mode, c.caching_group) for c in found.choices) == once + tiered
 
 
 def test_every_allowed_routing_rule_is_offered() -> None:
@@ -98,9 +82,8 @@ def test_every_allowed_routing_rule_is_offered() -> None:
 
 def test_asked_for_widths_may_be_uneven() -> None:
     """Two widths with equally many shards have different names."""
-    found = enumeration(
-        FOUR, constraints={"column_widths": [96, 64], "sharding_types": ["column_wise"]}
-    )
+    limits = {"column_widths": [96, 64], "sharding_types": ["column_wise"]}
+    found = enumeration(FOUR, constraints=limits)
     assert {n.split("/")[0] for n in found.names} == {"column_wise:2", "column_wise:2x96"}
 
 
@@ -120,12 +103,8 @@ def test_cpu_only_clusters_offer_host_only() -> None:
 
 def test_constraints_limit_modes_ratios_and_types() -> None:
     """Only allowed options are offered."""
-    found = enumeration(
-        FOUR,
-        constraints={
-            "modes": ["CACHING"], "cache_ratios": ["1/3"], "sharding_types": ["row_wise"],
-        },
-    )  # fmt: skip
+    limits = {"modes": ["CACHING"], "cache_ratios": ["1/3"], "sharding_types": ["row_wise"]}
+    found = enumeration(FOUR, constraints=limits)
     assert found.names == ("row_wise/CACHING/1/3",)
 
 
@@ -191,33 +170,21 @@ def test_names_tell_choices_apart() -> None:
     assert both == ["row_wise/HBM_ONLY/roundrobin", "row_wise/HBM_ONLY/roundrobin/beside_caching"]
 
 
-def test_kernels() -> None:
-    """TorchRec's kernel names; without HBM no UVM; dynamicemb has its own kernel."""
-    assert kernel_of("torchrec", "data_parallel", "HBM_ONLY") == "dense"
-    found = [kernel_of("torchrec", "row_wise", m) for m in ("HBM_ONLY", "CACHING", "HOST_ONLY")]
-    assert found == ["fused", "fused_uvm_caching", "fused_uvm"]
-    assert kernel_of("torchrec", "row_wise", "HOST_ONLY", cpu_only=True) == "fused"
-    assert kernel_of("dynamicemb", "row_wise", "HYBRID") == "customized_kernel"
-
-
 @pytest.mark.parametrize(
-    ("dim", "cuts"),
+    ("dim", "allowed", "cuts"),
     [
-        (512, [(256, 2), (128, 4), (64, 8), (32, 16)]),
-        (128, [(64, 2), (32, 4)]),
-        (96, [(48, 2), (32, 3)]),
-        (100, [(52, 2)]),
-        (63, []),
+        (512, None, [(256, 2), (128, 4), (64, 8), (32, 16)]),
+        (128, None, [(64, 2), (32, 4)]),
+        (96, None, [(48, 2), (32, 3)]),
+        (100, None, [(52, 2)]),
+        (63, None, []),
+        (128, (96, 8, 30, 128), [(96, 2), (8, 16)]),
     ],
 )
-def test_column_cuts(dim: int, cuts: list[tuple[int, int]]) -> None:
-    """Even cuts into multiples of four columns, of 32 or more."""
-    assert list(column_cuts(dim, None)) == cuts
-
-
-def test_asked_for_widths_are_multiples_of_four_below_dim() -> None:
-    """Widest first; the last shard may be narrower; other widths are no cuts."""
-    assert list(column_cuts(128, (96, 8, 30, 128))) == [(96, 2), (8, 16)]
+def test_column_cuts(dim: int, allowed: tuple[int, ...], cuts: list[tuple[int, int]]) -> None:
+    """Even cuts into multiples of four columns, of 32 or more; of widths that are asked for, those
+    that are multiples of four and not the whole table, widest first."""
+    assert list(column_cuts(dim, allowed)) == cuts
 
 
 def test_even_means_no_narrower_width_gives_as_many_shards() -> None:

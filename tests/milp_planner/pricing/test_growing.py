@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from milp_planner import plan
-from milp_planner.errors import BadInput
 from milp_planner.integrations.exports import dynamicemb as export
 from milp_planner.plans.compile import compile_for
 from milp_planner.plans.ledger import ledger_of
-from milp_planner.pricing import price
-from milp_planner.pricing.entries import MOMENTS, REHASH, SHARD_NAMES, UPDATE
+from milp_planner.pricing.entries import MOMENTS, REHASH, UPDATE
 from milp_planner.pricing.outside import capacities
 from milp_planner.pricing.storage import doubled_from
 from tests.milp_planner.integrations.exports import plans
-from tests.milp_planner.pricing.build import cluster, entry, model
+from tests.milp_planner.pricing.build import cluster, held, model, priced
 
 ONLY = {"constraints": {"modes": ["HBM_ONLY"]}}
 
@@ -38,13 +36,10 @@ def test_slots_before_the_last_doubling(init: int, slots: int) -> None:
 def test_bytes_by_hand() -> None:
     """1,024 slots of 21 bytes (key, score, digest, counter) and 8 buckets of 4: 21,536 bytes of
     metadata; half of that is the maps of 512 slots."""
-    options = price(model(growing(2048)), cluster())
-    at = entry(options, options.names[0])
-    held = dict(zip(SHARD_NAMES, options.entries.ledger[at].tolist(), strict=True))
-    assert (held["metadata"], held["old_keys"]) == (21_536, 10_768)
-    plain = price(model(growing(None)), cluster())
-    fixed = dict(zip(SHARD_NAMES, plain.entries.ledger[at].tolist(), strict=True))
-    assert fixed == {**held, "old_keys": 0}
+    grown, fixed = (held(options, options.names[0])
+                    for options in (priced(growing(2048)), priced(growing(None))))  # fmt: skip
+    assert (grown["metadata"], grown["old_keys"]) == (21_536, 10_768)
+    assert fixed == {**grown, "old_keys": 0}
 
 
 @pytest.mark.parametrize(
@@ -56,9 +51,8 @@ def test_tiers_that_grow(mode: str, old: int) -> None:
     a cache and HYBRID's HBM have their size from the start. An external store is none of ours."""
     limits = {"constraints": {"modes": [mode], "cache_ratios": ["1/2"]}}
     for store, expected in ((None, old), ("ps", old if mode == "HYBRID" else 0)):
-        options = price(model(growing(2048, external_storage=store) | limits), cluster())
-        held = options.entries.ledger[entry(options, options.names[0])].tolist()
-        assert dict(zip(SHARD_NAMES, held, strict=True))["old_keys"] == expected
+        options = priced(growing(2048, external_storage=store) | limits)
+        assert held(options, options.names[0])["old_keys"] == expected
 
 
 def test_a_rehash_is_a_moment_of_its_own() -> None:
@@ -96,20 +90,6 @@ def test_old_and_new_maps_decide_what_fits() -> None:
     assert rank.moment == REHASH
     before = 1_000_064 * 2**6  # whole buckets of 128, doubled while that is less than all
     assert rank.entries["old_keys"] == -(-rank.entries["metadata"] * before // 80_000_000)
-
-
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ({"rows": 100, "kind": "dynamicemb", "init_capacity": 101}, "allowed: up to its rows"),
-        ({"rows": 100, "kind": "dynamicemb", "init_capacity": 0}, "init_capacity"),
-        ({"rows": 100, "init_capacity": 10}, "goes with kind: dynamicemb"),
-    ],
-)
-def test_what_cannot_grow(table: dict[str, Any], said: str) -> None:
-    """More than its rows, nothing, and TorchRec's tables."""
-    with pytest.raises(BadInput, match=said):
-        model(table)
 
 
 def test_it_is_exported() -> None:

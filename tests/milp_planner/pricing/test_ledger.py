@@ -20,7 +20,7 @@ from milp_planner.pricing.entries import (
     binding,
 )
 from milp_planner.pricing.outside import at_moment, capacities, exchange_bytes, outside
-from tests.milp_planner.pricing.build import cluster, entry, model, priced
+from tests.milp_planner.pricing.build import cluster, held, model, priced
 
 pytestmark = pytest.mark.usefixtures("even_batches")
 #: 1,000 ids per rank in sequences of two, rows of 64 floats, row-wise Adagrad.
@@ -30,11 +30,10 @@ SEQ = {
 FP16 = {"batch_per_rank": 500, "exchange_dtype": "fp16"}
 
 
-def entries(name: str, **workload: object) -> dict[str, int]:
+def entries(name: str, table: dict[str, object] = SEQ, **workload: object) -> dict[str, int]:
     """The ledger of an option's first shard, without zeros."""
-    options = priced(SEQ, **{**FP16, **workload})
-    row = options.entries.ledger[entry(options, name)]
-    return {n: int(v) for n, v in zip(SHARD_NAMES, row, strict=True) if v}
+    found = held(priced(table, **{**FP16, **workload}), name)
+    return {n: v for n, v in found.items() if v and n in SHARD_NAMES}
 
 
 def test_row_wise_in_hbm() -> None:
@@ -55,10 +54,7 @@ def test_row_wise_in_hbm() -> None:
 
 def pooled(name: str, **workload: object) -> dict[str, int]:
     """The same table with 500 bags of two ids per rank."""
-    table = {**SEQ, "output": "pooled", "pooling_factor": 2, "sequence_length": None}
-    options = priced({k: v for k, v in table.items() if v}, **{**FP16, **workload})
-    row = options.entries.ledger[entry(options, name)]
-    return {n: int(v) for n, v in zip(SHARD_NAMES, row, strict=True) if v}
+    return entries(name, {"rows": 8000, "pooling_factor": 2}, **workload)
 
 
 def test_pooled_outputs_are_copied_to_what_is_sent() -> None:
@@ -132,9 +128,7 @@ def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
 def test_dynamicemb_metadata_is_an_entry() -> None:
     """Adam: a third of a row's 1,536 bytes are weights; 21 bytes per slot and 4 per bucket."""
     table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
-    options = priced(table)
-    row = options.entries.ledger[entry(options, "row_wise/HBM_ONLY/roundrobin")]
-    found = dict(zip(SHARD_NAMES, row.tolist(), strict=True))
+    found = held(priced(table), "row_wise/HBM_ONLY/roundrobin")
     assert (found["weights"], found["state"]) == (1024 * 512, 1024 * 1024)
     assert found["metadata"] == 1024 * 21 + 4 * 8
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_planner.inputs import Cluster, Model
+from milp_planner.inputs import Cluster
 from milp_planner.pricing import exchange, price
 from milp_planner.pricing.collectives import CollectiveTable
 from milp_planner.pricing.exchange import Links, all_reduce_seconds, links_of
 from milp_planner.pricing.job import traffic_of
 from milp_planner.pricing.profile import Profile, load_profile, profile_names
-from tests.milp_planner.pricing.build import model
+from tests.milp_planner.pricing.build import cluster, model
 
 PS, US = 1e-12, 1e-6
 KB, MB, GB = 2**10, 2**20, 2**30
@@ -77,10 +77,7 @@ PHASE = {"all_to_all": 1, "network": 1, "reduce_scatter": 1, "all_gather": 3, "a
 def site(profile: str, machines: int, ranks: int) -> Cluster:
     """Equal machines with the profile's stated links and NDR cards."""
     links = {"intra_machine": f"{STATED[profile]}GB/s", "inter_machine": "50GB/s"}
-    return Cluster.from_dict({
-        "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
-        "ddr": "1TB", "profile": profile, "interconnect": links,
-    })  # fmt: skip
+    return cluster(machines, ranks, profile=profile, interconnect=links)
 
 
 def without_passes(name: str) -> Profile:
@@ -94,18 +91,13 @@ def priced(kind: str, ranks: int, size: float, profile: str) -> float:
     """Price of the collective, as a model's only exchange: a buffer of ``size`` on every rank."""
     per_rank = round(size * (2 if kind == "network" else 1) / 4 / ranks)  # floats of outputs
     dim = next((d for d in (256, 128, 64, 32, 16, 8) if per_rank % d == 0), 4)
-    table: dict[str, Any] = {
-        "dim": dim, "rows": 1000, "pooling_factor": 1,
-        "constraints": {"sharding_types": SHARDINGS[kind]},
-    }  # fmt: skip
-    batch = per_rank // dim
+    table: dict[str, Any] = {"dim": dim, "constraints": {"sharding_types": SHARDINGS[kind]}}
     count = ranks if kind in ("all_to_all", "network") else 1  # a table a rank
     if kind == "all_reduce":
         table |= {"dim": 4, "rows": round(size / 16)}
-    tables = [{"name": f"t{index}", **table} for index in range(count)]
-    model = Model.from_dict({"name": "m", "workload": {"batch_per_rank": batch}, "tables": tables})
+    given = model(*[table] * count, batch_per_rank=per_rank // dim)
     where = site(profile, ranks, 1) if kind == "network" else site(profile, 1, ranks)
-    cost = price(model, where, without_passes(profile)).entries.cost
+    cost = price(given, where, without_passes(profile)).entries.cost
     return float(cost[0, PHASE[kind]]) * PS
 
 
@@ -132,27 +124,17 @@ def test_a_model_s_tables_share_one_call() -> None:
     """Ten tables of a tenth of the size cost together what one of the whole size costs."""
 
     def total(count: int) -> float:
-        tables = [
-            {"name": f"t{i}", "dim": 8, "rows": 100, "pooling_factor": 1,
-             "num_poolings": 10 // count,
-             "constraints": {"sharding_types": "row_wise"}}
-            for i in range(count)
-        ]  # fmt: skip
-        work = {"batch_per_rank": 16}
-        model = Model.from_dict({"name": "m", "workload": work, "tables": tables})
-        return float(price(model, site("mi350x", 1, 8)).entries.cost[:, 1].sum())
+        limits = {"sharding_types": "row_wise"}
+        table = {"dim": 8, "rows": 100, "num_poolings": 10 // count, "constraints": limits}
+        given = model(*[table] * count, batch_per_rank=16)
+        return float(price(given, site("mi350x", 1, 8)).entries.cost[:, 1].sum())
 
     assert total(10) == pytest.approx(total(1), rel=1e-6)
 
 
 def test_what_has_no_table_keeps_the_cluster_s_bandwidth() -> None:
     """b200 names none: bytes over the stated links."""
-    model = Model.from_dict({
-        "name": "m", "workload": {"batch_per_rank": 8},
-        "tables": [{"name": "t", "dim": 8, "rows": 100, "pooling_factor": 1}],
-    })  # fmt: skip
-    cluster = site("h100", 1, 8)
-    found = price(model, cluster, load_profile("b200")).links
+    found = price(model({}), site("h100", 1, 8), load_profile("b200")).links
     assert found.all_to_all == pytest.approx(450e9 * 8 / 7)
     assert found.reduced == ()
 
@@ -188,27 +170,8 @@ def test_a_table_that_falls_is_refused() -> None:
             CollectiveTable(points=points, origin="made up")  # type: ignore[arg-type]
 
 
-TWO_MACHINES = Links(
-    all_to_all=10.0,
-    reduce_scatter=20.0,
-    local=100.0,
-    local_all_to_all=50.0,
-    across=5.0,
-    all_reduce=4.0,
-    groups=2,
-    ranks=16,
-)
-
-
-def cluster(machines: int, ranks: int) -> Cluster:
-    """Equal machines with 400 GB/s inside and 50 GB/s per rank between them."""
-    return Cluster.from_dict(
-        {
-            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
-            "ddr": "1TB",
-            "interconnect": {"intra_machine": "400GB/s", "inter_machine": "50GB/s"},
-        }
-    )  # fmt: skip
+#: all_to_all, reduce_scatter, local, local_all_to_all, across, all_reduce; groups and ranks.
+TWO_MACHINES = Links(10.0, 20.0, 100.0, 50.0, 5.0, 4.0, 2, 16)
 
 
 def test_links_of_one_machine() -> None:
@@ -238,29 +201,17 @@ def test_a_single_rank_exchanges_for_free() -> None:
     assert exchange.data_parallel_seconds(sent, np.array([1e9]), 9.0, links).tolist() == [9.0]
 
 
-def test_row_wise_scatters_pooled_and_swaps_sequences() -> None:
-    """100 bytes at 20 and at 10 bytes per second."""
+def test_exchanges_by_hand() -> None:
+    """100 bytes row-wise at 20 (pooled) and 10 (sequence) bytes a second, table-row-wise inside a
+    machine and 10 between machines; 40 bytes of a replica's gradient at 4, and nine passes at
+    10."""
     sent, pooled = np.array([100.0, 100.0]), np.array([True, False])
     assert exchange.row_wise_seconds(sent, pooled, TWO_MACHINES).tolist() == [5.0, 10.0]
-
-
-def test_table_row_wise_goes_in_two_steps() -> None:
-    """100 bytes inside the machine, then 10 between machines."""
-    sent, across = np.array([100.0, 100.0]), np.array([10.0, 10.0])
-    found = exchange.table_row_wise_seconds(sent, across, np.array([True, False]), TWO_MACHINES)
-    assert found.tolist() == [1.0 + 2.0, 2.0 + 2.0]
-
-
-def test_data_parallel_reduces_and_updates() -> None:
-    """40 bytes of gradient at 4 bytes per second and nine passes at 10."""
-    found = exchange.data_parallel_seconds(np.array([40]), np.array([10.0]), 9.0, TWO_MACHINES)
-    assert found.tolist() == [10.0 + 36.0]
-
-
-def test_batched_copy_is_passes_over_memory() -> None:
-    """2.455 times the buffer."""
-    found = exchange.batched_copy_seconds(np.array([100.0]), np.array([10.0]), 2.455)
-    assert found.tolist() == [pytest.approx(24.55)]
+    across = np.array([10.0, 10.0])
+    two_steps = exchange.table_row_wise_seconds(sent, across, pooled, TWO_MACHINES)
+    assert two_steps.tolist() == [1.0 + 2.0, 2.0 + 2.0]
+    reduced = exchange.data_parallel_seconds(np.array([40]), np.array([10.0]), 9.0, TWO_MACHINES)
+    assert reduced.tolist() == [10.0 + 36.0]
 
 
 def test_pooled_outputs_are_bags() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from formulations.result.check import check
 from formulations.result.placement import Placement
-from milp_planner.errors import BadInput
 from milp_planner.inputs.model import Workload
 from milp_planner.plans.compile import compile_for, compile_instance, under_all
 from milp_planner.pricing import Options, price
@@ -42,24 +41,13 @@ def test_ids_are_a_phase_of_their_own() -> None:
         ({}, (0, 1, 2, 16, 0)),
         ({"mode": "inference"}, (0, 1, 2, 0, 0)),
         ({"prefetch_pipeline": True}, (0, 1, 2, 6, 10)),
+        ({"dense_part": None}, (0, 0, 0, 0, 0)),
     ],
 )
 def test_what_hides_what(workload: dict[str, Any], hidden: tuple[int, ...]) -> None:
     """compute, both exchanges, ids and prefetch: milliseconds that the dense part hides."""
     read = Workload.from_dict({"batch_per_rank": 1, "dense_part": DENSE, **workload})
     assert hidden_times(read) == tuple(ms * MS for ms in hidden)
-
-
-def test_without_a_dense_part_nothing_hides() -> None:
-    """The default hides nothing, and a plan then costs at least its busiest rank."""
-    assert hidden_times(Workload.from_dict({"batch_per_rank": 1})) == (0, 0, 0, 0, 0)
-
-
-def test_a_part_is_no_longer_than_the_whole() -> None:
-    """The part beside an exchange is part of its pass."""
-    wrong = {**DENSE, "beside_backward_exchange_ms": 11}
-    with pytest.raises(BadInput, match=r"found 11; allowed: up to backward_ms, 10"):
-        Workload.from_dict({"batch_per_rank": 1, "dense_part": wrong})
 
 
 def only(rank: int) -> dict[str, Any]:

@@ -11,13 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuda_routing.hot_keys import hottest_rank
-from milp_planner.inputs.access import Histogram, MeasuredSkew, MissRate, TopIds, Unknown, Zipf
+from milp_planner.inputs.access import (
+    Access,
+    Histogram,
+    HotId,
+    MeasuredSkew,
+    MissRate,
+    TopIds,
+    Unknown,
+    Zipf,
+)
 from milp_planner.pricing import popularity as acc
 from milp_planner.pricing.popularity import (
     Popularity,
     hot_share,
     popularity,
-    skewed,
     uniform,
     zipf,
 )
@@ -78,45 +86,27 @@ def test_head_and_rest_split_the_law() -> None:
     assert rest.shares[0] == pytest.approx(exact[40] / exact[40:].sum(), rel=1e-3)
 
 
-def test_histogram_orders_its_bins() -> None:
-    """The 1% of rows with 90% of the lookups comes first, whatever the given order."""
-    access = Histogram(kind="histogram", bins=((0.99, 0.1), (0.01, 0.9)))
-    known = popularity(access, 1000)
-    assert known.counts.tolist() == [10, 990]
-    assert known.shares == pytest.approx([0.09, 0.1 / 990])
-
-
-def test_top_ids_leave_the_rest_even() -> None:
-    """With two hot ids of 30% and 20%, the other 998 rows share the remaining half."""
-    access = TopIds(kind="top_ids", ids=({"share": 0.2}, {"share": 0.3, "id": 7}))
-    known = popularity(access, 1000)
-    assert known.counts.tolist() == [1, 1, 998]
-    assert known.shares == pytest.approx([0.3, 0.2, 0.5 / 998])
-
-
-def test_miss_rate_curve_becomes_classes() -> None:
-    """Between two points lies the share by which the miss rate falls; the rest is even."""
-    access = MissRate(kind="miss_rate", points=((0.1, 0.4), (0.5, 0.1), (1.0, 0.0)))
-    known = popularity(access, 100)
-    assert known.counts == pytest.approx([10, 40, 50])
-    assert known.counts * known.shares == pytest.approx([0.6, 0.3, 0.1])
-
-
-def test_unknown_is_even() -> None:
-    """Without statistics every row is as popular as any other."""
-    known = popularity(Unknown(), 77)
-    assert (known.counts.tolist(), known.shares.tolist()) == ([77.0], [1 / 77])
-    assert popularity(Zipf(kind="zipf", alpha=0.0), 77).distinct(50) == pytest.approx(
-        uniform(77).distinct(50)
-    )
-
-
-def test_measured_skew_is_reproduced_at_its_own_number_of_ranks() -> None:
-    """One hot row p with p + (1 − p)/P = m/P."""
-    known = skewed(MeasuredSkew(max_over_mean=2.8, ranks=8), 10_000)
-    hot = float(known.shares[0])
-    assert 8 * (hot + (1 - hot) / 8) == pytest.approx(2.8)
-    assert total(known) == pytest.approx(1)
+@pytest.mark.parametrize(
+    ("access", "rows", "counts", "masses"),
+    [
+        # the 1% of rows with 90% of the lookups comes first, whatever the given order
+        (Histogram(kind="histogram", bins=((0.99, 0.1), (0.01, 0.9))), 1000, [10, 990], [0.9, 0.1]),
+        # beside two hot ids, the other rows share the rest evenly
+        (TopIds(kind="top_ids", ids=(HotId(share=0.2), HotId(share=0.3, id=7))), 1000,
+         [1, 1, 998], [0.3, 0.2, 0.5]),
+        # between two points lies the share by which the miss rate falls
+        (MissRate(kind="miss_rate", points=((0.1, 0.4), (0.5, 0.1), (1.0, 0.0))), 100,
+         [10, 40, 50], [0.6, 0.3, 0.1]),
+        (Unknown(), 77, [77], [1.0]),
+    ],
+)  # fmt: skip
+def test_classes_by_hand(
+    access: Access, rows: int, counts: list[float], masses: list[float]
+) -> None:
+    """Rows of each class, and the lookups that fall on them."""
+    known = popularity(access, rows)
+    assert known.counts == pytest.approx(counts)
+    assert known.counts * known.shares == pytest.approx(masses)
 
 
 def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
@@ -128,14 +118,11 @@ def draws(rows: int, alpha: float, count: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.3])
 def test_unique_fraction_against_draws(alpha: float) -> None:
-    """The expected number of distinct ids of a batch agrees with drawn batches."""
+    """The expected number of distinct ids of a batch agrees with drawn batches; a measured figure
+    is not derived again."""
     batches = [len(np.unique(draws(50_000, alpha, 20_000, seed))) for seed in range(5)]
     found = acc.unique_fraction(Zipf(kind="zipf", alpha=alpha), 50_000, 20_000.0)
     assert found == pytest.approx(np.mean(batches) / 20_000, rel=0.01)
-
-
-def test_a_measured_unique_fraction_wins() -> None:
-    """A measured figure is not derived again."""
     assert acc.unique_fraction(Unknown(unique_fraction=0.024), 100, 1e6) == 0.024
 
 

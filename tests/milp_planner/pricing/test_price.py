@@ -54,12 +54,6 @@ def test_refused_families_are_kept() -> None:
     assert len(options.refused["t0"]) == 3
 
 
-def test_an_unknown_profile_is_refused() -> None:
-    """The nearest shipped name is offered."""
-    with pytest.raises(BadInput, match="did you mean 'h100'"):
-        price(model({}), cluster(profile="h1000"))
-
-
 def test_offsets_partition_options_and_entries() -> None:
     """A table's options and an option's entries are contiguous; names are unique within a table."""
     options = priced({}, {"kind": "dynamicemb"}, {"dim": 256}, machines=2)
@@ -111,15 +105,6 @@ def test_distinct_rows_are_computed_only_where_a_price_needs_them() -> None:
     ):
         job = job_of(model({}, prefetch_pipeline=prefetch), site, profile, links_of(site))
         assert (job.traffic.distinct[0] > 0) == needed
-
-
-def test_cpu_only_means_no_rank_has_hbm() -> None:
-    """Every rank has 0 bytes of HBM."""
-    for hbm, expected in ((0, True), ("80GiB", False)):
-        site = cluster(hbm=hbm)
-        job = job_of(model({}), site, load_profile("a10"), links_of(site))
-        assert job.site.cpu_only == expected
-        assert job.ranks == 8
 
 
 def test_options_are_found_by_name() -> None:

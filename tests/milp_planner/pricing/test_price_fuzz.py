@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
-from milp_planner.inputs import Cluster, Model
-from milp_planner.inputs.constraints import Constraints
+from milp_planner.inputs import Cluster
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from milp_planner.pricing.options import MODES, SHARDING_TYPES
-from tests.milp_planner.pricing.build import cluster, uneven_cluster
+from tests.milp_planner.pricing.build import cluster, model, uneven_cluster
 
 RATIOS = st.sampled_from(["0.1", "1/3", "0.35", "0.99"])
 DIST = st.sampled_from(["continuous", "roundrobin", "hash_roundrobin", "hash_independent"])
@@ -102,10 +101,8 @@ def test_price_and_compile_or_one_sentence(
     found: list[dict[str, Any]], workload: dict[str, Any], site: Cluster
 ) -> None:
     """The only error is a sentence; any result passes every rule of the Instance format."""
-    named = [{"name": f"t{i}", **table} for i, table in enumerate(found)]
     try:
-        model = Model.from_dict({"name": "m", "workload": workload, "tables": named})
-        instance = compile_instance(price(model, site))
+        instance = compile_instance(price(model(*found, **workload), site))
     except BadInput as error:
         assert "\n" not in str(error)
         return
@@ -115,13 +112,4 @@ def test_price_and_compile_or_one_sentence(
 
 def test_most_random_tables_are_priced() -> None:
     """The fuzz above tests more than refusals: a table without constraints always has options."""
-    assert Constraints() == Constraints.from_dict({})
-    for site in CLUSTERS:
-        plain = Model.from_dict(
-            {
-                "name": "m",
-                "workload": {"batch_per_rank": 8},
-                "tables": [{"name": "t", "rows": 9, "dim": 64}],
-            }
-        )
-        assert len(price(plain, site)) >= 2
+    assert all(len(price(model({"rows": 9}), site)) >= 2 for site in CLUSTERS)

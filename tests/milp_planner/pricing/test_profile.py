@@ -30,20 +30,15 @@ def test_every_shipped_profile_names_its_origins(name: str) -> None:
 
 @pytest.mark.parametrize("name", profile_names())
 def test_every_shipped_profile_follows_the_law(name: str) -> None:
-    """dynamicemb's tiers run over the hit ratio, from HOST_ONLY's x_eff to that of their path."""
+    """dynamicemb's tiers run over the hit ratio, from HOST_ONLY's x_eff to that of their path. For
+    TorchRec's cache, x_eff = hit ratio in TorchRec's profile only; elsewhere times add."""
     profile = load_profile(name)
     for curve in (profile.caching, profile.hybrid):
         (none, least), (all_, path) = curve.points
         assert (curve.over, none, all_) == ("hit_ratio", 0.0, 1.0)
         assert profile.host_only == least < path < 1
-
-
-def test_only_torchrecs_own_profile_averages_bandwidths() -> None:
-    """For TorchRec's cache, x_eff = hit ratio in TorchRec's profile only; elsewhere times add."""
-    for name in profile_names():
-        curve = load_profile(name).uvm_caching
-        theirs = name == "torchrec-default"
-        assert (curve.over == "cache_ratio") == theirs == (curve.given_statistics == "hit_ratio")
+    curve, theirs = profile.uvm_caching, name == "torchrec-default"
+    assert (curve.over == "cache_ratio") == theirs == (curve.given_statistics == "hit_ratio")
 
 
 def test_a_missing_file_gets_profiles_only(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from benchmarks.simulator.streams import drawn
 from benchmarks.simulator.tiers import Shape, Tiers
 from milp_planner.pricing import price
 from milp_planner.pricing.popularity import zipf
-from tests.milp_planner.pricing.build import cluster, entry, model, priced
+from milp_planner.pricing.profile import load_profile
+from tests.milp_planner.pricing.build import cluster, cost, model, priced
 
 GIB = 2**30
 DYN = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "pooling_factor": 10.0}
@@ -17,20 +18,18 @@ A2A = 400e9 * 8 / 7
 
 def test_dynamicemb_row_wise_by_hand() -> None:
     """Forward, reduce-scatter, twice forward, all-gather and copy, at 897/10 GiB/s."""
-    options = priced(DYN)
-    cost = options.entries.cost[entry(options, "row_wise/HBM_ONLY/roundrobin")]
     ids, sent, bandwidth = 5120, 512 * 8 * 128 * 4, 89.7 * GIB
     forward = (8 * ids + ids * 512 + sent) / bandwidth
     scatter = sent / A2A
     expected = [forward, scatter, 2 * forward, scatter + 2.455 * sent / bandwidth, 0]
-    assert cost.tolist() == pytest.approx([1e12 * s for s in expected], abs=1)
+    found = cost(priced(DYN), "row_wise/HBM_ONLY/roundrobin")
+    assert found.tolist() == pytest.approx([1e12 * s for s in expected], abs=1)
 
 
 def test_caching_is_slower_by_the_curve() -> None:
     """Compute scales with the mode's bandwidth; the exchange does not change."""
     options = priced(DYN)
-    fast = options.entries.cost[entry(options, "row_wise/HBM_ONLY/roundrobin")]
-    slow = options.entries.cost[entry(options, "row_wise/CACHING/0.5/roundrobin")]
+    fast, slow = (cost(options, f"row_wise/{m}/roundrobin") for m in ("HBM_ONLY", "CACHING/0.5"))
     x_eff = 0.3102  # half of the rows, in a bucket of 1024 slots on every rank: all of them
     assert slow[0] / fast[0] == pytest.approx(897 / (x_eff * 897 + (1 - x_eff) * 32), rel=1e-6)
     assert slow[1] == fast[1]
@@ -40,13 +39,10 @@ def test_half_precision_halves_the_wire() -> None:
     """fp16 halves the bytes sent; replicas still write full precision."""
     full, half = priced({}), priced({}, exchange_dtype="fp16")
     for name in ("table_wise/HBM_ONLY", "row_wise/HBM_ONLY"):
-        a, b = (o.entries.cost[entry(o, name)] for o in (full, half))
+        a, b = cost(full, name), cost(half, name)
         assert a[1] == pytest.approx(2 * b[1], abs=1)
     name = "data_parallel/HBM_ONLY"
-    assert (
-        full.entries.cost[entry(full, name)].tolist()
-        == half.entries.cost[entry(half, name)].tolist()
-    )
+    assert cost(full, name).tolist() == cost(half, name).tolist()
 
 
 def test_hot_rows_slow_their_rank() -> None:
@@ -54,9 +50,9 @@ def test_hot_rows_slow_their_rank() -> None:
     skew = {"kind": "unknown", "measured_skew": {"max_over_mean": 2.8, "ranks": 8}}
     seq = {"rows": 8000, "output": "sequence", "sequence_length": 100}
     options = priced({**seq, "access": skew}, seq)
-    hot, even = (options.entries.cost[entry(options, "row_wise/HBM_ONLY", t)] for t in (0, 1))
+    hot, even = (cost(options, "row_wise/HBM_ONLY", t) for t in (0, 1))
     assert hot[:4] / even[:4] == pytest.approx([2.8] * 4, rel=1e-6)
-    whole = [options.entries.cost[entry(options, "table_wise/HBM_ONLY", t)] for t in (0, 1)]
+    whole = [cost(options, "table_wise/HBM_ONLY", t) for t in (0, 1)]
     assert whole[0].tolist() == whole[1].tolist()
 
 
@@ -66,7 +62,7 @@ def test_deduplication_shortens_sequences() -> None:
            "access": {"kind": "unknown", "unique_fraction": 0.5}}  # fmt: skip
     plain, dedup = priced(seq, {}), priced(seq, {}, dedup=True)
     for table, factor in ((0, 2.0), (1, 1.0)):
-        a, b = (o.entries.cost[entry(o, "table_wise/HBM_ONLY", table)] for o in (plain, dedup))
+        a, b = (cost(options, "table_wise/HBM_ONLY", table) for options in (plain, dedup))
         assert a[:4] / b[:4] == pytest.approx([factor] * 4, rel=1e-6)
 
 
@@ -81,11 +77,10 @@ def test_prefetch_is_a_phase_of_cached_tables() -> None:
     """(1 − x) of a step's distinct rows over the host link, an eighth of them per rank."""
     options = priced({"rows": 8000, "pooling_factor": 10.0}, prefetch_pipeline=True)
     distinct = 8000 * (1 - (1 - 1 / 8000) ** (512 * 8 * 10))
-    found = options.entries.cost[entry(options, "row_wise/CACHING/0.3"), 4]
+    found = cost(options, "row_wise/CACHING/0.3")[4]
     assert found == pytest.approx(1e12 * 0.7 * distinct / 8 * 256 / (32 * GIB), rel=1e-6)
-    whole = options.entries.cost[entry(options, "table_wise/CACHING/0.3"), 4]
-    assert whole == pytest.approx(8 * found, rel=1e-6)
-    assert options.entries.cost[entry(options, "table_wise/HBM_ONLY"), 4] == 0
+    assert cost(options, "table_wise/CACHING/0.3")[4] == pytest.approx(8 * found, rel=1e-6)
+    assert cost(options, "table_wise/HBM_ONLY")[4] == 0
     plain = priced({"rows": 8000, "pooling_factor": 10.0})
     assert (plain.entries.cost[:, 4] == 0).all()
 
@@ -99,8 +94,7 @@ def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: i
              "access": {"kind": "zipf", "alpha": 0.9}, "score_strategy": strategy,
              "constraints": {"modes": "CACHING", "cache_ratios": [0.4]}}  # fmt: skip
     options = priced(table, prefetch_pipeline=True, batch_per_rank=batch)
-    found = options.entries.cost[entry(options, "row_wise/CACHING/0.4/roundrobin"), 4]
-    misses = found / 1e12 * 32 * GIB / 256 * 8
+    misses = cost(options, "row_wise/CACHING/0.4/roundrobin")[4] / 1e12 * 32 * GIB / 256 * 8
     generator = np.random.default_rng(0)
     stream, ids = drawn(zipf(rows, 0.9)), generator.permutation(rows)
     tiers = Tiers(Shape("CACHING", rows * 2 // 5, frequency=strategy == "lfu"), np.arange(rows))
@@ -114,26 +108,20 @@ def test_prefetch_counts_the_misses_of_a_simulated_cache(strategy: str, batch: i
 def test_one_rank_exchanges_nothing() -> None:
     """A single rank has neither exchange nor copy; a replica still updates its rows."""
     options = priced({}, DYN, ranks=1)
-    names = [name for name in options.names if "data_parallel" not in name]
-    exchanged = [o for o, n in enumerate(options.names) if n in names]
+    exchanged = [o for o, name in enumerate(options.names) if "data_parallel" not in name]
     assert (options.entries.cost[options.entries.first[exchanged]][:, [1, 3]] == 0).all()
-    dense = options.entries.cost[entry(options, "data_parallel/HBM_ONLY")]
-    assert dense[3] == pytest.approx(1e12 * 1000 * 256 * 9.22 / (897 * GIB / 2), rel=1e-6)
+    assert cost(options, "data_parallel/HBM_ONLY")[3] == pytest.approx(
+        1e12 * 1000 * 256 * 9.22 / (897 * GIB / 2), rel=1e-6
+    )
 
 
 def test_launch_time_is_added_to_forward_and_scaled_backward() -> None:
     """Ten microseconds per lookup, twice that in the backward pass."""
-    from milp_planner.pricing.profile import load_profile
-
     base = load_profile("torchrec-default")
     kernel = base.kernel.model_copy(update={"launch_seconds": 1e-5})
     slow = base.model_copy(update={"kernel": kernel})
-    a, b = (price(model({}), cluster(), profile=p) for p in (base, slow))
-    gained = (
-        b.entries.cost[entry(b, "row_wise/HBM_ONLY")]
-        - a.entries.cost[entry(a, "row_wise/HBM_ONLY")]
-    )
-    assert gained.tolist() == pytest.approx([10**7, 0, 2 * 10**7, 0, 0], abs=2)
+    a, b = (cost(price(model({}), cluster(), p), "row_wise/HBM_ONLY") for p in (base, slow))
+    assert (b - a).tolist() == pytest.approx([10**7, 0, 2 * 10**7, 0, 0], abs=2)
 
 
 def test_each_direction_has_its_own_element_type() -> None:
@@ -141,7 +129,7 @@ def test_each_direction_has_its_own_element_type() -> None:
     full = priced({})
     others = priced({}, exchange_dtype_backward="int8"), priced({"exchange_dtype": "fp16"})
     name, out, back = "table_wise/HBM_ONLY", 1, 3
-    base, gradients, own = (o.entries.cost[entry(o, name)] for o in (full, *others))
+    base, gradients, own = (cost(options, name) for options in (full, *others))
     assert gradients[out] == base[out]
     assert 4 * gradients[back] == pytest.approx(base[back], abs=4)
     assert [2 * own[i] for i in (out, back)] == pytest.approx([base[out], base[back]], abs=2)
@@ -150,7 +138,7 @@ def test_each_direction_has_its_own_element_type() -> None:
 def test_poolings_multiply_ids_and_outputs() -> None:
     """Three poolings per sample of half an id each exchange as three half-filled features."""
     one, three = priced({"pooling_factor": 0.5}), priced({"pooling_factor": 0.5, "num_poolings": 3})
-    a, b = (o.entries.cost[entry(o, "table_wise/HBM_ONLY")] for o in (one, three))
+    a, b = (cost(options, "table_wise/HBM_ONLY") for options in (one, three))
     assert b[1] == pytest.approx(3 * a[1], abs=3)
     idle = priced({"pooling_factor": 0}).entries.cost
     assert (idle >= 0).all()

@@ -1,27 +1,35 @@
-"""Weights that leave HBM between forward and backward: bytes, twins, what is refused."""
+"""Weights and caches that leave HBM between forward and backward.
 
+Bytes and seconds by hand, twins, what is refused, and that they are chosen where they pay.
+"""
+
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from milp_planner import plan, verify
 from milp_planner.errors import BadInput
 from milp_planner.inputs import Cluster
+from milp_planner.integrations.exports import torchrec as export
 from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.entries import DENSE, MOMENTS, SHARD_NAMES, UPDATE, alive
+from milp_planner.pricing.options import PHASES
 from milp_planner.pricing.outside import capacities
 from tests.corpus import mistakes
-from tests.milp_planner.pricing.build import cluster, entry, model
+from tests.formulations.brute_force import brute_force
+from tests.milp_planner.pricing.build import cluster, cost, entry, held, model
 
 WINDOW = {"stash_window_ms": 20.0}
 TABLE = {"rows": 1_000_000, "dim": 128, "optimizer": "adagrad"}
 
 
-def site(**fields: Any) -> Cluster:
+def site(activations: str = "30GiB", **fields: Any) -> Cluster:
     """Eight ranks of 80 GiB with 30 GiB for the dense part alone."""
-    held = {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0, "activations": "30GiB"}
-    return cluster(reservations=held, **fields)
+    kept = {"hbm_percent": 0, "kjt_multiple": 0, "min_headroom": 0, "activations": activations}
+    return cluster(reservations=kept, **fields)
 
 
 def options(*tables: dict[str, Any], **workload: Any) -> Options:
@@ -33,15 +41,10 @@ def test_a_twin_by_hand() -> None:
     """512,000,000 bytes of weights are an entry of their own, absent in the dense part, and take
     twice as much host memory. State, ids and exchange are those of the table that stays."""
     priced = options(TABLE)
-    stays, leaves = (
-        dict(zip(SHARD_NAMES, priced.entries.ledger[entry(priced, n)].tolist(), strict=True))
-        for n in ("table_wise/HBM_ONLY", "table_wise/HBM_ONLY/stash")
-    )
-    assert (leaves.pop("weights"), leaves.pop("stashed")) == (0, 512_000_000)
-    assert (stays.pop("weights"), stays.pop("stashed")) == (512_000_000, 0)
-    assert leaves == stays
+    stays, leaves = (held(priced, f"table_wise/HBM_ONLY{end}") for end in ("", "/stash"))
     assert leaves["state"] == 512_000_000
-    assert priced.entries.ddr[entry(priced, "table_wise/HBM_ONLY/stash")] == 1_024_000_000
+    assert leaves == stays | {"weights": 0, "stashed": 512_000_000, "ddr": 1_024_000_000}
+    assert (stays["weights"], stays["stashed"]) == (512_000_000, 0)
 
 
 def test_only_the_dense_part_is_without_them() -> None:
@@ -109,12 +112,6 @@ def test_a_stash_that_frees_nothing_is_refused() -> None:
         price(model(TABLE, **WINDOW), cluster())
 
 
-def test_a_pin_against_the_constraint_is_refused() -> None:
-    """The table is pinned to a stash that its constraint forbids."""
-    with pytest.raises(BadInput, match="which the other constraints exclude"):
-        model({**TABLE, "constraints": {"stash": "never", "pin": {"stash": True}}})
-
-
 def test_the_twins_are_what_the_table_itself_is() -> None:
     """Without a window the options are the same, byte for byte."""
     with_window, without = options(TABLE), price(model(TABLE), site())
@@ -139,3 +136,124 @@ def test_other_collectives_hold_them_too() -> None:
     assert any("sequence" in name for name in least)
     for name, used in least.items():
         assert (used >= 1_024_000_000) == (DENSE not in name)
+
+
+LINK = 32 * 2**30
+ROWS, DISTINCT = 5_000_000, 980_000
+WORK = {
+    "batch_per_rank": DISTINCT, "stash_window_ms": 20.0, "stash_caches": True,
+    "prefetch_pipeline": True, "cache_ratios": ["1/5"],
+}  # fmt: skip
+CACHED = {
+    "rows": ROWS, "dim": 512, "optimizer": "sgd",
+    "access": {"kind": "unknown", "unique_fraction": 1.0},
+    "constraints": {"modes": ["CACHING"], "sharding_types": ["table_wise"]},
+}  # fmt: skip
+STAYS, LEAVES = "table_wise/CACHING/0.2", "table_wise/CACHING/0.2/stash"
+
+
+def cached(**workload: Any) -> Options:
+    """The options of one cached table on one rank."""
+    return price(model(CACHED, **{**WORK, **workload}), site(ranks=1))
+
+
+def test_bytes_of_a_cache() -> None:
+    """TorchRec's own example, 5 million rows of 512 floats at 0.2: 2.048 · 10⁹ bytes (1.91 GiB)
+    leave HBM in the dense part and stay at every other moment; host memory has the rows anyway, and
+    nothing is copied within the window."""
+    priced = cached()
+    ledger = priced.entries.ledger
+    stays, leaves = entry(priced, STAYS), entry(priced, LEAVES)
+    less = {m: int((ledger[stays] - ledger[leaves]) @ alive(m)) for m in MOMENTS}
+    assert less == {m: 2_048_000_000 if m == DENSE else 0 for m in MOMENTS}
+    assert ledger[leaves, SHARD_NAMES.index("stashed")] == 2_048_000_000
+    assert priced.entries.ddr[stays] == priced.entries.ddr[leaves]
+    instance = compile_instance(priced)
+    at = [resource.name for resource in instance.resources].index("stash")
+    assert not instance.shard_use[:, at].any()
+
+
+def test_seconds_of_a_cache() -> None:
+    """Three times the distinct rows of a step cross the link: flushed, fetched for the backward
+    pass, and the next batch's. A cache that stays fetches the four fifths that it misses."""
+    priced, fetched = cached(), PHASES.index("prefetch")
+    stays, leaves = (cost(priced, name) for name in (STAYS, LEAVES))
+    distinct = float(stays[fetched]) * 1e-12 * LINK / 2048 / 0.8
+    assert distinct == pytest.approx(ROWS * (1 - (1 - 1 / ROWS) ** DISTINCT), rel=1e-6)
+    assert leaves[fetched] * 1e-12 == pytest.approx(3 * distinct * 2048 / LINK, rel=1e-6)
+    assert leaves[:fetched].tolist() == stays[:fetched].tolist()
+
+
+def test_caches_only_where_it_is_asked_for() -> None:
+    """By default no cache leaves."""
+    assert cached().names == [STAYS, LEAVES]
+    assert cached(stash_caches=False).names == [STAYS]
+
+
+@pytest.mark.parametrize(
+    ("activations", "leaves"), [("1GB", 0), ("3GB", 1), ("3500MB", 2), ("3990MB", None)]
+)
+def test_chosen_where_it_pays(activations: str, leaves: int | None) -> None:
+    """Two cached tables: with room no cache leaves, as that costs time; with less, one or both do;
+    with none there is no plan. Brute force agrees, and the plan verifies."""
+    small = {**CACHED, "rows": 1_000_000, "dim": 1024}
+    given = model(small, small, **{**WORK, "batch_per_rank": 64})
+    place = site(activations, ranks=1, hbm="4GB")
+    found = plan(given, place, formulation="cpsat", time_limit=20)
+    truth = brute_force(found.instance)
+    assert found.outcome.objective == truth.objective
+    if leaves is None:
+        assert found.status == "infeasible"
+        return
+    assert sum(table.stash for table in found.tables) == leaves
+    assert verify(found).ok
+
+
+def test_export_names_them_apart() -> None:
+    """TorchRec's flag frees nothing of a cached table, so the caches are a list of their own, with
+    a note of what the trainer must call; read back, both are pinned to a stash."""
+    stashed = {**CACHED, "constraints": {**CACHED["constraints"], "stash": "always"}}
+    read = model(stashed, **WORK)
+    found = plan(read, site(ranks=1), formulation="greedy", time_limit=5)
+    document = export.document(found)
+    assert document["stash_caches"] == ["t0"] and document["stash_weights"] == []
+    assert any("MemoryStashingManager.stash_emo_cache" in note for note in export.notes(found))
+    assert export.read(export.write(found), read)["t0"].stash is True
+
+
+def test_a_shipped_torchrec_does_what_is_priced() -> None:
+    """In 1.8.0 and 1.9.2 stash_emo_cache flushes the cache, frees it, and at restore fetches the
+    batch's ids again; the next batch's are the pipeline's. FBGEMM has caches on GPUs alone, so its
+    kernel is one that notes its calls."""
+    stashing = pytest.importorskip(
+        "torchrec.distributed.memory_stashing", reason="this TorchRec has no memory stashing"
+    ).MemoryStashingManager
+    if not hasattr(stashing, "stash_emo_cache"):
+        pytest.skip("this TorchRec has no stash_emo_cache (1.8.0 and 1.9.2 have)")
+    import torch
+    from torchrec import KeyedJaggedTensor
+    from torchrec.distributed.embedding_types import (
+        EmbeddingComputeKernel,
+        GroupedEmbeddingConfig,
+    )
+
+    called: list[Any] = []
+    kernel = SimpleNamespace(
+        lxu_cache_weights=torch.ones(64, 4), lxu_cache_locations_list=[],
+        flush=lambda: called.append("flush"), reset_cache_states=lambda: called.append("reset"),
+        prefetch=lambda indices, offsets: called.append(indices.tolist()),
+    )  # fmt: skip
+    config = GroupedEmbeddingConfig.__new__(GroupedEmbeddingConfig)
+    table = SimpleNamespace(compute_kernel=EmbeddingComputeKernel.FUSED_UVM_CACHING)
+    config.embedding_tables = [table]  # type: ignore[list-item]
+    grouped = SimpleNamespace(_config=config, _emb_module=kernel)
+    lookup = SimpleNamespace(_emb_modules=[grouped], _feature_splits=[1])
+    batch = KeyedJaggedTensor.from_lengths_sync(
+        ["f"], torch.tensor([7, 3, 7]), torch.tensor([2, 1])
+    )
+    found = stashing.stash_emo_cache(lookup, batch)
+    assert found is not None and called == ["flush"]
+    storage = kernel.lxu_cache_weights.untyped_storage()
+    assert storage.size() == 0
+    found[1]()
+    assert storage.size() == 64 * 4 * 4 and called == ["flush", "reset", [7, 3, 7]]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from milp_planner.features.calibrate.steps import FITTED, StepSpec, StepTable, draw_ids, draw_steps
-from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing.options import Options
 from milp_planner.pricing.popularity import uniform, zipf
 from milp_planner.pricing.price import price
@@ -16,8 +15,10 @@ from milp_planner.pricing.profile import Profile, load_profile
 from milp_planner.pricing.step import Stream, cache_hits
 from milp_planner.pricing.step_model import BatchTerms, StepModel, TableTerms
 from tests.milp_planner.features.calibrate.fake import GPU, TRUTH, table_seconds
+from tests.milp_planner.pricing.build import cluster, model
 
 PS = 1e-12
+CPU = cluster(1, 1, hbm=0)
 
 
 def profile_with(step: StepModel | None) -> Profile:
@@ -25,18 +26,11 @@ def profile_with(step: StepModel | None) -> Profile:
     return load_profile("torchrec-default").model_copy(update={"step": step})
 
 
-def cluster(ranks: int = 1, hbm: str = "0B") -> Cluster:
-    """One machine."""
-    links = {"intra_machine": "10GB/s"} if ranks > 1 else None
-    fields = {"name": "c", "profile": "torchrec-default", "machines": 1, "ddr": "64GB", "hbm": hbm}
-    return Cluster.from_dict({**fields, "ranks_per_machine": ranks, "interconnect": links})
-
-
-def table_of(name: str, table: StepTable, optimizer: str, **more: Any) -> dict[str, Any]:
+def table_of(table: StepTable, optimizer: str, **more: Any) -> dict[str, Any]:
     """The table as in a model file, whole on one rank."""
     access = {"kind": "zipf", "alpha": table.alpha} if table.alpha else "unknown"
     return {
-        "name": name, "rows": table.rows, "dim": table.dim, "pooling_factor": table.pooling,
+        "rows": table.rows, "dim": table.dim, "pooling_factor": table.pooling,
         "optimizer": optimizer, "access": access,
         "constraints": {"sharding_types": "table_wise"}, **more,
     }  # fmt: skip
@@ -44,11 +38,8 @@ def table_of(name: str, table: StepTable, optimizer: str, **more: Any) -> dict[s
 
 def priced(spec: StepSpec, step: StepModel | None = TRUTH, **more: Any) -> Options:
     """A step's tables on a machine without HBM, one option each."""
-    tables = [table_of(f"t{i}", t, spec.optimizer, **more) for i, t in enumerate(spec.tables)]
-    model = Model.from_dict(
-        {"name": "m", "workload": {"batch_per_rank": spec.batch}, "tables": tables}
-    )
-    return price(model, cluster(), profile_with(step))
+    tables = [table_of(table, spec.optimizer, **more) for table in spec.tables]
+    return price(model(*tables, batch_per_rank=spec.batch), CPU, profile_with(step))
 
 
 @pytest.mark.parametrize(
@@ -117,16 +108,10 @@ def test_other_tables_push_rows_out_of_the_cache() -> None:
 def test_what_was_not_measured_keeps_its_price() -> None:
     """Replicated tables are priced as without a step model, as is all that is not in HBM on GPUs,
     unless a table in HBM costs more."""
-    model = Model.from_dict(
-        {
-            "name": "m",
-            "workload": {"batch_per_rank": 256},
-            "tables": [table_of("t", SPEC.tables[0], "adam", constraints={}, kind="torchrec")],
-        }
-    )
-    gpu = TRUTH.model_copy(update={"tier": "hbm"})
-    for where, step in ((cluster(2), TRUTH), (cluster(2, "80GiB"), gpu), (cluster(2), gpu)):
-        plain, found = (price(model, where, profile_with(each)) for each in (None, step))
+    given = model(table_of(SPEC.tables[0], "adam", constraints={}), batch_per_rank=256)
+    gpu, cpus = TRUTH.model_copy(update={"tier": "hbm"}), cluster(1, 2, hbm=0)
+    for where, step in ((cpus, TRUTH), (cluster(1, 2), gpu), (cpus, gpu)):
+        plain, found = (price(given, where, profile_with(each)) for each in (None, step))
         before, after = (each.entries.cost[:, [0, 2]] for each in (plain, found))
         option = np.repeat(np.arange(len(found)), np.diff(found.entries.first))
         here = step.tier == ("ddr" if where.cpu_only else "hbm")
@@ -143,10 +128,8 @@ def test_what_was_not_measured_keeps_its_price() -> None:
 
 def test_inference_has_no_update() -> None:
     """Only forward; without optimizer state more rows fit the cache."""
-    work = {"batch_per_rank": 2048, "mode": "inference"}
-    table = table_of("t", SPEC.tables[0], "adam")
-    model = Model.from_dict({"name": "m", "workload": work, "tables": [table]})
-    cost = price(model, cluster(), profile_with(TRUTH)).entries.cost
+    given = model(table_of(SPEC.tables[0], "adam"), batch_per_rank=2048, mode="inference")
+    cost = price(given, CPU, profile_with(TRUTH)).entries.cost
     assert cost[0, 2] == 0
     assert 0 < cost[0, 0] < priced(SPEC).entries.cost[0, 0]
 
@@ -209,18 +192,12 @@ def test_knees_come_by_rising_size() -> None:
 def test_fbgemms_terms_price_torchrecs_tables_and_not_dynamicembs() -> None:
     """With FBGEMM's measured step a TorchRec table in HBM costs something else, dynamicemb's what
     it costs without; and no cache is faster than HBM."""
-    site = Cluster.from_dict(
-        {"name": "c", "profile": "h100", "machines": 1, "ranks_per_machine": 1, "hbm": "80GB",
-         "ddr": "1TB"}
-    )  # fmt: skip
 
     def costs(kind: str, profile: str) -> dict[str, list[int]]:
-        table = {"name": "t", "rows": 10**6, "dim": 64, "pooling_factor": 20, "kind": kind,
-                 "optimizer": "adam", "access": {"kind": "zipf", "alpha": 1.05}}  # fmt: skip
-        model = Model.from_dict(
-            {"name": "m", "workload": {"batch_per_rank": 8192}, "tables": [table]}
-        )
-        options = price(model, site, load_profile(profile))
+        table = {"rows": 10**6, "pooling_factor": 20, "kind": kind, "optimizer": "adam",
+                 "access": {"kind": "zipf", "alpha": 1.05}}  # fmt: skip
+        given = model(table, batch_per_rank=8192)
+        options = price(given, cluster(1, 1), load_profile(profile))
         rows = options.entries.cost[:, [0, 2]].tolist()
         return {c.name: row for c, row in zip(options.choices, rows, strict=False)}
 
