@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from cuda_routing.key_files import KeyFiles
 from milp_planner.errors import BadInput
 from milp_planner.inputs.problems import nearest, problem_at
-from milp_planner.inputs.spec import Count, Spec, as_tuple
+from milp_planner.inputs.spec import Count, Many, Pair, Some, Spec
 from milp_planner.inputs.strict_yaml import csv_lines
 
 Points = tuple[tuple[int, float], ...]
@@ -142,7 +142,7 @@ class Zipf(_Access):
     """The word zipf."""
     alpha: Annotated[float, Field(ge=0, le=10)]
     """Exponent; 0 is uniform."""
-    hot_ids: Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(as_tuple)] = ()
+    hot_ids: Many[Annotated[int, Field(ge=0)]] = ()
     """Ids of the most popular rows, most popular first; leave it out if unknown."""
 
 
@@ -151,11 +151,7 @@ class Histogram(_Access):
 
     kind: Literal["histogram"]
     """The word histogram."""
-    bins: Annotated[
-        tuple[Annotated[tuple[Share, Share], BeforeValidator(as_tuple)], ...],
-        BeforeValidator(as_tuple),
-        Field(min_length=1),
-    ]
+    bins: Some[Pair[Share, Share]]
     """Pairs (share of the rows, share of the lookups), in any order; each column sums to 1."""
 
     @model_validator(mode="after")
@@ -183,7 +179,7 @@ class TopIds(_Access):
 
     kind: Literal["top_ids"]
     """The word top_ids."""
-    ids: Annotated[tuple[HotId, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    ids: Some[HotId]
     """Popular rows with their shares of the lookups, which sum to at most 1."""
 
     @model_validator(mode="after")
@@ -202,11 +198,7 @@ class MissRate(_Access):
 
     kind: Literal["miss_rate"]
     """The word miss_rate."""
-    points: Annotated[
-        tuple[Annotated[tuple[Share, Share], BeforeValidator(as_tuple)], ...],
-        BeforeValidator(as_tuple),
-        Field(min_length=1),
-    ]
+    points: Some[Pair[Share, Share]]
     """Pairs (cache ratio, share of lookups that miss), by rising cache ratio."""
     working_rows: Count | None = None
     """Number of distinct rows in the measurement; by default all rows of the table."""
@@ -353,18 +345,12 @@ def _rising(counts: NDArray[Any], lookups: NDArray[Any]) -> list[tuple[float, fl
 
 def histogram_of(access: Sample | Frequency, folder: Path, rows: int, arrays: bool) -> Histogram:
     """The classes of popularity from a file; measured figures are kept."""
-    field = "keys" if isinstance(access, Sample) else "curve"
     try:
-        bins = _bins(access, folder, rows, arrays)
+        if isinstance(access, Frequency):
+            bins = bins_of_curve(read_curve(access.curve, folder), rows)
+        else:
+            bins = bins_of(folder / access.keys, rows, arrays)
     except ValueError as error:
-        raise problem_at(str(error), field) from None
+        raise problem_at(str(error), "keys" if access.kind == "sample" else "curve") from None
     kept = {name: getattr(access, name) for name in _Access.model_fields}
     return Histogram(kind="histogram", bins=bins, **kept)
-
-
-def _bins(
-    access: Sample | Frequency, folder: Path, rows: int, arrays: bool
-) -> tuple[tuple[float, float], ...]:
-    if isinstance(access, Frequency):
-        return bins_of_curve(read_curve(access.curve, folder), rows)
-    return bins_of(folder / access.keys, rows, arrays)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from milp_planner.inputs.interconnect import Interconnect, runs_of
 from milp_planner.inputs.model import Model
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
-from milp_planner.inputs.spec import Bytes, Percent, Spec, as_tuple
+from milp_planner.inputs.spec import Bytes, Percent, Some, Spec
 from milp_planner.inputs.ssd import Ssd
 from milp_planner.inputs.table import Name
 from milp_planner.inputs.two_d import TwoD
@@ -59,7 +59,7 @@ class Machine(Spec):
     """Host memory in bytes."""
     ssd: Ssd | None = None
     """Its solid-state drives; if absent, no table is placed on SSD."""
-    ranks: Annotated[tuple[Rank, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    ranks: Some[Rank]
     """The ranks of the machine."""
 
     @model_validator(mode="before")
@@ -134,7 +134,7 @@ class Cluster(Spec):
     """Name of the hardware profile that prices it; a plan says so if it is not stated."""
     price_per_hour: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Price of the whole cluster for an hour, in any currency, for *what to buy*."""
-    machines: Annotated[tuple[Machine, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    machines: Some[Machine]
     """The machines."""
     reservations: Reservations = Reservations()
     """Memory that embeddings may not use."""
@@ -244,7 +244,7 @@ class Cluster(Spec):
 
         hbm · (100 − percent − fragmentation)/100 less everything in :meth:`fixed_hbm` and this
         rank's own reservation, rounded down, never below 0; a CPU-only rank has 0. The exchange is
-        not included: see :func:`milp_planner.pricing.entries.capacities`.
+        not included: see :func:`milp_planner.pricing.outside.capacities`.
 
         References
         ----------

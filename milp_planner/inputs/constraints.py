@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 from milp_planner.errors import Problem
 from milp_planner.inputs.problems import problem_at
 from milp_planner.inputs.quantities import show
-from milp_planner.inputs.spec import Count, Ratio, Spec, as_tuple, one_or_many
+from milp_planner.inputs.spec import Count, OneOrSome, Ratio, Some, Spec, as_tuple
 
 if TYPE_CHECKING:
     from milp_planner.inputs.cluster import Cluster
@@ -30,8 +30,7 @@ ShardingType = Literal[
 ]
 DistType = Literal["continuous", "roundrobin", "hash_roundrobin", "hash_independent"]
 
-RankNumber = Annotated[int, Field(ge=0)]
-RankNumbers = Annotated[tuple[RankNumber, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+RankNumbers = Some[Annotated[int, Field(ge=0)]]
 
 
 def _grid(value: object) -> object:
@@ -110,21 +109,14 @@ class PinSpec(Spec):
 class Constraints(Spec):
     """Limits on one table's options; an omitted field sets no limit."""
 
-    modes: Annotated[tuple[Mode, ...], BeforeValidator(one_or_many), Field(min_length=1)] | None = (
-        None
-    )
+    modes: OneOrSome[Mode] | None = None
     """Allowed modes."""
-    sharding_types: (
-        Annotated[tuple[ShardingType, ...], BeforeValidator(one_or_many), Field(min_length=1)]
-        | None
-    ) = None
+    sharding_types: OneOrSome[ShardingType] | None = None
     """Allowed sharding types."""
     cache_ratios: RatioGrid | None = None
     """Cache-ratio grid of this table; by default the workload's. A key-value store uses those up to
     1/5."""
-    column_widths: (
-        Annotated[tuple[Count, ...], BeforeValidator(as_tuple), Field(min_length=1)] | None
-    ) = None
+    column_widths: Some[Count] | None = None
     """Allowed widths of a column shard, in columns: multiples of 4; default: all legal."""
     num_nodes: Nodes | None = None
     """Machines (or runs of ``span`` machines) over which table_row_wise may split rows: one number,

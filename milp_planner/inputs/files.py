@@ -24,6 +24,7 @@ from milp_planner.inputs.strict_yaml import (
     MOST_VALUES,
     Document,
     csv_lines,
+    is_kind,
     neighbour,
     plain_scalar,
     read_text,
@@ -44,7 +45,7 @@ def load_model(path: str | Path) -> Model:
         valid name.
     """
     file = Path(path)
-    document = read_document(file, partial(neighbour, kind="model"))
+    document = read_document(file, partial(neighbour, fits=partial(is_kind, kind="model")))
     return build(Model, _with_tables(document, file.parent), file.parent, CHECK)
 
 
@@ -56,7 +57,7 @@ def load_cluster(path: str | Path) -> Cluster:
     BadInput
         As ``load_model``.
     """
-    document = read_document(Path(path), partial(neighbour, kind="cluster"))
+    document = read_document(Path(path), partial(neighbour, fits=partial(is_kind, kind="cluster")))
     return build(Cluster, document, listed_by=CHECK)
 
 

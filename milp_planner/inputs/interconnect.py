@@ -9,7 +9,7 @@ most loaded link, the bottleneck.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -170,10 +170,7 @@ def all_to_all_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     result is b divided by that time, infinite for a single rank. ValueError if two of the ranks are
     not connected.
     """
-    load = [
-        k * (total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
-    ]
-    return _inverse(load)
+    return _inverse([k * (n - k) / (n * rate) for _, k, n, rate in _cuts(graph, [ranks])])
 
 
 def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
@@ -185,10 +182,7 @@ def reduce_scatter_bandwidth(graph: nx.Graph, ranks: Iterable[int]) -> float:
     On a rank's own link it is the known b·(n − 1)/n. Result and error as in
     :func:`all_to_all_bandwidth`.
     """
-    load = [
-        max(k, total - k) / (total * bandwidth) for k, total, bandwidth in _cuts(graph, set(ranks))
-    ]
-    return _inverse(load)
+    return _inverse([max(k, n - k) / (n * rate) for _, k, n, rate in _cuts(graph, [ranks])])
 
 
 def concurrent_bandwidth(graph: nx.Graph, sets: Sequence[Run]) -> float:
@@ -198,17 +192,9 @@ def concurrent_bandwidth(graph: nx.Graph, sets: Sequence[Run]) -> float:
     in :func:`milp_planner.inputs.interconnect.reduce_scatter_bandwidth`; the sum of these over its
     bandwidth counts.
     """
-    import networkx as nx
-
-    above = dict(nx.bfs_predecessors(graph, next(iter(graph))))
-    load: dict[int | str, float] = {}
-    for ranks in sets:
-        below = Counter(node for rank in ranks for node in _path(above, rank))
-        for node, k in below.items():
-            if k < len(ranks):
-                share = max(k, len(ranks) - k) / len(ranks)
-                bandwidth = graph.edges[node, above[node]]["bandwidth"]
-                load[node] = load.get(node, 0.0) + share / bandwidth
+    load: dict[int | str, float] = defaultdict(float)
+    for node, k, n, rate in _cuts(graph, sets):
+        load[node] += max(k, n - k) / n / rate
     return _inverse([*load.values()])
 
 
@@ -219,23 +205,21 @@ def _path(above: dict[int | str, int | str], node: int | str) -> Iterator[int | 
         node = above[node]
 
 
-def _cuts(graph: nx.Graph, ranks: set[int]) -> Iterator[tuple[int, int, int]]:
-    """For every link that separates the ranks: number below it, number in all, bandwidth."""
+def _cuts(
+    graph: nx.Graph, sets: Iterable[Iterable[int]]
+) -> Iterator[tuple[int | str, int, int, int]]:
+    """For every set and link that separates it: node below, ranks there, all, and bandwidth."""
     import networkx as nx
 
-    if len(ranks) < 2:
-        return
-    root = next(iter(ranks))
-    below = dict.fromkeys(graph, 0) | dict.fromkeys(ranks, 1)
-    edges = list(nx.dfs_edges(graph, root))
-    reached = {root}.union(child for _, child in edges)
-    if not ranks <= reached:
-        raise ValueError(f"rank {min(ranks - reached)} is not connected to rank {root}")
-    for parent, child in reversed(edges):
-        below[parent] += below[child]
-    for parent, child in edges:
-        if 0 < below[child] < len(ranks):
-            yield below[child], len(ranks), graph.edges[parent, child]["bandwidth"]
+    root = next(iter(graph))
+    above = dict(nx.bfs_predecessors(graph, root))
+    for ranks in map(set, sets):
+        if lost := ranks - above.keys() - {root}:
+            raise ValueError(f"rank {min(lost)} is not connected to rank {root}")
+        below = Counter(node for rank in ranks for node in _path(above, rank))
+        for node, k in below.items():
+            if k < len(ranks):
+                yield node, k, len(ranks), graph.edges[node, above[node]]["bandwidth"]
 
 
 def _inverse(load: list[float]) -> float:

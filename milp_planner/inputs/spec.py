@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -97,9 +97,20 @@ def as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+One = TypeVar("One")
+Other = TypeVar("Other")
+Pair = Annotated[tuple[One, Other], BeforeValidator(as_tuple)]
+Many = Annotated[tuple[One, ...], BeforeValidator(as_tuple)]
+Some = Annotated[tuple[One, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+"""A list of two values, of any number, and of at least one."""
+
+
 def one_or_many(value: Any) -> Any:
     """A single name stands for a list of one."""
     return (value,) if isinstance(value, str) else as_tuple(value)
+
+
+OneOrSome = Annotated[tuple[One, ...], BeforeValidator(one_or_many), Field(min_length=1)]
 
 
 _SIZE_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}

@@ -286,16 +286,20 @@ MAX_BYTES = 64 * 2**20
 """Largest input file that is read."""
 
 
-def neighbour(path: Path, kind: str = "") -> str | None:
-    """The file in the same folder whose name is nearest, of those of a kind (:func:`kind_of`)."""
+def neighbour(path: Path, fits: Callable[[Path], bool] = lambda _: True) -> str | None:
+    """The file in the same folder whose name is nearest, of those that fit."""
     with contextlib.suppress(OSError):
         names = sorted(each.name for each in path.parent.iterdir())
         while close := nearest(path.name, names):
-            found = path.parent / close
-            if not kind or (found.is_file() and kind_of(first_bytes(found, 2**16)) == kind):
+            if fits(found := path.parent / close):
                 return str(found)
             names.remove(close)
     return None
+
+
+def is_kind(path: Path, kind: str) -> bool:
+    """Whether a path is a file of a kind (:func:`kind_of`)."""
+    return path.is_file() and kind_of(first_bytes(path, 2**16)) == kind
 
 
 def read_text(path: Path, alike: Callable[[Path], str | None] = neighbour) -> str:

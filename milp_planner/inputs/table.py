@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import (
-    BeforeValidator,
     Field,
     ValidationInfo,
     field_validator,
@@ -25,7 +24,7 @@ from milp_planner.inputs.access import (
 )
 from milp_planner.inputs.constraints import COLUMN_STEP, Constraints, DistType
 from milp_planner.inputs.problems import Loc, problem_at, problems_at
-from milp_planner.inputs.spec import Count, Spec, as_tuple, one_or_many
+from milp_planner.inputs.spec import Count, Many, OneOrSome, Spec
 from milp_planner.inputs.ssd import KeyValue
 from milp_planner.kinds import KINDS
 
@@ -100,7 +99,7 @@ class Table(Spec):
     """Mean ids per sample and feature of a sequence table; default 1."""
     num_features: Count = 1
     """Number of features that share the table."""
-    features: Annotated[tuple[Name, ...], BeforeValidator(as_tuple)] = ()
+    features: Many[Name] = ()
     """Feature names for exports; by default the table's name."""
     weighted: bool = False
     """Whether lookups carry per-sample weights."""
@@ -129,9 +128,7 @@ class Table(Spec):
     field)."""
     index_type: Literal["int32", "int64", "uint64"] = "int64"
     """Type of the ids (a grouped-key field)."""
-    dist_types: Annotated[
-        tuple[DistType, ...], BeforeValidator(one_or_many), Field(min_length=1)
-    ] = ("roundrobin",)
+    dist_types: OneOrSome[DistType] = ("roundrobin",)
     """Routing rules that the planner may choose from (a grouped-key field)."""
     score_strategy: ScoreStrategy = "timestamp"
     """Eviction score (a grouped-key field); two joined by + are compound: two words a key, in this

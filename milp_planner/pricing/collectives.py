@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from milp_planner.inputs.spec import Spec, as_tuple
+from milp_planner.inputs.spec import Pair, Some, Spec
 
 Kind = Literal["all_to_all", "reduce_scatter", "all_gather", "all_reduce"]
 Seconds = Annotated[float, Field(gt=0)]
-Timed = Annotated[tuple[Annotated[float, Field(gt=0)], Seconds], BeforeValidator(as_tuple)]
+Timed = Pair[Annotated[float, Field(gt=0)], Seconds]
 
 
 class CollectiveTable(Spec):
@@ -24,7 +24,7 @@ class CollectiveTable(Spec):
 
     ranks: Annotated[int, Field(ge=2)] = 2
     """Ranks that were measured. Others are taken to reach the same bus bandwidth."""
-    points: Annotated[tuple[Timed, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    points: Some[Timed]
     """Pairs (bytes of a rank's buffer, seconds), both rising. Time is linear between them, and a
     smaller buffer takes as long as the first."""
     beyond: Literal["measured", "stated"] = "measured"
@@ -96,11 +96,6 @@ class Collectives(Spec):
     """Inside a machine or NVLink domain."""
     network: CollectiveTable | None = None
     """To other machines, in any collective; the size is the bytes that cross a network card."""
-
-    def local(self, kind: Kind) -> CollectiveTable | None:
-        """The table inside a machine or domain."""
-        table: CollectiveTable | None = getattr(self, kind)
-        return table
 
     def card_bandwidth(self, size: float, stated: float) -> float:
         """Bytes per second of a network card that ``size`` bytes cross."""

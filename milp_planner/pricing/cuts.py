@@ -71,7 +71,9 @@ def shapes(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
     """
     nodes = traits.constraints.nodes if base.sharding == "table_row_wise" else (1,)
     cut = _cut(base, traits, site) if 1 in nodes else ()
-    for shape in (*cut, *_over_nodes(base, site, nodes)):
+    whole = [(base.width, base.columns)]
+    wide = (shape for n in nodes if n > 1 for shape in _over_groups(base, site, whole, n))
+    for shape in (*cut, *wide):
         placed = _on_allowed_ranks(shape, traits.constraints, site)
         if placed is not None:
             yield placed
@@ -92,7 +94,8 @@ def _cut(base: Choice, traits: TableTraits, site: Site) -> Iterator[Choice]:
                 )
         return
     if len(site.row_groups) < len(site.machine_ranks):
-        yield from _over_groups(base, traits, site, cuts)
+        even = [(width, shards) for width, shards in cuts if traits.dim % width == 0]
+        yield from _over_groups(base, site, [(traits.dim, 1)] if sharding != "grid_shard" else even)
         return
     for size in sizes:
         members = tuple(i for i, r in enumerate(site.machine_ranks) if len(r) == size)
@@ -110,44 +113,25 @@ MOST_GROUPINGS = 64
 
 
 def _over_groups(
-    base: Choice, traits: TableTraits, site: Site, cuts: list[tuple[int, int]]
+    base: Choice, site: Site, cuts: Sequence[tuple[int, int]], nodes: int = 1
 ) -> Iterator[Choice]:
     """Row splits over several machines: one option for every row group, or set of row groups.
 
-    An Instance has no kind of place for a group of machines, so the options list ranks.
+    An Instance has no kind of place for a group of machines, so the options list ranks. Rows may be
+    split over several groups (``nodes``, TorchRec's num_nodes). The exchange then keeps its two
+    steps: sums inside each group, then between groups. Every rank holds as many sums, and sends as
+    many, as if one group had all the rows.
     """
-    shapes = [(traits.dim, 1)]
-    if base.sharding == "grid_shard":
-        shapes = [(width, shards) for width, shards in cuts if traits.dim % width == 0]
     by_size: dict[int, list[int]] = {}
     for index, ranks in enumerate(site.row_groups):
         by_size.setdefault(len(ranks), []).append(index)
     for size, groups in by_size.items():
-        for width, shards in shapes:
-            for chosen in _sets(groups, shards):
+        for width, shards in cuts:
+            for chosen in _sets(groups, shards * nodes):
                 members = tuple(rank for group in chosen for rank in site.row_groups[group])
                 yield replace(
-                    base, width=width, columns=shards, machine_ranks=size, groups=chosen,
-                    members=members,
-                )  # fmt: skip
-
-
-def _over_nodes(base: Choice, site: Site, nodes: tuple[int, ...]) -> Iterator[Choice]:
-    """Rows split over several row groups, one option for every set of them: TorchRec's num_nodes.
-
-    The exchange keeps its two steps: sums inside each group, then between groups. Every rank then
-    holds as many sums, and sends as many, as if one group had all the rows.
-    """
-    by_size: dict[int, list[int]] = {}
-    for index, ranks in enumerate(site.row_groups):
-        by_size.setdefault(len(ranks), []).append(index)
-    for several in (each for each in nodes if each > 1):
-        for size, groups in by_size.items():
-            for chosen in _sets(groups, several) if several <= len(groups) else ():
-                members = tuple(rank for group in chosen for rank in site.row_groups[group])
-                yield replace(
-                    base, machine_ranks=size * several, groups=chosen, members=members,
-                    nodes=several,
+                    base, width=width, columns=shards, machine_ranks=size * nodes, groups=chosen,
+                    members=members, nodes=nodes,
                 )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from milp_planner.inputs.cluster import Cluster
-from milp_planner.inputs.constraints import L1_RATIOS, LARGEST_L1, Constraints, Mode
-from milp_planner.inputs.model import Model
+from milp_planner.inputs.constraints import LARGEST_L1, Constraints, Mode
+from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.options import SHARDING_TYPES, TIERED, Choice
 from milp_planner.pricing.runtimes.registry import home, takers
@@ -30,56 +30,36 @@ class Enumeration:
     refused: tuple[str, ...]
 
 
-def traits_of(
-    table: Table,
-    ratios: tuple[Fraction, ...],
-    fuses: bool,
-    l1_ratios: tuple[Fraction, ...] = L1_RATIOS,
-    trains: bool = True,
-) -> TableTraits:
-    """The traits of a table.
-
-    ``ratios`` and ``l1_ratios`` are the workload's grids; the table's own constraint takes
-    precedence.
-    """
-    no_store = home(table.kind, table.key_value.virtual).no_store(table, trains)
-    own = table.constraints.cache_ratios
-    if own:
-        l1_ratios = tuple(ratio for ratio in own if ratio <= LARGEST_L1)
+def traits_of(table: Table, work: Workload) -> TableTraits:
+    """The traits of a table; its own cache ratios take precedence over the workload's."""
+    runtime, own = home(table.kind, table.key_value.virtual), table.constraints.cache_ratios
+    no_store = runtime.no_store(table, work.trains)
+    l1_ratios = tuple(r for r in own if r <= LARGEST_L1) if own else work.l1_ratios
+    stashes = work.stash_window_ms is not None and work.storage_model == "runtime" and work.trains
+    twins = {"allow": (False, True), "always": (True,), "never": (False,)}
     return TableTraits(
         kind=table.kind,
         output=table.output,
         dim=table.dim,
         constraints=table.constraints,
-        ratios=table.constraints.cache_ratios or ratios,
+        ratios=own or work.cache_ratios,
         dist_types=tuple(dict.fromkeys(table.dist_types)),
-        fuses=fuses,
+        fuses=work.fusion == "honoured",
         virtual=table.key_value.virtual,
         l1_ratios=() if no_store else l1_ratios,
         no_store=no_store,
-    )
-
-
-def _stash(table: Table, offered: bool) -> tuple[bool, ...]:
-    """Values of ``stash`` to offer; none if the table must be stashed and cannot be."""
-    wanted = table.constraints.stash
-    possible = offered and home(table.kind, table.key_value.virtual).stashes
-    twins = {"allow": (False, True), "always": (True,), "never": (False,)}[wanted]
-    return tuple(each for each in twins if possible or not each)
+        stash=tuple(
+            each for each in twins[table.constraints.stash]
+            if not each or (stashes and runtime.stashes)
+        ),
+        stash_caches=work.stash_caches,
+    )  # fmt: skip
 
 
 def enumerations_of(model: Model, cluster: Cluster) -> list[Enumeration]:
     """The enumeration of every table of a model."""
-    workload, site = model.workload, site_of(cluster)
-    fuses = workload.fusion == "honoured"
-    grids = workload.cache_ratios, fuses, workload.l1_ratios, workload.trains
-    window = workload.stash_window_ms is not None and workload.storage_model == "runtime"
-    offered = window and workload.trains
-    traits = [
-        replace(traits_of(t, *grids), stash=_stash(t, offered), stash_caches=workload.stash_caches)
-        for t in model.tables
-    ]
-    return [enumeration_of(each, site) for each in traits]
+    site = site_of(cluster)
+    return [enumeration_of(traits_of(table, model.workload), site) for table in model.tables]
 
 
 @lru_cache(maxsize=4096)

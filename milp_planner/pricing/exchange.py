@@ -98,7 +98,7 @@ def _across(cluster: Cluster) -> float:
     """Bandwidth from a rank to the other row groups: the network's if there are several domains."""
     links = cluster.interconnect
     if links is None or len(cluster.row_groups) == 1:
-        return float("inf")
+        return inf
     several = len(links.domain_machines(len(cluster.machines))) > 1
     return float((links.inter_machine if several else None) or links.in_domain)
 
@@ -110,7 +110,7 @@ def _replica_bandwidth(cluster: Cluster) -> float:
     """
     two_d = cluster.two_d
     if two_d is None or two_d.whole is None or cluster.replicas == 1:
-        return float("inf")
+        return inf
     size, layout = two_d.sharding_group_size, two_d.layout
     assert isinstance(size, int)
     return concurrent_bandwidth(
@@ -118,17 +118,12 @@ def _replica_bandwidth(cluster: Cluster) -> float:
     )
 
 
-def whole_rows_seconds(output: FloatArray, links: Links) -> FloatArray:
-    """Forward (and backward) exchange of table-, column- and table-column-wise: O / all-to-all."""
-    return output / links.all_to_all
-
-
 def row_wise_seconds(
     output: FloatArray, pooled: BoolArray, links: Links, backward: bool = False
 ) -> FloatArray:
     """Exchange of row-wise: reduce-scatter of partial sums (pooled), all-to-all (sequence).
 
-    Backward is the mirror image (all-gather) and adds :func:`batched_copy_seconds`.
+    Backward is the mirror image (all-gather), which a copy in device memory follows.
     """
     sums = (links.all_gather if backward else None) or links.reduce_scatter
     return output / np.where(pooled, sums, links.all_to_all)
@@ -169,10 +164,3 @@ def all_reduce_seconds(table: Numbers, links: Links) -> FloatArray:
     call = np.maximum(np.maximum(table, links.fused), 1.0)
     found = np.interp(call, sizes, seconds)
     return table / call * found * np.maximum(call / sizes[-1], 1.0)
-
-
-def batched_copy_seconds(
-    output: FloatArray, bandwidth: FloatArray, copy_multiple: float
-) -> FloatArray:
-    """The copy after an all-gather, in passes over device memory: 2.455 · O / bandwidth."""
-    return output * copy_multiple / bandwidth

@@ -52,7 +52,7 @@ def recency_curve(known: Popularity, batch: float) -> CacheCurve:
     results", IEEE JSAC 20(7), 2002, doi:10.1109/JSAC.2002.801752; C. Fricker, P. Robert,
     J. Roberts, "A versatile and accurate approximation for LRU cache performance", ITC 2012.
     """
-    known = _used(known)
+    known = known.used
     shortest, longest = 1e-3 / float(known.shares.max()), 60.0 / float(known.shares.min())
     times = np.exp(np.linspace(np.log(shortest), np.log(longest), GRID))
     return _tabulated(known, batch, -np.expm1(-np.outer(times, known.shares)))
@@ -84,9 +84,9 @@ def overflow_curve(known: Popularity, sizes: FloatArray, batch: float, batches: 
     checked against the simulator. ``sizes``: rows that caches hold, rising, at most the distinct
     rows of a batch; float array [points].
     """
-    known = _used(known)
+    known = known.used
     parts = np.concatenate(([0.0], np.geomspace(1e-9, 1.0, GRID)))
-    entered = -np.expm1(np.outer(parts * batch, np.log1p(-np.minimum(known.shares, 1 - 1e-16))))
+    entered = known.drawn(parts * batch)
     chance, held = known.drawn(batch), np.zeros((len(sizes), len(known.counts)))
     for _ in range(batches):
         stay = chance * held
@@ -118,11 +118,6 @@ def _tabulated(known: Popularity, batch: float, held: FloatArray) -> CacheCurve:
     )
     sizes[-1] = known.rows
     return CacheCurve(sizes, np.minimum(hits, 1.0), np.minimum(unique, 1.0))
-
-
-def _used(known: Popularity) -> Popularity:
-    used = known.shares > 0
-    return Popularity(known.counts[used], known.shares[used])
 
 
 def _wanted(known: Popularity, batch: float) -> FloatArray:

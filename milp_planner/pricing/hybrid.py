@@ -46,8 +46,7 @@ def hybrid_hits(
     against the simulator (``benchmarks/hit-ratio``). The host is assumed to hold every row: the few
     in a thousand lost from its full buckets are neglected.
     """
-    used = known.shares > 0
-    fluid = Popularity(known.counts[used], known.shares[used])
+    fluid = known.used
     full = _time_to_see(fluid, size, lookups)
     if full >= lookups:
         present = fluid.counts * -np.expm1(-fluid.shares * lookups)
@@ -196,6 +195,7 @@ MOMENTS = 1.6
 """Arrivals within a batch are counted at numbers of lookups that grow by this factor."""
 COUNTS = 8
 """Lookup counts distinguished; beyond, the less popular row is assumed to have the lower count."""
+LOG_FACTORIALS = np.cumsum(np.log(np.maximum(np.arange(COUNTS), 1)))
 GROWTH, FIRST, ROOM = 0.2, 5, 0.2
 """After the first five batches several pass in one step, as long as they take no more than a fifth
 of the lookups so far and bring no more rows than a fifth of HBM."""
@@ -248,25 +248,18 @@ def _followed(
 
 def _merged(known: Popularity) -> Popularity:
     """Fewer classes, most popular first; rows that are never looked up are left out."""
-    used = known.shares > 0
-    counts, shares = known.counts[used], known.shares[used]
+    counts, shares = known.used.counts, known.used.shares
     group = np.floor(np.log(shares.max() / shares) / np.log(CLASS) + 1e-9).astype(np.int64)
     _, index = np.unique(group, return_inverse=True)
     rows = np.bincount(index, counts).astype(np.float64)
     return Popularity(rows, np.bincount(index, counts * shares) / rows)
 
 
-def _untouched(known: Popularity, lookups: float | FloatArray) -> FloatArray:
-    """Chance that none of ``lookups`` falls on a given row of each class, (1 − p)^n."""
-    chances = np.log1p(-np.minimum(known.shares, 1 - 1e-16))
-    return np.asarray(np.exp(np.multiply.outer(lookups, chances)))
-
-
 def _step(known: Popularity, size: float, now: float, batch: float) -> float:
     """Lookups in the next step: one batch, or several if little changes."""
     batches = max(np.floor(GROWTH * now / batch), 1.0) if now >= FIRST * batch else 1.0
-    unseen = known.counts * _untouched(known, now)
-    while batches > 1 and unseen @ (1 - _untouched(known, batches * batch)) > ROOM * size:
+    unseen = known.counts * known.untouched(now)
+    while batches > 1 and unseen @ (1 - known.untouched(batches * batch)) > ROOM * size:
         batches = np.floor(batches / 2)
     return float(batches * batch)
 
@@ -276,13 +269,13 @@ def _came(known: Popularity, size: float, now: float, after: float) -> FloatArra
     whole = after - now
     start = min(SLICES[0] * size, whole)
     parts = start * MOMENTS ** np.arange(np.ceil(np.log(whole / start) / np.log(MOMENTS)))
-    unseen = known.counts * _untouched(known, now)
-    return unseen * (1 - _untouched(known, np.concatenate(([0.0], parts, [whole]))))
+    unseen = known.counts * known.untouched(now)
+    return unseen * (1 - known.untouched(np.concatenate(([0.0], parts, [whole]))))
 
 
 def _stamped(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:
     """LRU: rows looked up move to a new highest score, which new rows get, too."""
-    stay = _untouched(known, lookups)
+    stay = known.untouched(lookups)
     alive = held.sum(axis=(1, 2, 3)) > 1e-6 * held.sum()
     moved = np.concatenate((held[alive] * stay, (held * (1 - stay)).sum(axis=0)[None]))
     first = np.zeros((len(moved), len(stay)))
@@ -293,7 +286,7 @@ def _stamped(held: FloatArray, known: Popularity, lookups: float) -> tuple[Float
 def _counted(held: FloatArray, known: Popularity, lookups: float) -> tuple[FloatArray, FloatArray]:
     """LFU: counts rise by Poisson numbers; those of new rows are at least 1."""
     mean = known.shares * lookups
-    chance = np.exp(np.outer(np.arange(COUNTS), np.log(mean)) - mean - _log_factorials()[:, None])
+    chance = np.exp(np.outer(np.arange(COUNTS), np.log(mean)) - mean - LOG_FACTORIALS[:, None])
     moved = np.zeros_like(held)
     for more in range(COUNTS - 1):
         moved[more:-1] += held[: COUNTS - 1 - more] * chance[more]
@@ -332,9 +325,3 @@ def _until(came: FloatArray, rows: FloatArray) -> FloatArray:
     gap = np.maximum(total[place + 1] - total[place], 1e-300)
     share = np.clip((rows - total[place]) / gap, 0.0, 1.0)[..., None]
     return np.asarray(came[place] * (1 - share) + came[place + 1] * share)
-
-
-@lru_cache(maxsize=1)
-def _log_factorials() -> FloatArray:
-    """ln k! of each distinguished count."""
-    return np.asarray(np.cumsum(np.log(np.maximum(np.arange(COUNTS), 1))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.model import Model, Workload
 from milp_planner.inputs.table import Table
 from milp_planner.pricing.exchange import Links, wire_bytes
-from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice
+from milp_planner.pricing.options import MODES, SHARDING_TYPES, Choice, distinct
 from milp_planner.pricing.popularity import distinct_rows, unique_fraction
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.runtimes.registry import index_of
@@ -153,27 +154,26 @@ class ShardColumns:
         return ShardColumns(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
 
-CODE = 8
-"""Length of a :func:`choice_code`."""
-
-
-def choice_code(choice: Choice, ranks: int) -> tuple[int, ...]:
-    """A choice as integers.
-
-    They are sharding, mode, ratio as a pair, ranks that its rows are split over, width of its
-    shards, whether it is stashed, and its runtime.
-    """
-    split = {"row_wise": ranks}.get(choice.sharding, choice.row_parts)
-    return (
-        SHARDING_TYPES.index(choice.sharding),
-        MODES.index(choice.mode),
-        choice.ratio.numerator,
-        choice.ratio.denominator,
-        split,
-        choice.width,
-        int(choice.stash),
-        index_of(choice.runtime),
-    )
+def option_columns(
+    choices: Sequence[Choice], ranks: int, tables: Sequence[int] | IntArray
+) -> OptionColumns:
+    """Choices as columns; ``tables`` is the table index of each."""
+    few, index = distinct(choices)
+    codes = [
+        (
+            SHARDING_TYPES.index(choice.sharding),
+            MODES.index(choice.mode),
+            choice.ratio.numerator,
+            choice.ratio.denominator,
+            ranks if choice.sharding == "row_wise" else choice.row_parts,
+            choice.width,
+            int(choice.stash),
+            index_of(choice.runtime),
+        )
+        for choice in few
+    ]
+    columns = np.array(codes, dtype=np.int64).reshape(-1, 8).T
+    return OptionColumns(np.asarray(tables, dtype=np.int64), *columns[:, index].copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +206,9 @@ def job_of(model: Model, cluster: Cluster, profile: Profile, links: Links) -> Jo
     """Collect what prices depend on."""
     site = site_of(cluster)
     curves = (profile.caching, profile.hybrid, profile.uvm_caching)
-    distinct = model.workload.prefetch_pipeline or any(c.over == "batch_cover" for c in curves)
-    distinct = distinct or site.has_ssd or any(t.key_value.virtual for t in model.tables)
-    traffic = traffic_of(model, site.ranks, distinct)
+    counts = model.workload.prefetch_pipeline or any(c.over == "batch_cover" for c in curves)
+    counts = counts or site.has_ssd or any(t.key_value.virtual for t in model.tables)
+    traffic = traffic_of(model, site.ranks, counts or profile.step is not None)
     return Job(model, cluster, profile, links, site, table_columns(model), traffic)
 
 

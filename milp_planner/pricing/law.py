@@ -96,7 +96,11 @@ def _exchange(
     exchanged: Exchanged,
     bandwidth: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Forward and backward exchange; both zero on a single rank, except for a dense update."""
+    """Forward and backward exchange; both zero on a single rank, except for a dense update.
+
+    Table-, column- and table-column-wise: O / all-to-all. The copy after an all-gather takes 2.455
+    passes over device memory.
+    """
     kernel, links, table = job.profile.kernel, job.links, options.table
     replicated, by_all = options.is_sharding("data_parallel"), options.is_sharding("row_wise")
     by_machine = options.is_sharding("table_row_wise", "grid_shard")
@@ -105,16 +109,15 @@ def _exchange(
         pooled = job.tables.pooled[table]
         sent = exchanged.rows_out * shards.columns * wire
         held = np.where(pooled, job.traffic.outputs[table] * links.groups, exchanged.rows_out)
-        whole = exchange.whole_rows_seconds(sent, links)
         by_rows = exchange.row_wise_seconds(sent, pooled, links, backward)
         across = held * shards.columns * wire
         two_steps = exchange.table_row_wise_seconds(sent, across, pooled, links, backward)
-        return np.where(by_machine, two_steps, np.where(by_all, by_rows, whole))
+        return np.where(by_machine, two_steps, np.where(by_all, by_rows, sent / links.all_to_all))
 
     out = collective(job.tables.wire[table], False)
     back = collective(job.tables.wire_backward[table], True)
     gradients = exchanged.rows_out * shards.columns * job.tables.wire_backward[table]
-    copy = exchange.batched_copy_seconds(gradients, bandwidth, kernel.batched_copy_multiple)
+    copy = gradients * kernel.batched_copy_multiple / bandwidth
     back = back + np.where((by_all | by_machine) & (links.ranks > 1), copy, 0.0)
     size = shards.rows * shards.columns * job.tables.element[table]
     update = exchange.data_parallel_seconds(size, bandwidth, kernel.dense_update_multiple, links)

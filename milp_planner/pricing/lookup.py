@@ -82,11 +82,6 @@ def backward_seconds(
     return forward * (update + np.where(weighted, kernel.weighted_multiple, 0.0))
 
 
-def prefetch_seconds(misses: FloatArray, row_bytes: Numbers, profile: Profile) -> FloatArray:
-    """Fetching the distinct rows of a step that are not in the cache: misses · row / link."""
-    return misses * row_bytes / profile.host_link
-
-
 class Hits(NamedTuple):
     """How an option's HBM tier serves lookups; arrays [options]."""
 
@@ -161,13 +156,9 @@ def _with_l2(job: Job, columns: OptionColumns, ratio: FloatArray) -> FloatArray:
 
 def _modes_that_ask(job: Job) -> tuple[str, ...]:
     """Modes whose prices depend on hit ratios."""
-    return (*_modes_with_a_curve(job), "SSD")
-
-
-def _modes_with_a_curve(job: Job) -> tuple[str, ...]:
     if job.workload.cost_model != "law":
-        return "CACHING", "HYBRID", "HBM_ONLY"
-    return ("CACHING", "HYBRID") if job.profile.hybrid.follows_hits else ("CACHING",)
+        return "CACHING", "HYBRID", "HBM_ONLY", "SSD"
+    return ("CACHING", "HYBRID", "SSD") if job.profile.hybrid.follows_hits else ("CACHING", "SSD")
 
 
 def _held(job: Job, columns: OptionColumns) -> FloatArray:

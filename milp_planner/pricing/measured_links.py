@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from milp_planner.inputs.cluster import Cluster
 from milp_planner.inputs.interconnect import Interconnect
-from milp_planner.pricing.collectives import Collectives, Kind
+from milp_planner.pricing.collectives import Collectives, CollectiveTable, Kind
 from milp_planner.pricing.exchange import Links, links_of
 from milp_planner.pricing.job import Job
 from milp_planner.pricing.units import IntArray
@@ -87,7 +87,7 @@ def _rated(cluster: Cluster, tables: Collectives, kind: Kind, size: float) -> Cl
 def _local(
     links: Interconnect, tables: Collectives, kind: Kind, size: float, ranks: int
 ) -> dict[str, object]:
-    table = tables.local(kind)
+    table: CollectiveTable | None = getattr(tables, kind)
     if table is None or ranks == 1:
         return {}
     found: dict[str, object] = {

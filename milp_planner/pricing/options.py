@@ -208,12 +208,8 @@ class Options:
 
     @cached_property
     def distinct(self) -> tuple[list[Choice], IntArray]:
-        """The choices without repetitions, as they first occur, and the index of each option's
-        among them; int64 array [options]. Tables alike share theirs, so these are few."""
-        places: dict[int, int] = {}
-        index = [places.setdefault(id(choice), len(places)) for choice in self.choices]
-        found = {place: choice for place, choice in zip(index, self.choices, strict=True)}
-        return list(found.values()), np.array(index, dtype=np.int64)
+        """Its choices as of :func:`distinct`."""
+        return distinct(self.choices)
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -230,6 +226,17 @@ class Options:
             if self.names[option] == name:
                 return option
         raise KeyError(name)
+
+
+def distinct(choices: Sequence[Choice]) -> tuple[list[Choice], IntArray]:
+    """Choices without repetitions, as they first occur, and the index of each among them.
+
+    int64 array [choices]. Tables alike share theirs, so these are few.
+    """
+    places: dict[int, int] = {}
+    index = [places.setdefault(id(choice), len(places)) for choice in choices]
+    found = dict(zip(index, choices, strict=True))
+    return list(found.values()), np.array(index, dtype=np.int64)
 
 
 def group_name(table: Table, training: bool, dist_type: str, caching: bool) -> str:

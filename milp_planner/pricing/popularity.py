@@ -46,12 +46,25 @@ class Popularity:
         """Rows in all classes."""
         return float(self.counts.sum())
 
-    def drawn(self, lookups: float) -> FloatArray:
+    @property
+    def used(self) -> Popularity:
+        """The classes that are looked up at all."""
+        used = self.shares > 0
+        return Popularity(self.counts[used], self.shares[used])
+
+    def drawn(self, lookups: float | FloatArray) -> FloatArray:
         """Chance that a row of each class is among ``lookups`` independent lookups.
 
-        1 − (1 − p)^n, computed without cancellation; float array [classes].
+        1 − (1 − p)^n, computed without cancellation; float array [..., classes].
         """
-        return -np.expm1(lookups * np.log1p(-np.minimum(self.shares, 1 - 1e-16)))
+        return np.asarray(-np.expm1(self._log_missed(lookups)))
+
+    def untouched(self, lookups: float | FloatArray) -> FloatArray:
+        """Chance that none of them falls on such a row, (1 − p)^n; float array [..., classes]."""
+        return np.asarray(np.exp(self._log_missed(lookups)))
+
+    def _log_missed(self, lookups: float | FloatArray) -> FloatArray:
+        return np.multiply.outer(lookups, np.log1p(-np.minimum(self.shares, 1 - 1e-16)))
 
     def distinct(self, lookups: float) -> float:
         """Expected number of distinct rows among ``lookups`` independent lookups."""

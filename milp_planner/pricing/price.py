@@ -18,7 +18,7 @@ from milp_planner.pricing.buffers import exchanged_by
 from milp_planner.pricing.entries import UPDATE
 from milp_planner.pricing.enumeration import Enumeration, enumerations_of
 from milp_planner.pricing.exchange import Links, links_of
-from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, job_of, option_columns
 from milp_planner.pricing.law import shard_seconds
 from milp_planner.pricing.lookup import hits_of
 from milp_planner.pricing.measured_links import measured_links
@@ -60,7 +60,7 @@ def price(
     check_sizes(job)
     first = offsets([len(legal.choices) for legal in enumerations])
     choices = list(chain.from_iterable(legal.choices for legal in enumerations))
-    columns = _option_columns(enumerations, first, job.ranks)
+    columns = option_columns(choices, job.ranks, _owners(first))
     entry_first, shards = shards_of(job, choices, columns)
     denominator = level_denominator(model)
     group, level, groups = fusion_of(model, job.ranks, choices, columns, denominator)
@@ -123,18 +123,6 @@ def _no_option(cluster: Cluster, table: Table, legal: Enumeration) -> str:
         f"table {table.name!r} has no legal option on cluster {cluster.name!r}: its "
         f"constraints leave none{reasons}; allowed: {allowed}"
     )
-
-
-def _option_columns(enumerations: list[Enumeration], first: IntArray, ranks: int) -> OptionColumns:
-    codes: dict[int, IntArray] = {}
-    for legal in enumerations:
-        if id(legal) not in codes:
-            rows = [choice_code(choice, ranks) for choice in legal.choices]
-            codes[id(legal)] = np.array(rows, dtype=np.int64).reshape(-1, CODE)
-    parts = [codes[id(legal)] for legal in enumerations] or [np.empty((0, CODE), np.int64)]
-    code = np.concatenate(parts)
-    table = np.repeat(np.arange(len(enumerations)), np.diff(first))
-    return OptionColumns(table, *(code[:, i].copy() for i in range(CODE)))
 
 
 def _price_entries(
@@ -226,23 +214,25 @@ def fits_somewhere(options: Options) -> BoolArray:
     entries, cluster = options.entries, options.cluster
     hbm, ddr = capacities(options.model, cluster)[UPDATE], cluster.usable_ddr(options.model)
     everywhere = np.array([c.sharding in ("row_wise", "data_parallel") for c in options.choices])
-    option = np.repeat(np.arange(len(options)), np.diff(entries.first))
+    option = _owners(entries.first)
     limit = np.where(everywhere[option], min(hbm), max(hbm))
     room = np.where(everywhere[option], min(ddr), max(ddr))
     drives = cluster.usable_ssd()
     live = np.where(everywhere[option], min(drives), max(drives))
     bad = (entries.hbm > limit) | (entries.ddr > room) | (entries.ssd > live)
     fits = ~np.logical_or.reduceat(bad, entries.first[:-1])
-    table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
     stuck = ~np.logical_or.reduceat(fits, options.first[:-1])
-    return fits | stuck[table]
+    return fits | stuck[_owners(options.first)]
+
+
+def _owners(first: IntArray) -> IntArray:
+    """Which run each place of runs that begin at ``first`` belongs to."""
+    return np.repeat(np.arange(len(first) - 1), np.diff(first))
 
 
 def select(options: Options, keep: BoolArray) -> Options:
     """Only the options of a mask; ``refused`` counts those dropped."""
-    table = np.repeat(np.arange(len(options.first) - 1), np.diff(options.first))
-    option = np.repeat(np.arange(len(options)), np.diff(options.entries.first))
-    rows = keep[option]
+    table, rows = _owners(options.first), keep[_owners(options.entries.first)]
     entries = {
         name: getattr(options.entries, name)[rows]
         for name in Entries.__dataclass_fields__

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from milp_planner.errors import CHECK, BadInput
 from milp_planner.inputs.access import Share
+from milp_planner.inputs.files import build, read_document
 from milp_planner.inputs.problems import nearest
-from milp_planner.inputs.spec import Bandwidth, Spec, as_tuple
+from milp_planner.inputs.spec import Bandwidth, Many, Pair, Some, Spec
+from milp_planner.inputs.strict_yaml import neighbour, read_yaml
 from milp_planner.pricing.collectives import Collectives
 from milp_planner.pricing.sources import ASSUMED, COLLECTIVES, DATA_SHEET, Operator, Source
 from milp_planner.pricing.step_model import StepModel
@@ -22,7 +23,7 @@ Positive = Annotated[float, Field(gt=0)]
 Spreadable = Literal[
     "hbm", "ddr", "host_link", "launch_seconds", "caching", "hybrid", "uvm_caching", "host_only"
 ]
-Point = Annotated[tuple[Annotated[float, Field(ge=0)], Share], BeforeValidator(as_tuple)]
+Point = Pair[Annotated[float, Field(ge=0)], Share]
 
 
 class EfficiencyCurve(Spec):
@@ -36,7 +37,7 @@ class EfficiencyCurve(Spec):
     over: Literal["cache_ratio", "hit_ratio", "batch_cover"] = "cache_ratio"
     """What the first number of a point is: the cache ratio x, the share of lookups served from
     HBM, or the rows of the HBM tier divided by the distinct rows one step touches."""
-    points: Annotated[tuple[Point, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+    points: Some[Point]
     """Pairs (argument, x_eff) by rising argument; constant outside. Between points, a curve over
     the hit ratio is linear in time (hits and misses add up), other curves in x_eff."""
     given_statistics: Literal["same_curve", "hit_ratio"] = "same_curve"
@@ -82,10 +83,7 @@ class Kernel(Spec):
     """Passes over the table that a data-parallel gradient and optimizer step cost."""
     least_columns: Annotated[int, Field(ge=1)] = 32
     """A narrower row costs as much to read as this many columns."""
-    narrow_penalties: Annotated[
-        tuple[Annotated[tuple[int, Positive], BeforeValidator(as_tuple)], ...],
-        BeforeValidator(as_tuple),
-    ] = ((64, 1.75), (128, 1.15))
+    narrow_penalties: Many[Pair[int, Positive]] = ((64, 1.75), (128, 1.15))
     """Pairs (columns, penalty) by rising columns: rows with fewer columns take penalty times as
     long."""
     launch_seconds: Annotated[float, Field(ge=0)] = 0.0
@@ -159,9 +157,6 @@ def profile_names() -> tuple[str, ...]:
 
 def load_profile(name: str | Path) -> Profile:
     """A shipped profile by name, or one from a YAML file by path; BadInput names the nearest."""
-    from milp_planner.inputs.files import build, read_document
-    from milp_planner.inputs.strict_yaml import read_yaml
-
     text = str(name)
     if text.endswith(_ENDINGS):
         return build(Profile, read_document(Path(name), _alike), listed_by=CHECK)
@@ -179,21 +174,12 @@ def load_profile(name: str | Path) -> Profile:
 
 def _alike(path: Path) -> str | None:
     """The profile that a missing file's name may mean: one in its folder, or a shipped one."""
-    names: list[str] = []
-    with contextlib.suppress(OSError):
-        names = sorted(each.name for each in path.parent.iterdir() if each.suffix in _ENDINGS)
-    while close := nearest(path.name, names):
-        if _is_profile(path.parent / close):
-            return str(path.parent / close)
-        names.remove(close)
-    return nearest(path.stem, profile_names())
+    return neighbour(path, _is_profile) or nearest(path.stem, profile_names())
 
 
 def _is_profile(path: Path) -> bool:
-    from milp_planner.inputs.files import build, read_document
-
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.suffix not in _ENDINGS or path.stat().st_size > _LARGEST:
             return False
         build(Profile, read_document(path))
     except (BadInput, OSError):

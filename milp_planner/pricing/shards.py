@@ -15,7 +15,7 @@ from milp_planner.pricing.buffers import Exchanged, exchange_entries, exchanged_
 from milp_planner.pricing.entries import MOMENTS, SHARD_NAMES, alive
 from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import Links
-from milp_planner.pricing.job import CODE, Job, OptionColumns, ShardColumns, choice_code, job_of
+from milp_planner.pricing.job import Job, OptionColumns, ShardColumns, job_of, option_columns
 from milp_planner.pricing.options import WHOLE_ROWS, Choice
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.replicas import gathered
@@ -185,14 +185,6 @@ def staged_bytes(model: Model, move: IntArray, ssd: IntArray) -> IntArray:
 FOLLOW_ROWS = ("output", "send_buffer", "encoding", "gradients")
 """Entries proportional to a shard's load if its table returns an embedding for each id; the ids,
 and a prefetch's buffers for them, always are."""
-
-
-def option_columns(choices: Sequence[Choice], ranks: int, tables: Sequence[int]) -> OptionColumns:
-    """Choices as columns; ``tables`` is the table index of each."""
-    code = [choice_code(choice, ranks) for choice in choices]
-    return OptionColumns(
-        np.array(tables, dtype=np.int64), *np.array(code, dtype=np.int64).reshape(-1, CODE).T.copy()
-    )
 
 
 def bytes_job(model: Model, cluster: Cluster, profile: Profile) -> Job:

@@ -117,19 +117,17 @@ def factors(model: Model, cached: Mapping[str, Cached]) -> dict[str, tuple[Fract
     """
     if model.workload.fusion == "free":
         return {name: (each.ratio,) for name, each in cached.items()}
-    mean: dict[tuple[int, str], Fraction] = {}
     members: dict[tuple[int, str], list[str]] = {}
     for name, each in cached.items():
         kernel = kernel_of(model.table(name), each.sharding, each.width, model.workload)
         for rank in dict.fromkeys(each.ranks):
             members.setdefault((rank, kernel), []).append(name)
-    for place, names in members.items():
-        ratios = {cached[name].ratio for name in names}
-        mean[place] = ratios.pop() if len(ratios) == 1 else _mean(model, cached, names)
     found: dict[str, set[Fraction]] = {name: set() for name in cached}
-    for place, names in members.items():
+    for names in members.values():
+        ratios = {cached[name].ratio for name in names}
+        mean = ratios.pop() if len(ratios) == 1 else _mean(model, cached, names)
         for name in names:
-            found[name].add(mean[place])
+            found[name].add(mean)
     return {name: tuple(sorted(ratios)) for name, ratios in found.items()}
 
 

@@ -61,8 +61,8 @@ class TableTraits:
     """Cache ratios in a key-value store; empty if the table cannot be in one."""
     no_store: str
     """Why the table cannot be in a key-value store; empty if it can."""
-    stash: tuple[bool, ...] = (False,)
+    stash: tuple[bool, ...]
     """Whether weights leave HBM between forward and backward (True), stay (False), or both are
-    offered."""
-    stash_caches: bool = False
+    offered; none if the table must be stashed and cannot be."""
+    stash_caches: bool
     """Whether caches may leave HBM there, too."""

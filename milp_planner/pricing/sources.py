@@ -6,12 +6,12 @@ A price made of several numbers has the weakest of their sources.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from milp_planner.inputs.constraints import Mode, ShardingType
-from milp_planner.inputs.spec import Spec, as_tuple
+from milp_planner.inputs.spec import Many, Spec
 from milp_planner.inputs.table import Dtype
 
 How = Literal["measured", "interpolated", "data_sheet", "assumed"]
@@ -41,7 +41,7 @@ class Source(Spec):
     which includes what was carried over from other hardware."""
     hardware: str = ""
     """What was measured; empty if nothing was."""
-    dtypes: Annotated[tuple[Dtype, ...], BeforeValidator(as_tuple)] = ()
+    dtypes: Many[Dtype] = ()
     """Element types that were measured; others are interpolated by their bytes. Empty: it does not
     depend on them."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_planner.pricing.job import Job, OptionColumns, ShardColumns
-from milp_planner.pricing.popularity import Popularity, distinct_rows, popularity
+from milp_planner.pricing.popularity import Popularity, popularity
 from milp_planner.pricing.step_model import StepModel, TableTerms
 from milp_planner.pricing.storage import STATE_BYTES, STATE_NUMBERS
 from milp_planner.pricing.units import BoolArray, FloatArray, IntArray
@@ -62,7 +62,7 @@ def step_seconds(
     table, element = options.table, job.tables.element[options.table]
     row = (shards.columns * element).astype(np.float64)
     missed = 1.0 - cache_hits_of(job, step.sizes)[table]
-    distinct = _distinct(job)[table] / options.group_ranks
+    distinct = job.traffic.distinct[table] / options.group_ranks
     hottest = np.minimum(_hottest(job)[table], ids)
     moved = Moved(ids, row, outputs * row, np.minimum(distinct, ids), missed, hottest)
 
@@ -146,15 +146,6 @@ def stand_ins(optimizer: str, dim: int, measured: list[str]) -> list[tuple[str, 
     return [(below, 1.0 - share), (above, share)]
 
 
-def _distinct(job: Job) -> FloatArray:
-    """Distinct rows of each table in a step of all ranks; array [tables]."""
-    ids = job.traffic.raw_ids.tolist()
-    return np.array([
-        distinct_rows(table.access, table.rows, lookups, job.ranks)
-        for table, lookups in zip(job.model.tables, ids, strict=True)
-    ])  # fmt: skip
-
-
 def _hottest(job: Job) -> FloatArray:
     """Ids of each table's most popular row in a step of all ranks; array [tables].
 
@@ -206,7 +197,7 @@ def cache_hits(streams: list[Stream], sizes: FloatArray) -> FloatArray:
     kinds = Counter((id(s.rows), s.lookups, s.row_bytes) for s in streams)
     first = {(id(s.rows), s.lookups, s.row_bytes): s for s in reversed(streams)}
     known = [first[key] for key in kinds]
-    if not known or not len(sizes):
+    if not len(sizes) or not any(s.lookups for s in known):
         return np.ones((len(streams), len(sizes)))
     times = np.array(list(kinds.values()), dtype=np.float64)
     part = np.cumsum([0, *(len(s.rows.counts) for s in known)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from milp_planner.inputs.spec import Spec, as_tuple
+from milp_planner.inputs.spec import Many, Pair, Spec
 from milp_planner.inputs.table import Optimizer
 
 Term = Annotated[float, Field(ge=0)]
-Knee = Annotated[tuple[Annotated[float, Field(gt=0)], Term], BeforeValidator(as_tuple)]
+Knee = Pair[Annotated[float, Field(gt=0)], Term]
 
 
 class TableTerms(Spec):
@@ -31,7 +31,7 @@ class TableTerms(Spec):
     """For every id."""
     byte_seconds: Term = 0.0
     """For every byte of the rows it reads, wherever they are."""
-    missed: Annotated[tuple[Knee, ...], BeforeValidator(as_tuple)] = ()
+    missed: Many[Knee] = ()
     """Pairs (bytes of a cache, seconds) by rising size: the additional cost of every byte of a row
     that is not in a cache of that size, which all tables of the rank share."""
     row_bytes: Term = 0.0

@@ -59,48 +59,6 @@ INT8_ROW_BYTES = 8
 """Scale and bias that FBGEMM stores with each row of int8 (``INT8_EMB_ROW_DIM_OFFSET``)."""
 
 
-class FbgemmBytes(NamedTuple):
-    """Bytes of shards in FBGEMM's kernels, int64 arrays."""
-
-    weights: IntArray
-    row_state: IntArray
-    """State kept per row, all of it in HBM, even if the rows are in host memory."""
-    column_state: IntArray
-    """State kept per element, wherever the rows are; none of it is cached."""
-
-    @property
-    def everything(self) -> IntArray:
-        """Rows with all their state."""
-        return self.weights + self.row_state + self.column_state
-
-
-def fbgemm_bytes(
-    rows: IntArray,
-    columns: IntArray,
-    element_bytes: IntArray,
-    numbers: tuple[IntArray, IntArray],
-    state_bytes: Integers,
-    row_bytes: Integers,
-) -> FbgemmBytes:
-    """Bytes of a shard in FBGEMM: rows · (columns · element + further bytes of a row), and state.
-
-    ``numbers`` are those of :data:`STATE_NUMBERS`, of ``state_bytes`` each: 4, but in a dense
-    kernel the element's, as PyTorch's optimizers keep state in the type of the parameter.
-
-    References
-    ----------
-    FBGEMM 1.8.0, ``split_table_batched_embeddings_ops_training.py``: ``construct_split_state`` and
-    the states' ``_apply_split`` in ``__init__`` (row-wise state of managed tables is on the device,
-    other state managed and not cacheable).
-    """
-    per_row, per_column = numbers
-    return FbgemmBytes(
-        rows * (columns * element_bytes + row_bytes),
-        rows * per_row * state_bytes,
-        rows * columns * per_column * state_bytes,
-    )
-
-
 def state_multiple(optimizer: str, dim: int) -> Fraction:
     """Optimizer state in units of the weights, as TorchRec's and TorchEasyRec's planners count it.
 
@@ -129,16 +87,6 @@ def output_bytes(rows_out: FloatArray, columns: IntArray, element_bytes: IntArra
     return np.ceil(np.asarray(rows_out, dtype=np.float64) * columns * element_bytes).astype(
         np.int64
     )
-
-
-def torchrec_weights(rows: IntArray, columns: IntArray, element_bytes: IntArray) -> IntArray:
-    """Bytes of a shard's weights: rows · columns · element."""
-    return np.asarray(rows * columns * element_bytes, dtype=np.int64)
-
-
-def torchrec_state(weights: IntArray, numerator: IntArray, denominator: IntArray) -> IntArray:
-    """Bytes of a shard's optimizer state: ceil(weights · multiple of :func:`state_multiple`)."""
-    return ceil_div(weights * numerator, denominator)
 
 
 def torchrec_cache(

@@ -24,11 +24,11 @@ from milp_planner.inputs.table import ELEMENT_BYTES
 from milp_planner.integrations.torchrec.options import fused_of, sharder_of
 from milp_planner.pricing.buffers import exchanged_by
 from milp_planner.pricing.entries import MOMENTS, RANK_ENTRIES, SHARD_ENTRIES, SHARD_NAMES
-from milp_planner.pricing.job import Job, ShardColumns
+from milp_planner.pricing.job import Job, ShardColumns, option_columns
 from milp_planner.pricing.options import Choice
 from milp_planner.pricing.outside import exchange_bytes
 from milp_planner.pricing.profile import load_profile
-from milp_planner.pricing.shards import bytes_job, option_columns, shard_bytes
+from milp_planner.pricing.shards import bytes_job, shard_bytes
 from milp_planner.pricing.splits import Batch, worst_batch
 from milp_planner.pricing.units import FloatArray, IntArray
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from milp_planner.pricing.runtimes.room import Fetched, Rows
 from milp_planner.pricing.runtimes.torchrec import TorchRec
 from milp_planner.pricing.site import Site, TableTraits
 from milp_planner.pricing.storage import STATE_BYTES
-from milp_planner.pricing.units import BoolArray, FloatArray, IntArray, ceil_div, round_up
+from milp_planner.pricing.units import FloatArray, IntArray, ceil_div, round_up
 
 WAYS = 32
 """Slots of a set of FBGEMM's cache."""
@@ -72,13 +71,38 @@ class KeyValue(TorchRec):
             yield from (("SSD", ratio) for ratio in traits.l1_ratios)
 
     def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
-        """As FBGEMM allocates."""
-        return _rows(store_bytes(job, options, shards), super().rows(job, options, shards))
+        """As FBGEMM allocates.
+
+        HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is kept in
+        the row. DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer;
+        for a virtual table in host memory, every row with 32 bytes of header and map instead. SSD:
+        a row and its key. What moves are all rows and their state.
+        """
+        tables, table, on_ssd = job.tables, options.table, options.is_mode("SSD")
+        rows, columns, element = shards.rows, shards.columns, tables.element[options.table]
+        slots = cache_slots(rows, columns, element, _cap(job, options, shards))
+        row = row_elements(tables, table, columns) * element
+        hbm = {
+            "weights": slots * row,
+            "cache_index": slots * slot_bytes(job.workload),
+            "state": rows * state_bytes(tables, table, columns),
+        }
+        hosted = rows * (row + HEADER_BYTES + MAP_BYTES)
+        buffers = tables.l2[table] + tables.write_buffer[table]
+        ddr = 2 * slots * (row + EVICTED_BYTES) + np.where(on_ssd, buffers, hosted)
+        ssd = np.where(on_ssd, rows * (row + KEY_BYTES), 0)
+        return Rows(hbm, ddr, ssd, super().rows(job, options, shards).move)
 
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
-        """As TorchRec's planner counts."""
-        found = as_torchrec_counts(job, options, shards)
-        return _rows(found, super().planner_rows(job, options, shards))
+        """As TorchRec's: the cap or a fifth of the *table* on every shard, no DDR."""
+        tables, table, nothing = job.tables, options.table, np.zeros_like(shards.rows)
+        element, fifth, cap = tables.element[table], LARGEST_L1, _cap(job, options, shards)
+        whole = tables.rows[table] * tables.dim[table] * element
+        cache = np.minimum(cap * MEBIBYTE, ceil_div(whole * fifth.numerator, fifth.denominator))
+        move = super().planner_rows(job, options, shards).move
+        index = ceil_div(shards.rows * 36, 5)  # rows · (4 + 16/5)
+        stored = np.where(tables.virtual[table], 0, move + index)
+        return Rows({"weights": cache}, nothing, stored, move)
 
     def fetches_ahead(self, job: Job, mode: str) -> bool:
         """Always, pipelined or not."""
@@ -91,8 +115,21 @@ class KeyValue(TorchRec):
     def fetched(
         self, job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits, row: IntArray
     ) -> Fetched:
-        """Rows that HBM does not hold, and those that L2 does not hold either."""
-        return fetched(job, options, shards, hits)
+        """Time and SSD traffic of the distinct rows that a step misses.
+
+        Rows that HBM does not hold cross the host link; those that L2 does not hold either are read
+        from SSD, in blocks of 4 KiB at least, at the rank's share of its machine's bandwidth. In
+        training, as many changed rows leave the cache and travel the same way back. All of it
+        happens before the lookup, pipelined or not, so the lookup itself reads HBM.
+        """
+        table, on_ssd = options.table, options.is_mode("SSD")
+        size = row_elements(job.tables, table, shards.columns) * job.tables.element[table]
+        ways = 2.0 if job.workload.trains else 1.0
+        wanted = job.traffic.distinct[table] / options.group_ranks * (shards.rows > 0)
+        linked = ways * wanted * (1.0 - hits.unique) * size
+        drive = ways * wanted * (1.0 - hits.behind) * on_ssd * np.maximum(size, BLOCK_BYTES)
+        seconds = linked / job.profile.host_link + drive / job.cluster.ssd_share
+        return Fetched(seconds, np.ceil(drive).astype(np.int64))
 
     def runs(self, mode: str, virtual: bool) -> bool:
         """SSD, and all of virtual tables."""
@@ -103,12 +140,6 @@ class KeyValue(TorchRec):
         if virtual:
             return {"SSD": "ssd_virtual_table", "CACHING": "dram_virtual_table"}[mode]
         return "key_value"
-
-
-def _rows(found: StoreBytes, moved: Rows) -> Rows:
-    """As the ledger's entries; what moves are all rows and their state."""
-    hbm = {"weights": found.cache, "cache_index": found.indices, "state": found.state}
-    return Rows(hbm, found.ddr, found.ssd, moved.move)
 
 
 def row_elements(tables: TableColumns, table: IntArray, columns: IntArray) -> IntArray:
@@ -154,27 +185,6 @@ def cache_slots(
     return WAYS * sets
 
 
-class StoreBytes(NamedTuple):
-    """Bytes of shards in a store, int64 arrays."""
-
-    cache: IntArray
-    indices: IntArray
-    state: IntArray
-    """HBM, in these three: cached rows, the cache's indices, optimizer state."""
-    ddr: IntArray
-    ssd: IntArray
-    """Live bytes on SSD."""
-
-
-def store_bytes(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
-    """Memory of shards in a key-value store; ``options`` has one row per entry."""
-    tables, table = job.tables, options.table
-    cap, element = _cap(job, options, shards), tables.element[table]
-    slots = cache_slots(shards.rows, shards.columns, element, cap)
-    shape, slot = (shards.rows, shards.columns), slot_bytes(job.workload)
-    return allocated(tables, table, shape, slots, slot, options.is_mode("SSD"))
-
-
 def _cap(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArray:
     """``max_l1_cache_size`` of each entry's table, by the largest shard of its option."""
     largest = np.searchsorted(shards.option, shards.option)
@@ -186,70 +196,6 @@ def _cap(job: Job, options: OptionColumns, shards: ShardColumns) -> IntArray:
 def slot_bytes(workload: Workload) -> int:
     """Bytes of a slot of the cache besides its row."""
     return PREFETCHED_SLOT_BYTES if workload.prefetch_pipeline else SLOT_BYTES
-
-
-def allocated(
-    tables: TableColumns,
-    table: IntArray,
-    shape: tuple[IntArray, IntArray],
-    slots: IntArray,
-    slot: int,
-    on_ssd: BoolArray,
-) -> StoreBytes:
-    """What FBGEMM allocates for shards of ``shape`` rows and columns; int64 arrays.
-
-    HBM: slots · (row + 16, or 20 with prefetch), and the state of all rows unless it is kept in the
-    row. DDR: two buffers for evicted rows, slots · (row + 12) each; L2 and write buffer; for a
-    virtual table in host memory, every row with 32 bytes of header and map instead. SSD: a row and
-    its key.
-    """
-    rows, columns = shape
-    row = row_elements(tables, table, columns) * tables.element[table]
-    state = rows * state_bytes(tables, table, columns)
-    evicted = 2 * slots * (row + EVICTED_BYTES)
-    hosted = rows * (row + HEADER_BYTES + MAP_BYTES)
-    buffers = tables.l2[table] + tables.write_buffer[table]
-    return StoreBytes(
-        slots * row,
-        slots * slot,
-        state,
-        evicted + np.where(on_ssd, buffers, hosted),
-        np.where(on_ssd, rows * (row + KEY_BYTES), 0),
-    )
-
-
-def as_torchrec_counts(job: Job, options: OptionColumns, shards: ShardColumns) -> StoreBytes:
-    """As TorchRec's planner counts: the cap or a fifth of the *table* on every shard, no DDR."""
-    tables, table, nothing = job.tables, options.table, np.zeros_like(shards.rows)
-    element, fifth, cap = tables.element[table], LARGEST_L1, _cap(job, options, shards)
-    whole = tables.rows[table] * tables.dim[table] * element
-    cache = np.minimum(cap * MEBIBYTE, ceil_div(whole * fifth.numerator, fifth.denominator))
-    weights = shards.rows * shards.columns * element
-    state = ceil_div(weights * tables.state_over[table], tables.state_under[table])
-    index = ceil_div(shards.rows * 36, 5)  # rows · (4 + 16/5)
-    virtual = tables.virtual[table]
-    return StoreBytes(
-        cache, nothing, nothing, nothing, np.where(virtual, 0, weights + state + index)
-    )
-
-
-def fetched(job: Job, options: OptionColumns, shards: ShardColumns, hits: Hits) -> Fetched:
-    """Time and SSD traffic of the distinct rows that a step misses; one row per entry.
-
-    Rows that HBM does not hold cross the host link; those that L2 does not hold either are read
-    from SSD, in blocks of 4 KiB at least, at the rank's share of its machine's bandwidth. In
-    training, as many changed rows leave the cache and travel the same way back. All of it happens
-    before the lookup, pipelined or not, so the lookup itself reads HBM.
-    """
-    table = options.table
-    on_ssd = options.is_mode("SSD")
-    row = row_elements(job.tables, table, shards.columns) * job.tables.element[table]
-    ways = 2.0 if job.workload.trains else 1.0
-    wanted = job.traffic.distinct[table] / options.group_ranks * (shards.rows > 0)
-    linked = ways * wanted * (1.0 - hits.unique) * row
-    drive = ways * wanted * (1.0 - hits.behind) * on_ssd * np.maximum(row, BLOCK_BYTES)
-    seconds = linked / job.profile.host_link + drive / job.cluster.ssd_share
-    return Fetched(seconds, np.ceil(drive).astype(np.int64))
 
 
 RUNTIME = KeyValue()

@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
 def runtimes() -> tuple[Runtime, ...]:
     """All runtimes; an option's ``runtime`` column is an index of them."""
-    return _all(tuple(KINDS.values()))
-
-
-@cache
-def _all(kinds: tuple[tuple[str, ...], ...]) -> tuple[Runtime, ...]:
-    return tuple(each for modules in kinds for each in _loaded(modules))
-
-
-def runtimes_of(kind: str) -> tuple[Runtime, ...]:
-    """The runtimes that tables of a kind can be in."""
-    return _loaded(KINDS[kind])
+    return tuple(each for modules in KINDS.values() for each in _loaded(modules))
 
 
 @cache
@@ -44,7 +34,7 @@ def home(kind: str, virtual: bool = False) -> Runtime:
 
 def takers(kind: str, virtual: bool = False) -> tuple[Runtime, ...]:
     """The runtimes that offer options of a table."""
-    return tuple(each for each in runtimes_of(kind) if each.takes(virtual))
+    return tuple(each for each in _loaded(KINDS[kind]) if each.takes(virtual))
 
 
 def named(name: str) -> Runtime:

@@ -21,7 +21,7 @@ from milp_planner.pricing.options import SHARDING_TYPES
 from milp_planner.pricing.runtimes.room import Rows, Runtime
 from milp_planner.pricing.site import Site, TableTraits
 from milp_planner.pricing.storage import KEY_VALUE_OPTIMIZERS
-from milp_planner.pricing.units import FloatArray, IntArray
+from milp_planner.pricing.units import FloatArray, IntArray, ceil_div
 
 SEQUENCE_TYPES: tuple[ShardingType, ...] = (
     "data_parallel",
@@ -69,37 +69,44 @@ class TorchRec(Runtime):
         yield "HOST_ONLY", Fraction(0)
 
     def rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
-        """State is fp32, in HBM if it is per row; of replicas it has the table's type."""
+        """State is fp32, in HBM if it is per row, else where the rows are; none of it is cached.
+
+        Of replicas it has the table's type, as PyTorch's optimizers keep state in the type of the
+        parameter.
+
+        References
+        ----------
+        FBGEMM 1.8.0, ``split_table_batched_embeddings_ops_training.py``: ``construct_split_state``
+        and the states' ``_apply_split`` in ``__init__`` (row-wise state of managed tables is on the
+        device, other state managed and not cacheable).
+        """
         tables, table = job.tables, options.table
         element = tables.element[table]
-        dense = options.is_sharding("data_parallel")
-        found = storage.fbgemm_bytes(
-            shards.rows, shards.columns, element,
-            (tables.state_row[table], tables.state_column[table]),
-            np.where(dense, element, storage.STATE_BYTES), tables.header[table],
-        )  # fmt: skip
+        number = np.where(options.is_sharding("data_parallel"), element, storage.STATE_BYTES)
+        weights = shards.rows * (shards.columns * element + tables.header[table])
+        of_rows = shards.rows * tables.state_row[table] * number
+        of_cells = shards.rows * shards.columns * tables.state_column[table] * number
         whole = options.is_mode("HBM_ONLY")
         cache, index = cached_rows(job, options, shards, np.maximum(element, 2))
         hbm = {
-            "weights": cache + np.where(whole, found.weights, 0),
-            "state": found.row_state + np.where(whole, found.column_state, 0),
+            "weights": cache + np.where(whole, weights, 0),
+            "state": of_rows + np.where(whole, of_cells, 0),
             "cache_index": index,
         }
-        ddr = np.where(whole, 0, found.weights + found.column_state)
-        return Rows(hbm, ddr, np.zeros_like(ddr), found.everything)
+        ddr = np.where(whole, 0, weights + of_cells)
+        return Rows(hbm, ddr, np.zeros_like(ddr), weights + of_rows + of_cells)
 
     def planner_rows(self, job: Job, options: OptionColumns, shards: ShardColumns) -> Rows:
         """State in multiples of the weights, a cache's share of it in HBM."""
         tables, table = job.tables, options.table
         over, under = tables.state_over[table], tables.state_under[table]
         element = tables.element[table]
-        weights = storage.torchrec_weights(shards.rows, shards.columns, element)
-        state = storage.torchrec_state(weights, over, under)
+        weights = shards.rows * shards.columns * element
+        state = ceil_div(weights * over, under)
         whole = options.is_mode("HBM_ONLY")
         cache, index = cached_rows(job, options, shards, element)
         held = cache + np.where(whole, weights, 0)
-        state_held = storage.torchrec_state(held, over, under)
-        hbm = {"weights": held, "state": state_held, "cache_index": index}
+        hbm = {"weights": held, "state": ceil_div(held * over, under), "cache_index": index}
         ddr = np.where(whole, 0, weights + state)
         return Rows(hbm, ddr, np.zeros_like(ddr), weights + state)
 

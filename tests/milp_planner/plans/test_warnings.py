@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.simulator import one_table as simulated_table
@@ -21,12 +22,11 @@ from milp_planner.plans.warnings import (
     hit_warnings,
     hot_warnings,
 )
+from milp_planner.pricing import price
 from milp_planner.pricing.exchange import links_of
-from milp_planner.pricing.job import job_of
+from milp_planner.pricing.job import job_of, option_columns
 from milp_planner.pricing.lookup import hits_of
-from milp_planner.pricing.price import _enumerations, _option_columns
 from milp_planner.pricing.profile import load_profile
-from milp_planner.pricing.shards import offsets
 
 CLUSTER = {"name": "c", "machines": 1, "ranks_per_machine": 2, "hbm": "80GiB", "ddr": "2TB",
            "interconnect": {"intra_machine": "450GB/s"}}  # fmt: skip
@@ -112,11 +112,11 @@ def test_prices_rest_on_the_hit_ratio_that_is_told() -> None:
     """Options are priced with the hit ratio that the simulator is compared with."""
     placed = small(8, "timestamp")
     job = job_of(placed.model, placed.cluster, placed.profile, links_of(placed.cluster))
-    enumerations = _enumerations(placed.model, placed.cluster)
-    first = offsets([len(legal.choices) for legal in enumerations])
-    priced = hits_of(job, _option_columns(enumerations, first, job.ranks))
+    options = price(placed.model, placed.cluster)
+    owners = np.repeat(np.arange(len(placed.tables)), np.diff(options.first))
+    priced = hits_of(job, option_columns(options.choices, job.ranks, owners))
     for index, table in enumerate(placed.tables):
-        option = int(first[index]) + enumerations[index].names.index(table.option)
+        option = options.index(index, table.option)
         assert (priced.ratio[option], priced.source[option]) == hit_ratio_of(placed, index)
 
 

@@ -13,15 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milp_planner.pricing import lookup, price
-from milp_planner.pricing.enumeration import enumeration_of, traits_of
+from milp_planner.pricing.enumeration import enumerations_of
 from milp_planner.pricing.exchange import links_of
-from milp_planner.pricing.job import Job, OptionColumns, job_of
+from milp_planner.pricing.job import Job, OptionColumns, job_of, option_columns
 from milp_planner.pricing.law import bandwidth_of
 from milp_planner.pricing.lookup import hits_of
-from milp_planner.pricing.price import _option_columns
 from milp_planner.pricing.profile import Kernel, Profile, load_profile, profile_names
 from milp_planner.pricing.runtimes.registry import by_runtime
-from milp_planner.pricing.shards import offsets
 from tests.milp_planner.pricing.build import cluster, cost, model
 
 GIB = 2**30
@@ -36,18 +34,17 @@ def job(profile: str, *tables: dict[str, object], **workload: object) -> Job:
 
 def found(job: Job) -> dict[str, float]:
     """Bandwidth of every option of the only table, by name, bytes per second."""
-    columns, names = option_columns(job)
+    columns, names = columns_of(job)
     hits, values = hits_of(job, columns), np.empty(len(names))
     for runtime, at in by_runtime(columns):
         values[at] = bandwidth_of(runtime, job, columns.at(at), hits.at(at))
     return dict(zip(names, values.tolist(), strict=True))
 
 
-def option_columns(job: Job) -> tuple[OptionColumns, tuple[str, ...]]:
+def columns_of(job: Job) -> tuple[OptionColumns, tuple[str, ...]]:
     """Columns and names of the options of the only table."""
-    traits = traits_of(job.model.tables[0], job.workload.cache_ratios, False)
-    legal = enumeration_of(traits, job.site)
-    return _option_columns([legal], offsets([len(legal.choices)]), job.ranks), legal.names
+    (legal,) = enumerations_of(job.model, job.cluster)
+    return option_columns(legal.choices, job.ranks, [0] * len(legal.choices)), legal.names
 
 
 def test_torchrec_kernels() -> None:
@@ -109,7 +106,7 @@ def test_batch_cover_is_cache_rows_over_distinct_rows() -> None:
     made = model({**DYN, "rows": 8192 * 8, "pooling_factor": 8.0})
     work = job_of(made, site, profile, links_of(site))
     touched = float(work.traffic.distinct[0]) / (8192 * 8)
-    columns, names = option_columns(work)
+    columns, names = columns_of(work)
     cover = hits_of(work, columns).cover[names.index("row_wise/CACHING/0.4/roundrobin")]
     assert cover == pytest.approx(4 * 1024 / 8192 / touched)
     x_eff = np.interp(cover, [0, 1.0], [0.1, 0.2])
@@ -146,7 +143,7 @@ def test_lfu_tables_are_priced_as_lfu() -> None:
     ratios = []
     for strategy in ("timestamp", "lfu"):
         work = job("a10", {**zipf, "score_strategy": strategy})
-        columns, names = option_columns(work)
+        columns, names = columns_of(work)
         at = names.index("row_wise/CACHING/0.1/roundrobin")
         ratios.append(hits_of(work, columns).ratio[at])
     assert ratios[0] + 0.02 < ratios[1]
@@ -190,7 +187,7 @@ def access() -> st.SearchStrategy[dict[str, Any]]:
 
 @pytest.mark.parametrize("profile", profile_names())
 @pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(
     known=access(),
     optimizer=st.sampled_from(["sgd", "adam", "rowwise_adagrad"]),
@@ -209,7 +206,7 @@ def test_a_tier_is_between_hbm_and_host(
 @pytest.mark.parametrize("profile", profile_names())
 @pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
 @given(misses=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=7, unique=True))
-@settings(max_examples=12)
+@settings(max_examples=5)
 def test_more_hits_are_never_dearer(profile: str, kind: str, misses: list[float]) -> None:
     """As the hit ratio rises, the time falls or stays."""
     ratios = [round(0.1 + 0.1 * i, 1) for i in range(len(misses))]

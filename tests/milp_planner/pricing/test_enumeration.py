@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from milp_planner.inputs import Table
-from milp_planner.inputs.constraints import TENTHS
+from milp_planner.inputs import Table, Workload
 from milp_planner.pricing.cuts import column_cuts, is_even
 from milp_planner.pricing.enumeration import Enumeration, Site, enumeration_of, traits_of
-from milp_planner.pricing.job import CODE, OptionColumns, choice_code, table_columns
+from milp_planner.pricing.job import option_columns, table_columns
 from milp_planner.pricing.options import BY_COLUMN, Choice, ratio_text
 from tests.milp_planner.pricing.build import model
 
@@ -31,7 +30,8 @@ WITHOUT_MACHINES = {"data_parallel", "table_wise", "column_wise", "row_wise"}
 def enumeration(site: Site, fuses: bool = True, **fields: Any) -> Enumeration:
     """The enumeration of a table of 128 columns on the default grid."""
     table = Table.from_dict({"name": "t", "rows": 10_000, "dim": 128, **fields})
-    return enumeration_of(traits_of(table, TENTHS, fuses), site)
+    work = Workload(batch_per_rank=1, fusion="honoured" if fuses else "free")
+    return enumeration_of(traits_of(table, work), site)
 
 
 def kinds(found: Enumeration) -> Counter[str]:
@@ -219,8 +219,7 @@ def test_choices_become_codes_and_masks() -> None:
         Choice("table_row_wise", "HOST_ONLY", Fraction(0), 64, machine_ranks=4),
         Choice("column_wise", "HBM_ONLY", Fraction(1), 32, 2),
     ]
-    codes = np.array([choice_code(choice, 16) for choice in choices])
-    columns = OptionColumns(np.arange(3), *(codes[:, i] for i in range(CODE)))
+    columns = option_columns(choices, 16, range(3))
     assert columns.group_ranks.tolist() == [16, 4, 1]
     assert columns.is_sharding("row_wise", "column_wise").tolist() == [True, False, True]
     assert columns.is_mode("HOST_ONLY").tolist() == [False, True, False]

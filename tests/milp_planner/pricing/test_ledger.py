@@ -30,9 +30,9 @@ SEQ = {
 FP16 = {"batch_per_rank": 500, "exchange_dtype": "fp16"}
 
 
-def entries(name: str, table: dict[str, object] = SEQ, **workload: object) -> dict[str, int]:
+def entries(name: str, **workload: object) -> dict[str, int]:
     """The ledger of an option's first shard, without zeros."""
-    found = held(priced(table, **{**FP16, **workload}), name)
+    found = held(priced(SEQ, **{**FP16, **workload}), name)
     return {n: v for n, v in found.items() if v and n in SHARD_NAMES}
 
 
@@ -52,66 +52,61 @@ def test_row_wise_in_hbm() -> None:
     }
 
 
-def pooled(name: str, **workload: object) -> dict[str, int]:
-    """The same table with 500 bags of two ids per rank."""
-    return entries(name, {"rows": 8000, "pooling_factor": 2}, **workload)
+BAGS = {"rows": 8000, "pooling_factor": 2}
+AHEAD = {"prefetch_pipeline": True}
+DYNAMIC = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
+IDS, ROWS, SUMS = 8 * 1000, 1000 * 64 * 4, 4000 * 64 * 4
+"""Bytes of a rank's ids, of its sequences, and of 4,000 bags, 500 of each rank."""
 
 
-def test_pooled_outputs_are_copied_to_what_is_sent() -> None:
-    """4,000 bags: a second copy in fp32, half a copy beside half in fp16, none if clamped."""
-    output = 4000 * 64 * 4
-    plain = pooled("table_wise/HBM_ONLY", exchange_dtype="fp32")
-    assert plain["inputs"] == 2 * 8 * 8000
-    assert plain["lengths"] == 2 * 16 * 4000
-    assert plain["output"] == plain["send_buffer"] == plain["gradients"] == output
-    low = pooled("table_wise/HBM_ONLY", codec="low_memory")
-    assert low["encoding"] == low["send_buffer"] == output // 2
-    stock = pooled("table_wise/HBM_ONLY")
-    assert (stock["encoding"], "send_buffer" in stock) == (output + output // 2, False)
-    assert stock["gradients"] == output + output // 2
+@pytest.mark.parametrize(
+    ("name", "table", "workload", "wanted"),
+    [
+        # a second copy in fp32, half a copy beside half in fp16, none if clamped
+        ("table_wise/HBM_ONLY", BAGS, {"exchange_dtype": "fp32"},
+         {"inputs": 2 * 8 * 8000, "lengths": 2 * 16 * 4000, "output": SUMS, "send_buffer": SUMS,
+          "gradients": SUMS}),
+        ("table_wise/HBM_ONLY", BAGS, {"codec": "low_memory"},
+         {"encoding": SUMS // 2, "send_buffer": SUMS // 2}),
+        ("table_wise/HBM_ONLY", BAGS, {},
+         {"encoding": SUMS + SUMS // 2, "send_buffer": 0, "gradients": SUMS + SUMS // 2}),
+        # reduce-scatters read the output: there is no copy to send
+        ("row_wise/HBM_ONLY", BAGS, {"exchange_dtype": "fp32"},
+         {"send_buffer": 0, "gradients": SUMS}),
+        ("row_wise/HBM_ONLY", BAGS, {}, {"gradients": SUMS + SUMS // 2}),
+        # without a copy to clamp, a peak of 1.5 times the output; without a codec, it alone
+        ("row_wise/HBM_ONLY", SEQ, {"codec": "low_memory"}, {"encoding": ROWS // 2}),
+        ("row_wise/HBM_ONLY", SEQ, {"exchange_dtype": "fp32"},
+         {"encoding": 0, "gradients": 2 * ROWS}),
+        # half the rows, the row-wise state of all, 4 bytes per row and 16 per slot
+        ("row_wise/CACHING/0.5", SEQ, {},
+         {"weights": ROWS // 2, "state": 4 * 1000, "cache_index": 4 * 1000 + 16 * 500,
+          "prefetch": 0}),
+        # ids once more, and six times those of one of the passes; three batches, each twice
+        ("row_wise/CACHING/0.5", SEQ, AHEAD, {"prefetch": 7 * IDS, "inputs": 3 * 2 * IDS}),
+        ("row_wise/CACHING/0.5", SEQ, {**AHEAD, "prefetch_passes": 4},
+         {"prefetch": IDS + 6 * IDS // 4}),
+        ("row_wise/HBM_ONLY", SEQ, AHEAD, {"prefetch": 0}),
+        ("row_wise/HOST_ONLY", SEQ, AHEAD, {"prefetch": 0}),
+        ("row_wise/CACHING/0.5", SEQ, {"prefetch_passes": 4}, {"prefetch": 0}),
+        # Adam: a third of a row's 1,536 bytes are weights; 21 bytes per slot and 4 per bucket
+        ("row_wise/HBM_ONLY/roundrobin", DYNAMIC, {},
+         {"weights": 1024 * 512, "state": 1024 * 1024, "metadata": 1024 * 21 + 4 * 8}),
+    ],
+)  # fmt: skip
+def test_entries_by_hand(
+    name: str, table: dict[str, object], workload: dict[str, object], wanted: dict[str, int]
+) -> None:
+    """Of the first shard of a table of sequences, of pooled bags of two ids, of dynamicemb."""
+    found = held(priced(table, **{**FP16, **workload}), name)
+    assert {entry: found[entry] for entry in wanted} == wanted
 
 
-def test_reduce_scatters_read_the_output() -> None:
-    """There is no copy to send."""
-    output = 4000 * 64 * 4
-    plain = pooled("row_wise/HBM_ONLY", exchange_dtype="fp32")
-    assert "send_buffer" not in plain
-    assert plain["gradients"] == output
-    assert pooled("row_wise/HBM_ONLY")["gradients"] == output + output // 2
-
-
-def test_low_memory_codec_makes_no_copy_to_clamp() -> None:
-    """The peak is 1.5 times the output instead of 2.5; without a codec, the output alone."""
-    output = 1000 * 64 * 4
-    assert entries("row_wise/HBM_ONLY", codec="low_memory")["encoding"] == output // 2
-    plain = entries("row_wise/HBM_ONLY", exchange_dtype="fp32")
-    assert "encoding" not in plain
-    assert plain["gradients"] == 2 * output
-
-
-def test_cached_and_host_tables() -> None:
-    """Caching: half the rows, the row-wise state of all, 4 bytes per row and 16 per slot; on the
-    host: the state, but no rows."""
-    cached = entries("row_wise/CACHING/0.5")
-    assert (cached["weights"], cached["state"]) == (500 * 64 * 4, 1000 * 4)
-    assert cached["cache_index"] == 4 * 1000 + 16 * 500
+def test_host_tables() -> None:
+    """The state, but no rows."""
     assert entries("row_wise/HOST_ONLY").keys() == {
         "state", "inputs", "lengths", "output", "send_buffer", "encoding", "gradients",
     }  # fmt: skip
-
-
-def test_prefetch_of_cached_shards() -> None:
-    """1,000 ids of 8 bytes: once more, and six times the ids of one of four passes; three batches
-    are in flight, each twice. Other modes, and caches without that pipeline, prefetch nothing."""
-    ahead = {"prefetch_pipeline": True}
-    cached = entries("row_wise/CACHING/0.5", **ahead)
-    assert cached["prefetch"] == 8_000 + 48_000
-    assert cached["inputs"] == 3 * 2 * 8_000
-    passes = entries("row_wise/CACHING/0.5", prefetch_passes=4, **ahead)
-    assert passes["prefetch"] == 8_000 + 12_000
-    assert "prefetch" not in entries("row_wise/HBM_ONLY", **ahead)
-    assert "prefetch" not in entries("row_wise/HOST_ONLY", **ahead)
-    assert "prefetch" not in entries("row_wise/CACHING/0.5", prefetch_passes=4)
 
 
 def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
@@ -123,14 +118,6 @@ def test_replicas_hold_dense_gradients_and_send_nothing() -> None:
         "gradient_bucket": 8000 * 64 * 4,
         "dense_gradients": 8000 * 64 * 4,
     }
-
-
-def test_dynamicemb_metadata_is_an_entry() -> None:
-    """Adam: a third of a row's 1,536 bytes are weights; 21 bytes per slot and 4 per bucket."""
-    table = {"kind": "dynamicemb", "rows": 8192, "dim": 128, "optimizer": "adam"}
-    found = held(priced(table), "row_wise/HBM_ONLY/roundrobin")
-    assert (found["weights"], found["state"]) == (1024 * 512, 1024 * 1024)
-    assert found["metadata"] == 1024 * 21 + 4 * 8
 
 
 def test_inference_has_no_gradients() -> None:

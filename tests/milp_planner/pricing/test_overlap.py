@@ -110,9 +110,7 @@ def test_one_barrier_is_no_more_than_two() -> None:
 
 def test_averaged_groups_keep_their_phase() -> None:
     """Averaging sharding groups is counted in full."""
-    site = cluster(2, 2).to_dict()
     two_d = {"sharding_group_size": 2, "layout": "strided", "strategy": "fully_sharded"}
-    site["two_d"] = two_d
-    compiled = compile_for(model({}), type(cluster()).from_dict(site), "pipelined_step")
+    compiled = compile_for(model({}), cluster(2, 2, two_d=two_d), "pipelined_step")
     assert compiled.instance.phases[-1] == "sync"
     assert compiled.instance.hidden == (0, 0, 0, 0, 0, 0)

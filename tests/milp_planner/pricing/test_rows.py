@@ -136,7 +136,7 @@ SITES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_no_worst_batch_reserves_less_than_a_milder_one(data: st.DataObject) -> None:
     """Nor than none, entry by entry of the ledger, however it is stated and measured: of every

@@ -11,8 +11,9 @@ import pytest
 from milp_planner.kinds import KINDS
 from milp_planner.pricing import price
 from milp_planner.pricing.entries import SHARD_NAMES
+from milp_planner.pricing.job import option_columns
 from milp_planner.pricing.runtimes.registry import by_runtime, home, kernel_of, named, runtimes
-from milp_planner.pricing.shards import ROWS, option_columns
+from milp_planner.pricing.shards import ROWS
 from tests.milp_planner.pricing.build import cluster, model, priced
 
 CODE = """

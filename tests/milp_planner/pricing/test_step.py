@@ -172,6 +172,8 @@ def test_everything_is_served_where_all_rows_fit() -> None:
     assert found[:, -2:] == pytest.approx(1.0, abs=1e-6)
     assert (np.diff(found, axis=1) >= -1e-9).all()
     assert (found >= 0).all()
+    idle = [Stream(uniform(500), 0.0, 32.0)]
+    assert cache_hits(idle, sizes).tolist() == [[1.0] * 5]
 
 
 def test_a_batch_costs_its_terms() -> None:

@@ -1,7 +1,6 @@
 """Prices of TorchRec tables against the real TorchRec 1.8.0 enumerator and estimator."""
 
 import os
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from milp_planner.inputs import Cluster, Model
 from milp_planner.pricing import Options, price
 from milp_planner.pricing.exchange import Links
 from milp_planner.pricing.options import SHARDING_TYPES
+from tests.milp_planner.pricing.build import cluster, model
 
 GIB = 2**30
 INTRA, INTER = 600 * GIB, 12.5 * GIB
@@ -26,11 +26,9 @@ TABLES = (
 WANTED = {1: {"data_parallel", "table_wise", "row_wise", "column_wise"}}
 WANTED[4] = WANTED[1] | {"table_row_wise", "table_column_wise", "grid_shard"}
 KERNELS = {
-    "dense": ("HBM_ONLY", None),
-    "fused": ("HBM_ONLY", None),
-    "fused_uvm": ("HOST_ONLY", None),
-    "fused_uvm_caching": ("CACHING", Fraction(3, 10)),
-}
+    "dense": "HBM_ONLY", "fused": "HBM_ONLY", "fused_uvm": "HOST_ONLY",
+    "fused_uvm_caching": "CACHING",
+}  # fmt: skip
 
 
 def module_of_tables() -> Any:
@@ -135,28 +133,14 @@ def theirs(topology: Any, width: int) -> dict[tuple[str, str, str, int], list[An
 def parity_model(width: int) -> Model:
     """The same tables as our model."""
     tables = [{"constraints": {"column_widths": [min(width, t["dim"])]}, **t} for t in TABLES]
-    return Model.from_dict(
-        {
-            "name": "parity",
-            "workload": {
-                "batch_per_rank": BATCH,
-                "cache_ratios": ["0.3"],
-                "storage_model": "torcheasyrec",
-            },
-            "tables": tables,
-        }
-    )
+    rules = {"cache_ratios": ["0.3"], "storage_model": "torcheasyrec"}
+    return model(*tables, batch_per_rank=BATCH, **rules)
 
 
 def parity_cluster(machines: int, ranks: int = 8, **links: Any) -> Cluster:
     """Machines at TorchRec's bandwidths."""
-    return Cluster.from_dict(
-        {
-            "name": "c", "machines": machines, "ranks_per_machine": ranks, "hbm": "80GiB",
-            "ddr": "800GiB", "profile": "torchrec-default",
-            "interconnect": {"intra_machine": "600GiB/s", "inter_machine": "12.5GiB/s", **links},
-        }
-    )  # fmt: skip
+    given = {"intra_machine": "600GiB/s", "inter_machine": "12.5GiB/s", **links}
+    return cluster(machines, ranks, interconnect=given)
 
 
 def ours(machines: int, width: int) -> Options:
@@ -197,20 +181,20 @@ def test_prices_in_domains_equal_torchrecs_own(domain: int) -> None:
     pytest.importorskip("torchrec")
     from milp_planner.integrations.torchrec.domains import topology_of
 
-    cluster = parity_cluster(4, 4, domains={"machines": domain, "span": domain})
+    place = parity_cluster(4, 4, domains={"machines": domain, "span": domain})
     world, across = (INTER, INTER) if domain == 2 else (INTRA, float("inf"))
     links = Links(world, world, INTRA, INTRA, across, INTER, 4 // domain, 16)
-    model = parity_model(64)
+    given = parity_model(64)
     tables = [
         t.model_copy(update={"constraints": t.constraints.model_copy(update={
             "sharding_types": (("table_row_wise", "grid_shard") if t.output == "pooled"
                                else ("table_wise", "row_wise"))})})
-        for t in model.tables
+        for t in given.tables
     ]  # fmt: skip
-    parts = [model] if domain == 2 else [model, model.model_copy(update={"tables": tuple(tables)})]
-    reference, seen = theirs(topology_of(cluster), 64), set()
+    parts = [given] if domain == 2 else [given, given.model_copy(update={"tables": tuple(tables)})]
+    reference, seen = theirs(topology_of(place), 64), set()
     for each in parts:
-        found = _compared(reference, price(each, cluster, links=links), {"data_parallel"})
+        found = _compared(reference, price(each, place, links=links), {"data_parallel"})
         seen |= found[1]
     assert seen >= {"table_wise", "row_wise", "column_wise", "table_row_wise"}
     assert ("grid_shard" in seen) == (domain == 2)
@@ -226,7 +210,7 @@ def _compared(
     for table, spec in enumerate(options.model.tables):
         for index in options.of(table):
             choice = options.choices[index]
-            for kernel, (mode, _) in KERNELS.items():
+            for kernel, mode in KERNELS.items():
                 key = (spec.name, choice.sharding, kernel, choice.columns)
                 unknown = choice.mode != mode or key not in reference
                 if unknown or choice.sharding in (but or ()):
