@@ -26,7 +26,8 @@ def count_tables(lines: Any) -> int:
     """Number of tables that the lines of a model stand for; 0 if it has no list of them."""
     if not isinstance(lines, list | tuple):
         return 0
-    return sum(len(_numbers(each) or (0,)) for each in lines)
+    ranges = (_parts(line.get("names")) if isinstance(line, dict) else None for line in lines)
+    return sum(1 if found is None else len(found[1]) for found in ranges)
 
 
 def check_count(lines: Any) -> None:
@@ -34,12 +35,6 @@ def check_count(lines: Any) -> None:
     count = count_tables(lines)
     if count > MOST_TABLES:
         raise problem_at(f"found {count:,} tables; allowed: {MOST_TABLES:,} in all", "tables")
-
-
-def _numbers(line: Any) -> range | None:
-    """The numbers of the tables that a line stands for."""
-    found = _parts(line.get("names")) if isinstance(line, dict) else None
-    return None if found is None else found[1]
 
 
 def spread(value: Any, check: Callable[[Any], tuple[Table, ...]]) -> tuple[Table, ...]:

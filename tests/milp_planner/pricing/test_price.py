@@ -1,5 +1,7 @@
 """``price`` as a whole: the shape of its result, and its refusals.
 
+Absurd sizes are refused in a sentence; hopeless options are dropped if sums would overflow.
+
 What pricing computes for a job, and when.
 
 Finding options by table and name.
@@ -8,13 +10,17 @@ Rounding between seconds, picoseconds and multiples.
 """
 
 from fractions import Fraction
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
+from milp_planner.plans.compile import compile_instance
 from milp_planner.pricing import price
 from milp_planner.pricing.exchange import links_of
 from milp_planner.pricing.job import job_of
@@ -136,3 +142,91 @@ def test_round_up_is_the_least_multiple(value: int, multiple: int) -> None:
     result = int(round_up(value, multiple))
     assert result % multiple == 0
     assert value <= result < value + multiple
+
+
+#: Imported by its path, since the package's name for it is the function.
+limits = import_module("milp_planner.pricing.price")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"rows": 2**50}, "'t0': its rows and optimizer state would take"),
+        ({"rows": 2**50, "kind": "dynamicemb"}, "'t0': its rows and optimizer state would take"),
+        ({"kind": "dynamicemb", "bucket_capacity": 2**50}, "rows and optimizer state"),
+        ({"kind": "dynamicemb", "admission_capacity": 2**50}, "'t0': its admission counter"),
+        ({"pooling_factor": 1e13}, "'t0': its exchange of one step would take"),
+    ],
+)
+def test_absurd_sizes_are_refused(table: dict[str, Any], words: str) -> None:
+    """One sentence names the table, what is too large, and the limit of 2^53."""
+    with pytest.raises(BadInput, match=words):
+        price(model(table), cluster())
+
+
+def test_absurd_times_are_refused() -> None:
+    """A step of hours is an input error, not an overflow."""
+    slow = cluster(interconnect={"intra_machine": "1kB/s", "inter_machine": "1kB/s"})
+    with pytest.raises(BadInput, match="one step of a shard would take"):
+        price(model({"rows": 10**7}), slow)
+
+
+def test_small_problems_keep_options_that_do_not_fit() -> None:
+    """A plan under audit may use them."""
+    options = price(model({"rows": 10**9}), cluster(hbm="1GiB"))
+    assert "data_parallel/HBM_ONLY" in options.names
+    assert not limits.fits_somewhere(options).all()
+
+
+def test_sums_beyond_the_limit_drop_what_fits_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is a valid Instance with the fitting options at unchanged prices."""
+    tables = ({"rows": 10**9}, {"rows": 1000})
+    full = price(model(*tables), cluster(hbm="1GiB"))
+    keep = limits.fits_somewhere(full)
+    bound = limits._largest_sum(full)
+    monkeypatch.setattr(limits, "MAX_ACTIVITY", bound)
+    pruned = price(model(*tables), cluster(hbm="1GiB"))
+    assert list(pruned.names) == [n for n, k in zip(full.names, keep, strict=True) if k]
+    assert "options fit on no rank" in pruned.refused["t0"][-1]
+    validate(compile_instance(pruned))
+    for table in (0, 1):
+        for option in pruned.of(table):
+            same = full.index(table, pruned.names[option])
+            a, b = pruned.entries.first[option], full.entries.first[same]
+            assert pruned.entries.cost[a].tolist() == full.entries.cost[b].tolist()
+
+
+def test_sums_beyond_the_limit_even_so_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence says that the problem is too large."""
+    monkeypatch.setattr(limits, "MAX_ACTIVITY", 10)
+    with pytest.raises(BadInput, match=r"beyond 2\^62; plan fewer tables or ranks"):
+        priced({})
+
+
+def test_a_table_that_fits_nowhere_keeps_its_options() -> None:
+    """The solver has to prove that there is no plan."""
+    options = price(model({"rows": 10**9}), cluster(hbm="1MiB", ddr="1MiB"))
+    assert limits.fits_somewhere(options).all()
+
+
+def test_row_wise_must_fit_the_smallest_rank() -> None:
+    """Whole shards may use the largest rank, row-wise ones need all."""
+    machines = [{"ddr": "1TB", "ranks": [{"hbm": "80GiB"}, {"hbm": "1MiB"}]}]
+    site = type(cluster()).from_dict({**cluster().to_dict(), "machines": machines})
+    options = price(model({"rows": 10**6}), site)
+    fits = limits.fits_somewhere(options)
+    assert fits[options.index(0, "table_wise/HBM_ONLY")]
+    assert not fits[options.index(0, "row_wise/HBM_ONLY")]
+
+
+def test_select_renumbers_everything() -> None:
+    """Offsets, groups and entries of the chosen options match."""
+    options = priced({}, {"kind": "dynamicemb"})
+    keep = np.zeros(len(options), dtype=bool)
+    keep[[2, options.first[1] + 3]] = True
+    small = limits.select(options, keep)
+    assert small.first.tolist() == [0, 1, 2]
+    assert small.names == [options.names[2], options.names[options.first[1] + 3]]
+    assert small.group[1] == options.group[options.first[1] + 3]
+    assert small.entries.first[-1] == len(small.entries.rows)
+    validate(compile_instance(small))

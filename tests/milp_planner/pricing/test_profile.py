@@ -1,21 +1,25 @@
 """Shipped hardware profiles: complete, and true to the measurements they cite.
 
-Absurd sizes are refused in a sentence; hopeless options are dropped if sums would overflow.
+Sources of prices: declared by operator, weakened by type, weakest where several numbers meet.
 """
 
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from formulations.instance.validate import validate
 from milp_planner.errors import BadInput
-from milp_planner.plans.compile import compile_instance
-from milp_planner.pricing import price
 from milp_planner.pricing.profile import EfficiencyCurve, load_profile, profile_names
-from tests.milp_planner.pricing.build import cluster, model, priced
+from milp_planner.pricing.sources import (
+    ASSUMED,
+    DATA_SHEET,
+    OPERATORS,
+    Source,
+    exchange_operators,
+    lookup_operator,
+    weakest,
+)
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -90,89 +94,64 @@ def test_spread_is_optional_and_named_by_field() -> None:
             type(profile).from_dict({**profile.to_dict(), "spread": wrong})
 
 
-#: Imported by its path, since the package's name for it is the function.
-limits = import_module("milp_planner.pricing.price")
+SEEN = Source(how="measured", hardware="NVIDIA H100", dtypes=("fp32",))
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ({"rows": 2**50}, "'t0': its rows and optimizer state would take"),
-        ({"rows": 2**50, "kind": "dynamicemb"}, "'t0': its rows and optimizer state would take"),
-        ({"kind": "dynamicemb", "bucket_capacity": 2**50}, "rows and optimizer state"),
-        ({"kind": "dynamicemb", "admission_capacity": 2**50}, "'t0': its admission counter"),
-        ({"pooling_factor": 1e13}, "'t0': its exchange of one step would take"),
-    ],
-)
-def test_absurd_sizes_are_refused(table: dict[str, Any], words: str) -> None:
-    """One sentence names the table, what is too large, and the limit of 2^53."""
-    with pytest.raises(BadInput, match=words):
-        price(model(table), cluster())
+def test_another_type_is_interpolated() -> None:
+    """Only the element types that were measured are; a source without types covers all."""
+    assert SEEN.for_dtype("fp32").words == "measured on NVIDIA H100"
+    assert SEEN.for_dtype("fp16").words == "interpolated on NVIDIA H100"
+    assert SEEN.model_copy(update={"dtypes": ()}).for_dtype("int8").how == "measured"
+    assert DATA_SHEET.for_dtype("fp16") == DATA_SHEET
 
 
-def test_absurd_times_are_refused() -> None:
-    """A step of hours is an input error, not an overflow."""
-    slow = cluster(interconnect={"intra_machine": "1kB/s", "inter_machine": "1kB/s"})
-    with pytest.raises(BadInput, match="one step of a shard would take"):
-        price(model({"rows": 10**7}), slow)
+@pytest.mark.parametrize("given", [{"how": "measured"}, {"how": "assumed", "hardware": "H100"}])
+def test_hardware_is_named_exactly_where_it_was_measured(given: dict[str, str]) -> None:
+    """A measurement without hardware, and hardware without one, are refused."""
+    with pytest.raises(ValidationError, match="hardware exactly where something was measured"):
+        Source.model_validate(given)
 
 
-def test_small_problems_keep_options_that_do_not_fit() -> None:
-    """A plan under audit may use them."""
-    options = price(model({"rows": 10**9}), cluster(hbm="1GiB"))
-    assert "data_parallel/HBM_ONLY" in options.names
-    assert not limits.fits_somewhere(options).all()
+def test_the_weakest_number_decides() -> None:
+    """Assumed is weaker than a data sheet, that than interpolated, that than measured."""
+    between = Source(how="interpolated", hardware="NVIDIA H100")
+    assert weakest([SEEN, between]) == between
+    assert weakest([between, DATA_SHEET, SEEN]) == DATA_SHEET
+    assert weakest([DATA_SHEET, ASSUMED]) == ASSUMED
 
 
-def test_sums_beyond_the_limit_drop_what_fits_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest is a valid Instance with the fitting options at unchanged prices."""
-    tables = ({"rows": 10**9}, {"rows": 1000})
-    full = price(model(*tables), cluster(hbm="1GiB"))
-    keep = limits.fits_somewhere(full)
-    bound = limits._largest_sum(full)
-    monkeypatch.setattr(limits, "MAX_ACTIVITY", bound)
-    pruned = price(model(*tables), cluster(hbm="1GiB"))
-    assert list(pruned.names) == [n for n, k in zip(full.names, keep, strict=True) if k]
-    assert "options fit on no rank" in pruned.refused["t0"][-1]
-    validate(compile_instance(pruned))
-    for table in (0, 1):
-        for option in pruned.of(table):
-            same = full.index(table, pruned.names[option])
-            a, b = pruned.entries.first[option], full.entries.first[same]
-            assert pruned.entries.cost[a].tolist() == full.entries.cost[b].tolist()
+def test_operators_of_shards() -> None:
+    """By library, cut and mode; an exchange over several domains also has the network's."""
+    assert lookup_operator("torchrec", "row_wise", "HBM_ONLY", False) == "lookup"
+    assert lookup_operator("torchrec", "data_parallel", "HBM_ONLY", False) == "replicated"
+    assert lookup_operator("torchrec", "row_wise", "HOST_ONLY", True) == "lookup"
+    assert lookup_operator("dynamicemb", "row_wise", "HYBRID", False) == "dynamicemb_hybrid"
+    assert exchange_operators("row_wise", True, False, False) == ["reduce_scatter"]
+    assert exchange_operators("row_wise", True, True, True) == ["all_gather", "network"]
+    assert exchange_operators("row_wise", False, True, False) == ["all_to_all"]
+    assert exchange_operators("column_wise", True, False, False) == ["all_to_all"]
+    assert exchange_operators("data_parallel", True, True, False) == ["all_reduce", "replicated"]
 
 
-def test_sums_beyond_the_limit_even_so_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence says that the problem is too large."""
-    monkeypatch.setattr(limits, "MAX_ACTIVITY", 10)
-    with pytest.raises(BadInput, match=r"beyond 2\^62; plan fewer tables or ranks"):
-        priced({})
+def test_what_a_profile_does_not_declare() -> None:
+    """It is assumed; a collective without a table has the bandwidth that the cluster states."""
+    default = load_profile("torchrec-default")
+    assert default.sources == {}
+    assert default.source("lookup") == ASSUMED and default.source("network") == DATA_SHEET
+    h100 = load_profile("h100")
+    assert h100.collectives is not None and h100.collectives.network is not None
+    assert h100.source("network") == ASSUMED  # its table is carried over, and not declared
 
 
-def test_a_table_that_fits_nowhere_keeps_its_options() -> None:
-    """The solver has to prove that there is no plan."""
-    options = price(model({"rows": 10**9}), cluster(hbm="1MiB", ddr="1MiB"))
-    assert limits.fits_somewhere(options).all()
-
-
-def test_row_wise_must_fit_the_smallest_rank() -> None:
-    """Whole shards may use the largest rank, row-wise ones need all."""
-    machines = [{"ddr": "1TB", "ranks": [{"hbm": "80GiB"}, {"hbm": "1MiB"}]}]
-    site = type(cluster()).from_dict({**cluster().to_dict(), "machines": machines})
-    options = price(model({"rows": 10**6}), site)
-    fits = limits.fits_somewhere(options)
-    assert fits[options.index(0, "table_wise/HBM_ONLY")]
-    assert not fits[options.index(0, "row_wise/HBM_ONLY")]
-
-
-def test_select_renumbers_everything() -> None:
-    """Offsets, groups and entries of the chosen options match."""
-    options = priced({}, {"kind": "dynamicemb"})
-    keep = np.zeros(len(options), dtype=bool)
-    keep[[2, options.first[1] + 3]] = True
-    small = limits.select(options, keep)
-    assert small.first.tolist() == [0, 1, 2]
-    assert small.names == [options.names[2], options.names[options.first[1] + 3]]
-    assert small.group[1] == options.group[options.first[1] + 3]
-    assert small.entries.first[-1] == len(small.entries.rows)
-    validate(compile_instance(small))
+@pytest.mark.parametrize("name", profile_names())
+def test_every_shipped_profile_answers(name: str) -> None:
+    """Every operator has a source, and what an origin calls carried over is not called measured."""
+    profile = load_profile(name)
+    assert all(profile.source(operator).how for operator in OPERATORS)
+    curves = {"dynamicemb_caching": profile.caching, "dynamicemb_hybrid": profile.hybrid}
+    for operator, curve in curves.items():
+        if "carried over" in curve.origin or "not measured" in curve.origin:
+            assert profile.source(operator) == ASSUMED, operator  # type: ignore[arg-type]
+    if profile.step is not None:
+        assert (profile.source("lookup").how == "measured") != ("carried" in profile.step.origin)
+        assert profile.error is not None
