@@ -247,7 +247,7 @@ def main(arguments: list[str] | None = None) -> int:
     figures = Figures(ROOT, head.stdout.strip())
     if args.check:
         return int(any(figures.sign(step, check=True) for step in figures.steps))
-    behind = figures.apart("HEAD")
+    behind = figures.apart("HEAD") if args.behind or not (args.all or args.only) else {}
     if args.behind:
         print("\n".join(f"{page}: {why}" for page, why in behind.items()) or "no page is behind")
         return int(bool(behind))

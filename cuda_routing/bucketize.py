@@ -159,7 +159,6 @@ def have_numba() -> bool:
 def _arrays(
     lengths: Any, keys: Any, features: Features, weights: Any, wanted: _Wanted
 ) -> Bucketized:
-    """Bucketize NumPy arrays."""
     path = choose_cpu(wanted.backend, keys.size)
     if path == "torch":
         return _through_torch(lengths, keys, features, weights, wanted)
@@ -223,7 +222,6 @@ def _tensors(
 def _tensors_plain(
     lengths: Any, keys: Any, features: Features, weights: Any, wanted: _Wanted
 ) -> Bucketized:
-    """Bucketize torch tensors by the path for their device."""
     import torch
 
     if keys.device != lengths.device:
@@ -276,7 +274,6 @@ def _deduplicated(
 
 
 def _like(values: Any, model: Any) -> Any:
-    """Values in the dtype of another array."""
     return values.to(model.dtype) if _is_tensor(values) else values.astype(model.dtype)
 
 

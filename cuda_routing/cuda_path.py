@@ -161,7 +161,6 @@ def _workspace(
 def _describe(
     tensors: dict[str, Any], features: Features, count: int, rows: int, tiles: int
 ) -> Batch:
-    """Return the kernels' argument for these tensors."""
     batch = Batch(count=count, rows=rows, features=features.count, tiles=tiles)
     for name, tensor in tensors.items():
         setattr(batch, name, 0 if tensor is None else tensor.data_ptr())

@@ -158,7 +158,6 @@ def group_by_feature(received: Received, num_features: int) -> tuple[Any, Any, A
 
 
 def _all_to_all(values: Any, receive: list[int], send: list[int], group: Any) -> Any:
-    """One all-to-all of whole rows with these splits."""
     import torch.distributed as dist
 
     out = values.new_empty((sum(receive), *values.shape[1:]))

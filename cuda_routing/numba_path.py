@@ -186,6 +186,5 @@ def check_lengths(total: int, least: int, keys: int) -> None:
 
 
 def _drain(results: Iterable[Any]) -> None:
-    """Wait for all results, raising the first error."""
     for _ in results:
         pass

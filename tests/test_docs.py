@@ -1,6 +1,5 @@
 """Documents agree with the code: snippets run, links lead somewhere, tables are generated."""
 
-import os
 import re
 import runpy
 import subprocess
@@ -9,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate.cli import parameters
+from milp_planner.cli import main
 from tests.milp_planner.cli.conftest import CLUSTER, MODEL
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,15 +44,6 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_results_table_is_generated() -> None:
-    """README's figures are those of the newest stored result and are not typed."""
-    from benchmarks import readme_table
-
-    assert readme_table.main(["--check"]) == 0, "run: python benchmarks/readme_table.py"
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert page.count("| milp-planner |") >= 2
-
-
 def test_readme_names_the_commands_make_runs() -> None:
     """README also has the commands of `make demo` and `make test` as raw lines."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,25 +62,26 @@ def _shape(line: str) -> str:
     return _FIGURE.sub("N", " ".join(words))
 
 
-def test_the_first_commands_print_what_readme_shows(tmp_path: Path) -> None:
+def test_the_first_commands_print_what_readme_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """README's first three commands run as they stand, in an empty folder, and print every line
     shown below each, up to figures and which of the equal ranks; the step time to the digit."""
     block = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)[0]
     first, *runs = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     assert first == "pip install .\n" and len(runs) == 3
-    for run in runs:
-        command, *shown = run.splitlines()
-        assert command.startswith("milp-planner ") and shown
-        done = subprocess.run(
-            [sys.executable, "-m", *command.replace("-", "_", 1).split()], cwd=tmp_path,
-            capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        printed = [_shape(line) for line in done.stdout.splitlines()]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for text in runs:
+        command, *shown = text.splitlines()
+        program, *words = command.split()
+        assert program == "milp-planner" and shown and main.run(words) == 0
+        out = capsys.readouterr().out
+        printed = [_shape(line) for line in out.splitlines()]
         for line in shown:
             assert any(found.startswith(_shape(line)) for found in printed), line
             if "step_time" in line:
-                assert line.split()[2] in done.stdout
+                assert line.split()[2] in out
 
 
 def test_readme_is_short() -> None:
@@ -159,10 +152,7 @@ _COMMAND = re.compile(r"^\s*(?:\$ )?milp-planner ([a-z][a-z-]*)(.*)$", re.MULTIL
 @pytest.mark.parametrize("page", EVERY, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_commands_shown_exist(page: Path) -> None:
     """Every command line in a code block names an existing command and options that it takes."""
-    from docs.generate.cli import parameters
-    from milp_planner.cli.main import COMMANDS
-
-    known = {command.name: command for command in COMMANDS}
+    known = {command.name: command for command in main.COMMANDS}
     for block in re.findall(r"```(?:bash|sh|console)?\n(.*?)```", page.read_text("utf-8"), re.S):
         for name, rest in _COMMAND.findall(block.replace("\\\n", " ")):
             assert name in known, f"{page.name} shows `milp-planner {name}`"

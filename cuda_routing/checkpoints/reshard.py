@@ -113,7 +113,6 @@ def reshard(  # noqa: PLR0913 - source, target and the new layout
 
 
 def _override(meta: Meta, rule: Any, rows: int | None, index_type: str | None) -> Meta:
-    """Metadata with the values that the caller overrides."""
     changed = meta if rule is None else replace(meta, rule=Rule.parse(rule))
     if index_type is not None:
         as_index_type(np.empty(0, np.int64), index_type)  # refuses an unknown one
@@ -207,14 +206,12 @@ def _width(shards: list[ShardFiles], kind: str) -> int | None:
 
 
 def _check_contents(shard: ShardFiles, read_crc: dict[str, int]) -> None:
-    """Compare the rows read with the source's checksums."""
     for kind, expected in (shard.checksums or {}).items():
         if read_crc.get(kind, 0) != expected:
             raise CheckpointError(f"{shard.paths[kind]} does not match its checksum: it is damaged")
 
 
 def _describe(job: _Job, partial: Path, journal: Journal) -> None:
-    """Write manifests and metadata of a finished table."""
     for rank in range(job.world):
         names = {
             kind: data_path(partial, job.table, kind, rank, job.world).name

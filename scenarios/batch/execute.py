@@ -112,7 +112,6 @@ def _shared(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
 
 
 def _planned(scenario: Scenario, shared: Shared) -> tuple[Plan, dict[str, Any]]:
-    """The plan of a solve, and how it was obtained."""
     kept, began, priced = to_cache(scenario.cache or None), time.perf_counter(), list[float]()
     best = plan(
         *scenario.inputs(),

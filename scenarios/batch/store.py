@@ -110,7 +110,6 @@ class Store:
             raise BadInput(f"{self.folder}: another batch is writing its results here") from None
 
     def _drop_torn_line(self) -> None:
-        """Remove the incomplete last record of a killed process."""
         size = os.fstat(self._handle).st_size
         end = size
         while end:

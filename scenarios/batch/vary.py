@@ -94,7 +94,6 @@ def _is_path(axis: str) -> bool:
 def _of_table(
     table: Table, axes: Axes, chosen: bool, hot_ids: int, ranks: int
 ) -> Iterator[tuple[str, Any]]:
-    """The changed fields of one table."""
     if "sequence_length" in axes and (table.sequence_length or 0) > 1:
         yield "sequence_length", axes["sequence_length"]
     if not chosen:

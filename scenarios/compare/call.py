@@ -109,7 +109,6 @@ def _all_rows(
     shared: Shared,
     on_start: Callable[[str, str], None] | None,
 ) -> list[ComparisonRow]:
-    """The rows of every objective and formulation."""
     rows: list[ComparisonRow] = []
     for objective, each in compiled.items():
         mine: dict[str, list[ComparisonRow]] = {}

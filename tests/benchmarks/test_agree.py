@@ -22,7 +22,6 @@ ONLY_VERIFY = {"r3_question": (0, 3)}
 def load() -> ModuleType:
     """The benchmark."""
     spec = importlib.util.spec_from_file_location("agree", ROOT / "benchmarks/proofs/agree.py")
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -50,7 +50,6 @@ SPEC = StepSpec((StepTable(9_000, 48, 5, 0.7), StepTable(70_000, 24, 1, 0.3)), 7
 def test_a_step_is_predicted_by_the_prices_of_its_tables() -> None:
     """By hand: the parts of a step on a known machine; no step model has no dense part."""
     lookup, update = table_seconds(TRUTH, SPEC)
-    assert TRUTH.batch is not None
     assert predicted(SPEC, PROFILE) == {
         "lookup": pytest.approx(lookup, rel=1e-6), "update": pytest.approx(update, rel=1e-6),
         "dense": pytest.approx(TRUTH.batch.of(700, 2, 72)),
@@ -97,7 +96,6 @@ def test_a_gpu_s_training_steps_are_predicted_from_others_of_them(shared_data: P
     assert {(f"update {o}", s) for o in FITTED.optimizers for s in SIZES} < parts
     assert "FBGEMM's fused backward" in profile.description
     kept = load_profile(gpu.PROFILE)
-    assert kept.step is not None and profile.step is not None
     for optimizer, terms in kept.step.update.items():
         found = profile.step.update[optimizer]
         assert terms.hottest_seconds == pytest.approx(found.hottest_seconds, rel=1e-3)
@@ -124,7 +122,6 @@ def test_held_out_steps_of_training_size_are_predicted() -> None:
 def test_work_is_carried_over_and_dispatch_is_not() -> None:
     """B200's terms are the H100's times one ratio; what the host dispatches stays."""
     h100, b200 = (load_profile(f"{name}-fbgemm") for name in ("h100", "b200"))
-    assert h100.step is not None and b200.step is not None
     ratio, _ = profiles.slower()
     mine, theirs = b200.step.update["adam"], h100.step.update["adam"]
     assert mine.id_seconds == pytest.approx(ratio * theirs.id_seconds, rel=1e-3)

@@ -116,7 +116,6 @@ def test_popularities_of_all_tables_are_histograms() -> None:
 def test_b200_takes_as_long_as_the_kernel_that_was_timed_on_both() -> None:
     """Work of the B200's profile is the H100's times the published pass over the one measured."""
     h100, b200 = (profile_of(cluster(name), fused=True).step for name in ("8xh100", "8xb200"))
-    assert h100 is not None and b200 is not None
     times = published()["one_pass"]["ms"] / 1e3 / pass_seconds()
     assert 0.42 < times < 1
     for optimizer in ("adagrad", "sgd"):

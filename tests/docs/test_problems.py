@@ -2,11 +2,13 @@
 
 import re
 import shlex
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from milp_planner.cli import main
+from milp_planner.cli.start import write_starters
 
 ROOT = Path(__file__).resolve().parents[2]
 _LINE = re.compile(r"^\| ([^|]+) \| `([^`]+)`(.*) \|$", re.MULTILINE)
@@ -22,22 +24,24 @@ country,HBM_ONLY,,data_parallel,all
 """
 
 
-def run(problem: str, folder: Path, code: int) -> str:
-    """What the problem's command prints in a folder, spaces and frames reduced."""
-    program, *words = shlex.split(LINES[problem])
-    assert program == "milp-planner"
-    done = subprocess.run(
-        [sys.executable, "-m", "milp_planner", *words], cwd=folder, capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return " ".join((done.stdout + done.stderr).replace("│", " ").split())
-
-
 @pytest.fixture
-def starter(tmp_path: Path) -> Path:
-    """A folder with what ``init`` writes."""
-    subprocess.run([sys.executable, "-m", "milp_planner", "init"], cwd=tmp_path, check=True)
-    return tmp_path
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str, int], str]:
+    """Runs a problem's command in a folder with what ``init`` writes, and gives what it prints,
+    spaces and frames reduced."""
+    write_starters(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def run(problem: str, code: int) -> str:
+        program, *words = shlex.split(LINES[problem])
+        assert program == "milp-planner"
+        found = main.run(words)
+        shown = capsys.readouterr()
+        assert found == code, shown
+        return " ".join((shown.out + shown.err).replace("│", " ").split())
+
+    return run
 
 
 def test_every_line_is_tested() -> None:
@@ -51,32 +55,32 @@ def test_every_line_is_tested() -> None:
     ]
 
 
-def test_one_rank_runs_out_of_memory(starter: Path) -> None:
+def test_one_rank_runs_out_of_memory(run: Callable[[str, int], str]) -> None:
     """``audit`` names the full rank, the bytes above its memory, its tables, and what to move."""
-    model = (starter / "model.yaml").read_text("utf-8").replace("rows: 50M", "rows: 120M")
-    (starter / "model.yaml").write_text(model, "utf-8")
-    (starter / "today.csv").write_text(TODAY, "utf-8")
-    said = run("one rank runs out of memory while others have room", starter, code=1)
+    model = Path("model.yaml").read_text("utf-8").replace("rows: 50M", "rows: 120M")
+    Path("model.yaml").write_text(model, "utf-8")
+    Path("today.csv").write_text(TODAY, "utf-8")
+    said = run("one rank runs out of memory while others have room", 1)
     assert "DOES NOT FIT" in said
     assert re.search(r"to blame: rank 0, hbm [\d.]+ GiB of 67.7 GiB", said)
     assert re.search(r"[\d.]+ GiB too much: user_id [\d.]+ GiB, item_id", said)
     assert "better: user_id from table_wise" in said
 
 
-def test_both_kinds_are_placed_at_once(starter: Path) -> None:
+def test_both_kinds_are_placed_at_once(run: Callable[[str, int], str]) -> None:
     """One plan holds TorchRec's tables and dynamicemb's; its export says what runs instead where
     the trainer's own planner decides more."""
-    said = run("dynamicemb's tables share the GPUs with TorchRec's", starter, code=0)
+    said = run("dynamicemb's tables share the GPUs with TorchRec's", 0)
     assert "CERTIFIED OPTIMAL" in said or "OPTIMAL BY CPSAT" in said
     assert re.search(r"user_id column_wise:4 .* clicked_items row_wise HBM_ONLY roundrobin", said)
-    said = run("the trainer does not run my plan", starter, code=0)
+    said = run("the trainer does not run my plan", 0)
     assert "the trainer's planner will run this as" in said
     assert re.search(r"2 tables differ: user_id \(type: table_wise, not column_wise\)", said)
 
 
-def test_no_plan_is_found(starter: Path) -> None:
+def test_no_plan_is_found(run: Callable[[str, int], str]) -> None:
     """What each tier lacks, to the byte, and the least that would do."""
-    said = run("no plan is found", starter, code=1)
+    said = run("no plan is found", 1)
     assert "CERTIFIED INFEASIBLE" in said
     assert re.search(r"hbm of each rank [\d.]+ GiB [\d.]+ GiB [\d.]+ GiB proved least", said)
     assert re.search(r"in the cluster's file: hbm: \d+ for each rank", said)

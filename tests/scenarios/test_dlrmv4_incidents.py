@@ -68,8 +68,6 @@ def test_the_refusal_names_rank_tables_and_remedy(
     of that rank, and nothing else."""
     inputs = _inputs(**axes)
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
-    assert found is not None
-    assert found.forced is not None
     assert found.forced.ranks == tuple(range(31))  # the last rank has a few rows less
     assert {each.name for each in found.forced.tables[:2]} == {"artist_id", "album_id"}
     tried = {each.kind: each for each in found.remedies}
@@ -102,10 +100,8 @@ def test_the_refusal_at_100_gib_says_how_much_is_short(sharding: str) -> None:
     column-wise, of two tables without a burst."""
     inputs = _inputs(hbm=100 * 2**30, sharding=sharding, codec="low_memory")
     found = shortage_of(plan(*inputs, time_limit=20).outcome.detail)
-    assert found is not None
     [hbm] = [each for each in found.tiers if each.resource == "hbm"]
     assert hbm.proved
-    assert hbm.needed is not None
     assert hbm.short_by == hbm.needed - hbm.largest
     assert hbm.needed > {"row_wise": 200, "column_wise": 60}[sharding] * 2**30
 

@@ -6,6 +6,7 @@ The literature's tables and tasks: those that were published, and what is made o
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -54,9 +55,10 @@ def test_ranges(seed: int, kind: str, max_rows: int) -> None:
         assert table.output == "pooled" or table.kind == "dynamicemb"
 
 
-def drawn() -> list[Table]:
+@cache
+def drawn() -> tuple[Table, ...]:
     """5,000 generated tables."""
-    return list(generate(5000, 3, "mixed").tables)
+    return generate(5000, 3, "mixed").tables
 
 
 def hottest(table: Table) -> float:

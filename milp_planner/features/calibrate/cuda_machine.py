@@ -90,7 +90,7 @@ class CudaMachine(TorchMachine):
             if hits:
                 self._sum(near, inside)
 
-        alone = self._clock() if self.fused and not missing else None
+        alone = DeviceClock(self.device) if self.fused and not missing else None
         return Probe(f"{mode} x={hit:g} dim={dim}", prepare, run, clock=alone)
 
     def copy(self) -> tuple[Probe, float]:
@@ -112,17 +112,9 @@ class CudaMachine(TorchMachine):
 
     def launch(self) -> Probe:
         """By FBGEMM where it loads, and then what the device takes to start its kernels."""
-        probe = super().launch()
         if not self.fused:
-            return probe
-        table = self._near[: 16 * 32].view(-1, 32)
-        ids = self._torch.zeros(1, dtype=self._torch.int64, device=self.device)
-
-        def run(_ready: Any, _lap: Lap) -> None:
-            for _ in range(STARTS):
-                self._sum(table, ids, 1)
-
-        return Probe(probe.name, probe.prepare, run, STARTS, clock=self._clock())
+            return super().launch()
+        return self._launch(STARTS, DeviceClock(self.device))
 
     def lookup_training(self, dim: int) -> Probe:
         """The same by FBGEMM where it loads, with its fused SGD."""
@@ -140,10 +132,7 @@ class CudaMachine(TorchMachine):
         def prepare(number: int) -> Any:
             return self._ids(self.load.bags, len(self._near) // dim, self._generator(number))
 
-        return Probe(f"lookup training dim={dim}", prepare, run, clock=self._clock())
-
-    def _clock(self) -> DeviceClock:
-        return DeviceClock(self.device)
+        return Probe(f"lookup training dim={dim}", prepare, run, clock=DeviceClock(self.device))
 
     def _sum(self, table: Any, ids: Any, pooling: int | None = None) -> Any:
         if not self.fused or table.data_ptr() != self._near.data_ptr():

@@ -291,7 +291,6 @@ def _description(machine: TorchMachine, lost: tuple[str, ...], optimizers: list[
 
 
 def _measured(machine: TorchMachine) -> object:
-    """The GPU if one was measured, else the processor."""
     facts = machine.facts()
     return facts.get("gpu", facts["processor"])
 
@@ -309,7 +308,6 @@ def _steps_origin(machine: TorchMachine, kept: int, drawn: int) -> str:
 
 
 def _operators(machine: TorchMachine) -> str:
-    """What looks rows up."""
     if machine.fused:
         return f"FBGEMM {machine.facts()['fbgemm']}'s TBE"
     return "torch's embedding_bag"

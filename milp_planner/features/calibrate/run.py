@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import RenderableType
 
 from milp_planner.drawing.grid import Grid
 from milp_planner.errors import BadInput
-from milp_planner.features.calibrate.held_out import HeldOut
 from milp_planner.features.calibrate.machine import MAX_SPREAD, Probe, Sample, measure
 from milp_planner.features.calibrate.result import Calibration, calibration, measurement_plan
 from milp_planner.features.calibrate.torch_machine import TorchMachine, cpu_machine
@@ -96,17 +95,13 @@ def draw(found: Calibration) -> list[RenderableType]:
     if step is not None:
         errors = ", ".join(f"{part} {error:.1%}" for part, error in step.error.items())
         parts.append(f"step model over {step.tier}, median error of its fit: {errors}")
-        parts.append(draw_held_out(found.held_out))
+        rows = [
+            (row.part, row.size, str(row.steps), f"{row.median:.1%}", f"{row.high:.1%}")
+            for row in found.held_out
+        ]
+        head = ("held out", "size", "#steps", "#median error", "#90th percentile")
+        parts.append(Grid.plain(head, rows, {"held out": 24}))
     return [*parts, *(f"left out: {each}" for each in found.left_out)]
-
-
-def draw_held_out(rows: Sequence[HeldOut]) -> RenderableType:
-    """Errors of held-out steps by part and size."""
-    shown = [
-        (row.part, row.size, str(row.steps), f"{row.median:.1%}", f"{row.high:.1%}") for row in rows
-    ]
-    head = ("held out", "size", "#steps", "#median error", "#90th percentile")
-    return Grid.plain(head, shown, {"held out": 24})
 
 
 def _constant(found: Calibration, factor: str) -> str:

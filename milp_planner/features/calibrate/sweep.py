@@ -142,7 +142,8 @@ def _cell(text: str) -> Any:
 
 SLACK = 0.03
 """Relative difference up to which two times never contradict each other."""
-_FIELDS: dict[Mode, Spreadable] = {"CACHING": "caching", "HYBRID": "hybrid"}
+CURVES: dict[Mode, Spreadable] = {"CACHING": "caching", "HYBRID": "hybrid"}
+"""The profile's field of a mode's curve."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fi
     share = link / hbm
     curves: dict[str, EfficiencyCurve] = {}
     spread: dict[Spreadable, float] = {}
-    for mode in _FIELDS:
+    for mode, name in CURVES.items():
         points = sorted((p for p in sweep.points if p.mode == mode), key=lambda p: p.x)
         if not points:
             continue
@@ -193,7 +194,7 @@ def fit_sweep(sweep: Sweep, base: Profile, max_spread: float = MAX_SPREAD) -> Fi
             points=tuple((p.x, _x_eff(sweep, p, reference, share)) for p in points),
             origin=sweep.source,
         )
-        spread[_FIELDS[mode]] = _relative(points, reference, share)
+        spread[name] = _relative(points, reference, share)
     host_only = None if host is None else _x_eff(sweep, host, reference, share)
     if host_only:
         spread["host_only"] = _relative([cast(SweepPoint, host)], reference, share)

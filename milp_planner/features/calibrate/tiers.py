@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from milp_planner.features.calibrate.cuda_machine import MOVED_BYTES
 from milp_planner.features.calibrate.machine import Probe, Sample, TooNoisy
-from milp_planner.features.calibrate.sweep import Mode, Sweep, SweepPoint, fit_sweep
+from milp_planner.features.calibrate.sweep import CURVES, Mode, Sweep, SweepPoint, fit_sweep
 from milp_planner.features.calibrate.torch_machine import TorchMachine
 from milp_planner.pricing.profile import Kernel, Profile, Spreadable
 
@@ -18,7 +18,6 @@ NARROW = (32, 64, 128)
 APART = 1.2
 """The near tier must be faster than the far one by at least this factor."""
 ENDS = {"HBM_ONLY": ("HBM_ONLY", 1.0), "HOST_ONLY": ("HOST_ONLY", 0.0)}
-CURVES: dict[Mode, str] = {"CACHING": "caching", "HYBRID": "hybrid"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from datetime import date
 from typing import Any
 
 from milp_planner.errors import BadInput, MissingExtra
+from milp_planner.features.calibrate.device_clock import DeviceClock
 from milp_planner.features.calibrate.machine import (
     ELEMENT,
     Lap,
@@ -113,14 +114,17 @@ class TorchMachine:
 
     def launch(self) -> Probe:
         """Calls on one bag of one id."""
+        return self._launch(LAUNCHES)
+
+    def _launch(self, calls: int, clock: DeviceClock | None = None) -> Probe:
         table = self._near[: 16 * 32].view(-1, 32)
         ids = self._torch.zeros(1, dtype=self._torch.int64, device=self.device)
 
         def run(_ready: Any, _lap: Lap) -> None:
-            for _ in range(LAUNCHES):
+            for _ in range(calls):
                 self._sum(table, ids, 1)
 
-        return Probe("launch", lambda _: None, run, LAUNCHES)
+        return Probe("launch", lambda _: None, run, calls, clock=clock)
 
     def lookup_training(self, dim: int) -> Probe:
         """Lookup, sparse gradient and SGD update of the large table."""

@@ -154,8 +154,7 @@ def _one(name: str, plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
         way, steps = moves(plan, asked.start)
         return {"moves": way, "steps": steps}
     if name == "sensitivity":
-        wrong = sensitivity(plan, budget, assumed=asked.spread, draws=asked.draws)
-        return {"sensitivity": wrong}
+        return {"sensitivity": sensitivity(plan, budget, asked.spread, asked.draws)}
     return {"why_not": _why_not(plan, budget)}
 
 
@@ -170,7 +169,6 @@ def _why(plan: Plan, asked: Asked, budget: Budget) -> dict[str, Any]:
 
 
 def _better(plan: Plan, better: Placement | None, budget: Budget) -> dict[str, Any]:
-    """The Plan of a better placement found on the way."""
     if better is None:
         return {}
     bound, source = plan.outcome.bound, plan.outcome.bound_source
@@ -204,7 +202,6 @@ def _smallest(plan: Plan, asked: Asked, budget: Budget) -> tuple[FrontierInfo, .
 
 
 def _why_not(plan: Plan, budget: Budget) -> ShortageInfo | None:
-    """The diagnosis stored in the plan, or a new one."""
     known = shortage_of(plan.outcome.detail)
     if known is not None:
         return known

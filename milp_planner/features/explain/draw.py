@@ -80,9 +80,6 @@ def reason(info: WhyInfo, other: Alternative) -> str:
     return "slower, as far as known"
 
 
-WORDS = {"unfit": "no longer fits"}
-
-
 def draw_sensitivity(info: SensitivityInfo) -> RenderableType:
     """One row per parameter, then the draws that change all at once."""
     grid = sensitivity_grid(info)
@@ -122,7 +119,7 @@ def end_text(side: Side | None) -> str:
     end = side.end
     if end.verdict == "changes" and end.tables is not None:
         return f"changes, {end.tables} table{'' if end.tables == 1 else 's'}"
-    return WORDS.get(end.verdict, end.verdict)
+    return "no longer fits" if end.verdict == "unfit" else end.verdict
 
 
 def first_change_text(one: Single) -> str:
@@ -157,7 +154,6 @@ def draws_text(info: SensitivityInfo) -> str:
 
 
 def _regret_text(found: Summary) -> str:
-    """Median and worst regret."""
     if found.least[0] is None:
         return "regret unknown"
     median, worst = (interval_text(a, b) for a, b in zip(found.least, found.most, strict=True))

@@ -54,7 +54,6 @@ def explained(answers: Answers) -> Iterator[Section]:
 
 
 def _replan_section(info: ReplanInfo) -> Section:
-    """The trade-off between moving and running."""
     now = "no longer fits" if info.now is None else show_cost(info.now, info.time_unit)
     parts = (Part(table=replan_grid(info)),)
     return Section("replan", "Re-planning", f"The plan in production: {now}.", parts=parts)

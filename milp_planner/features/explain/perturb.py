@@ -27,7 +27,7 @@ from milp_planner.inputs.access import (
 from milp_planner.inputs.changes import apply
 from milp_planner.plans.compile import Compiled, compile_instance
 from milp_planner.plans.placement import Plan
-from milp_planner.pricing import Options, price
+from milp_planner.pricing import price
 from milp_planner.pricing.profile import Profile
 from milp_planner.pricing.units import FloatArray
 
@@ -74,26 +74,19 @@ def repriced(plan: Plan, factors: Mapping[str, float]) -> Instance:
 
     x_eff stays within [0, 1]. BadInput when this version does not price the same options.
     """
-    options = options_of(plan, factors)
+    options = price(_model(plan.model, factors), *_prices(plan, factors))
     old = plan.instance
+    if tuple(options.names) != tuple(old.option_names):
+        raise BadInput(
+            "the plan's options are not those this version prices "
+            "(imported, or made by another version): plan again to change its prices"
+        )
     new = Compiled(plan.model, plan.cluster, options, compile_instance(options, old.objective))
     return replace(
         asked(new, plan.outcome.detail), pins=old.pins, forbidden=old.forbidden,
         current=old.current, max_moved_tables=old.max_moved_tables,
         max_moved_bytes=old.max_moved_bytes,
     )  # fmt: skip
-
-
-def options_of(plan: Plan, factors: Mapping[str, float] | None = None) -> Options:
-    """The plan's options, repriced from its stored profile; BadInput as in :func:`repriced`."""
-    given = factors or {}
-    options = price(_model(plan.model, given), *_prices(plan, given))
-    if tuple(options.names) != tuple(plan.instance.option_names):
-        raise BadInput(
-            "the plan's options are not those this version prices "
-            "(imported, or made by another version): plan again to change its prices"
-        )
-    return options
 
 
 def same_prices(a: Instance, b: Instance) -> bool:
@@ -105,7 +98,6 @@ def same_prices(a: Instance, b: Instance) -> bool:
 
 
 def _prices(plan: Plan, factors: Mapping[str, float]) -> tuple[Cluster, Profile]:
-    """Links and profile with their parameters multiplied."""
     data = {"cluster": plan.cluster.to_dict(), "profile": plan.profile.to_dict()}
     homes = dict.fromkeys(LINKS, "cluster.interconnect") | {"launch_seconds": "profile.kernel"}
     changes = {

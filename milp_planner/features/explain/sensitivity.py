@@ -222,7 +222,7 @@ class SensitivityInfo:
 
 
 def sensitivity(
-    plan: Plan, budget: Budget, *, assumed: float = 0.2, draws: int = 20
+    plan: Plan, budget: Budget, assumed: float = 0.2, draws: int = 20
 ) -> SensitivityInfo:
     """Change the prices within their spread, solve again, and compare.
 

@@ -10,7 +10,7 @@ from formulations import Instance, Placement, Where
 from formulations.fusion import mixed_groups
 from formulations.instance import BlockView, IntArray, Scope
 from formulations.result.check import Verdict, gather, judge, loads_of
-from formulations.result.piles import Piles, piles, position_entries
+from formulations.result.piles import Piles, position_entries
 from formulations.result.placement import machine_ranks
 from milp_planner.plans.compile import RULE, memories
 
@@ -41,18 +41,15 @@ class Swap:
     """Those of ``fusion`` and ``moves`` that are violated."""
 
 
-def swap(
-    instance: Instance, placement: Placement, option: int, whole: Piles | None = None
-) -> Swap | None:
+def swap(instance: Instance, placement: Placement, option: int, whole: Piles) -> Swap | None:
     """Give the option's table that option, each shard on the place with the least overflow.
 
     Ties go to the place with the least cost so far. None when there are too few places, such as
     distinct ranks for its shards. For options of several shards this is a heuristic: removing the
     reported shortage is sufficient, but a smaller one might do. ``whole`` holds the piles of all
-    tables, for callers that try many options.
+    tables.
     """
     table = int(instance.table_of[option])
-    whole = whole or piles(instance, placement)
     now = Piles(*(part.copy() for part in whole))
     now.add_table(instance, placement, table, -1)
     ranks = []

@@ -201,7 +201,6 @@ def diff_of_plans(plans: tuple[Plan, Plan], names: tuple[str, str]) -> PlanDiff:
 
 
 def _changes(before: Mapping[str, TableRow], after: Mapping[str, TableRow]) -> Changes:
-    """Match tables by name."""
     both = [Change(key, before[key], after[key]) for key in after if key in before]
     changed = tuple(c for c in both if _place(c.before) != _place(c.after))
     return Changes(
@@ -258,7 +257,6 @@ def _values(plan: Plan, verdict: VerdictInfo, comparable: bool) -> dict[str, int
 
 
 def _phases(plan: Plan) -> dict[str, int]:
-    """The longest time on any rank, by phase."""
     placement = plan.outcome.placement
     if placement is None:
         return {}
@@ -267,14 +265,12 @@ def _phases(plan: Plan) -> dict[str, int]:
 
 
 def _figure(name: str, value: int | None) -> str:
-    """A figure with its unit."""
     if value is None:
         return UNKNOWN
     return show_bytes(value) if name.startswith("fullest") else show_cost(value, "ps")
 
 
 def _inputs(plan: Plan) -> dict[str, Any]:
-    """The fields of its inputs by their paths."""
     parts = ("model", "cluster", "profile")
     return _joined([(what, getattr(plan, what).to_dict()) for what in parts])
 

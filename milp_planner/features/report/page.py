@@ -176,7 +176,6 @@ def strip(info: VerdictInfo) -> list[Fact]:
 
 
 def _restriction(text: str) -> tuple[str, str]:
-    """A restriction's key, and its demand."""
     key, _, demand = text.partition(": ")
     return key, shorten(demand, MOST_OF_A_RESTRICTION)
 
@@ -277,7 +276,6 @@ def _hides(info: RanksInfo) -> str:
 
 
 def _goals_section(info: VerdictInfo) -> Section | None:
-    """What the plan reaches of its secondary goals."""
     if not info.after:
         return None
     text = (
@@ -288,7 +286,6 @@ def _goals_section(info: VerdictInfo) -> Section | None:
 
 
 def _modes_section(info: ReportInfo) -> Section | None:
-    """The tables and bytes of each mode and ratio."""
     if info.modes is None or not info.modes.cells:
         return None
     unit = info.verdict.time_unit
@@ -313,7 +310,6 @@ def _modes_section(info: ReportInfo) -> Section | None:
 
 
 def _tables_section(info: ReportInfo) -> Section | None:
-    """The option, ranks, bytes and time of every table."""
     if info.tables is None:
         return None
     text = "Time is the largest sum of a table's shards on one rank."
@@ -321,7 +317,6 @@ def _tables_section(info: ReportInfo) -> Section | None:
 
 
 def _trace_section(info: ReportInfo) -> Section | None:
-    """The bound and the best plan over time."""
     drawing = draw_trace(info.trace, info.verdict.seconds, info.verdict.time_unit)
     if drawing is None:
         return None

@@ -34,24 +34,14 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("manifest", [True, False])
-def test_truncated_file(saved: Path, kind: str, manifest: bool) -> None:
-    """A file that lacks its last byte is named, with and without a manifest."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_truncated_or_missing_file(saved: Path, kind: str, manifest: bool, whole: bool) -> None:
+    """A file that lacks its last byte, or all of them, is named, with and without a manifest."""
     if not manifest:
         forget_manifests(saved)
     path = data_path(saved, "t", kind, 1, 3)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match=f"{kind}.rank_1"):
-        inspect(saved, "t")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("manifest", [True, False])
-def test_missing_file(saved: Path, kind: str, manifest: bool) -> None:
-    """A missing file is noticed, with and without a manifest."""
-    if not manifest:
-        forget_manifests(saved)
-    data_path(saved, "t", kind, 2, 3).unlink()
-    with pytest.raises(CheckpointError, match=kind):
+    path.unlink() if whole else path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=kind if whole else f"{kind}.rank_1"):
         inspect(saved, "t")
 
 

@@ -21,6 +21,7 @@ from cuda_routing.tables import rule_table
 
 HERE = Path(__file__).parent
 KERNELS = Path(cuda_routing.__file__).parent / "kernels"
+MAIN = "fake_driver.cpp"
 SMALL = Geometry(block=64, items=2)
 REAL = Geometry()
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
@@ -33,16 +34,16 @@ def compile_kernels(
     *,
     source: str | None = None,
     flags: tuple[str, ...] = ("-O1",),
-    main: str = "harness.cpp",
 ) -> Path:
-    """Build the shared library for one choice of types; without g++ the test is skipped."""
+    """Build the shared library for one choice of types, with a stand-in for CUDA's driver; without
+    g++ the test is skipped."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
     text = source if source is not None else (KERNELS / "bucketize.cu").read_text()
-    files = [(KERNELS / "rule.h"), *(HERE / name for name in ("harness.cpp", "cuda_shim.h", main))]
+    files = [(KERNELS / "rule.h"), *(HERE / name for name in ("harness.cpp", "cuda_shim.h", MAIN))]
     texts = [text, *(file.read_text() for file in files)]
-    parts = (texts, key_bits, length_bits, geometry, flags, main)
+    parts = (texts, key_bits, length_bits, geometry, flags)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     folder = _build_folder()
     library, kernel_file = folder / f"{name}.so", folder / f"{name}.cu"
@@ -55,7 +56,7 @@ def compile_kernels(
         f"-DKEY_BITS={key_bits}", f"-DLENGTH_BITS={length_bits}",
         f"-DBLOCK={geometry.block}", f"-DITEMS={geometry.items}",
         f'-DKERNEL_FILE="{kernel_file}"', f"-I{KERNELS}", f"-I{HERE}",
-        "-include", str(HERE / "cuda_shim.h"), str(HERE / main), "-o", str(library),
+        "-include", str(HERE / "cuda_shim.h"), str(HERE / MAIN), "-o", str(library),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -8,7 +8,7 @@ from formulations import Block, InstanceBuilder, Placement, Settings, Shard, Sto
 from formulations.capacity.budget import Budget
 from formulations.result.outcome import found
 from milp_planner import plan
-from milp_planner.features.explain.answers import answer
+from milp_planner.features.explain.answers import Answers, answer
 from milp_planner.features.report.page import ReportInfo, report_of
 from milp_planner.plans.placement import Plan
 from milp_planner.request.questions import Asked
@@ -17,18 +17,24 @@ from tests.milp_planner.features.small import MODEL, cluster
 LIMITS = Settings(time_limit=60, workers=1)
 
 
+@cache
 def small(hbm: str = "1GiB") -> Plan:
     """The small model on two machines."""
     return plan(MODEL, cluster(2, hbm=hbm), formulation="cpsat", settings=LIMITS)
 
 
 @cache
-def explained() -> ReportInfo:
-    """A small plan with an answer to every question that the page draws."""
-    first = small()
+def answers() -> Answers:
+    """An answer about :func:`small` to every question that the page draws."""
     questions = ("why", "frontier", "smallest", "replan", "sensitivity")
     asked = Asked(budgets=3, limits=(0, 1), draws=2, machines=3)
-    return report_of(first, answer(first, questions, asked, Budget(LIMITS, "cpsat")))
+    return answer(small(), questions, asked, Budget(LIMITS, "cpsat"))
+
+
+@cache
+def explained() -> ReportInfo:
+    """The page of :func:`small` with all these answers."""
+    return report_of(small(), answers())
 
 
 @cache

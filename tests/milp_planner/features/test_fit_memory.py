@@ -14,18 +14,28 @@ from tests.milp_planner.pricing.build import cluster, model
 STATED = 7 * 2**30
 
 
+def planned(batch: int) -> Plan:
+    """A plan with so many samples a rank."""
+    site = cluster(reservations={"kjt_multiple": 0, "outside_embeddings": STATED})
+    read = model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=batch)
+    return milp_planner.plan(read, site, formulation="greedy", time_limit=5)
+
+
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Two tables on eight ranks; the cluster says what is outside the embeddings."""
-    site = cluster(reservations={"kjt_multiple": 0, "outside_embeddings": STATED})
-    read = model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=4096)
-    return milp_planner.plan(read, site, formulation="greedy", time_limit=5)
+    return planned(4096)
+
+
+@pytest.fixture(scope="module")
+def small() -> Plan:
+    """The same at a quarter of the batch."""
+    return planned(1024)
 
 
 def used(plan: Plan, rank: int) -> int:
     """The bytes that the ledger predicts on a rank."""
     found = ledger_of(plan)
-    assert found is not None
     return found.hbm[rank].used
 
 
@@ -43,14 +53,10 @@ def test_the_largest_is_reserved_in_whole_mebibytes(plan: Plan) -> None:
     assert (fit.outside, fit.spread) == (STATED + MIB, 1)
 
 
-def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan) -> None:
+def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan, small: Plan) -> None:
     """The stated 7 GiB at 4,096 samples, and 3 GiB (and a few bytes) less at 1,024, give 2²⁰
     bytes a sample: in the model's file, these lines reserve at least what was measured at either
     batch."""
-    small = milp_planner.plan(
-        model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
-        plan.cluster, formulation="greedy", time_limit=5,
-    )  # fmt: skip
     less = 3072 * 2**20
     fit = fit_memory(
         [
@@ -71,12 +77,8 @@ def test_two_batches_give_bytes_a_sample_and_read_back(plan: Plan) -> None:
         assert fixed["measured"] + fixed["dense_activations"] == needs
 
 
-def test_a_peak_that_falls_with_the_batch_is_constant(plan: Plan) -> None:
+def test_a_peak_that_falls_with_the_batch_is_constant(plan: Plan, small: Plan) -> None:
     """The larger peak is reserved at both batches."""
-    small = milp_planner.plan(
-        model({"rows": 50_000}, {"rows": 9_000}, batch_per_rank=1024),
-        plan.cluster, formulation="greedy", time_limit=5,
-    )  # fmt: skip
     readings = Reading(plan, "p", 0, used(plan, 0)), Reading(small, "q", 0, used(small, 0) + MIB)
     fit = fit_memory(readings)
     assert (fit.per_sample, fit.outside) == (0, STATED + MIB)

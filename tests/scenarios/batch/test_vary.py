@@ -29,9 +29,10 @@ from tests.scenarios.batch.small import MODEL
 
 
 def test_nothing_changes_without_axes() -> None:
-    """A sweep's empty point is the input itself."""
+    """A sweep's empty point is the input itself; the value any keeps the model's own limits, for
+    comparison with the limited points."""
     model, cluster = find_model(MODEL), find_cluster("4x8xh100")
-    assert vary_model(model, {}) == model
+    assert vary_model(model, {}) == model == vary_model(model, {"sharding": "any", "mode": "any"})
     assert vary_cluster(cluster, {}) == cluster
 
 
@@ -67,9 +68,9 @@ def test_the_axis_of_columns() -> None:
     assert {table.dim for table in varied.tables} == {1024}
 
 
-def test_every_field_of_the_reservations_is_an_axis() -> None:
+def test_every_field_of_reservations_and_divisions_is_an_axis() -> None:
     """A new field needs an axis."""
-    assert set(Reservations.model_fields) <= set(AXES)
+    assert {*Reservations.model_fields, *TwoD.model_fields} - {"whole"} <= {*AXES}
 
 
 def test_what_the_percentage_covers_is_an_axis() -> None:
@@ -105,12 +106,6 @@ def test_model_axes_reach_only_the_tables_named() -> None:
         model.table("uid").access,
         model.table("uid").constraints,
     )
-
-
-def test_any_leaves_the_models_own_limits() -> None:
-    """The value any keeps them, for comparison with the limited points."""
-    model = find_model(MODEL)
-    assert vary_model(model, {"sharding": "any", "mode": "any"}) == model
 
 
 def test_unknown_table() -> None:
@@ -222,11 +217,6 @@ def scenarios(folder: Path, **sweep: Any) -> list[Scenario]:
         "formulations": ["cpsat"], "time_limit": 30,
     }  # fmt: skip
     return expand(Suite.from_dict(suite), folder)
-
-
-def test_every_field_is_an_axis() -> None:
-    """A new field needs an axis."""
-    assert set(TwoD.model_fields) - {"whole"} <= set(AXES)
 
 
 def test_axes_of_the_division() -> None:

@@ -173,7 +173,6 @@ def test_a_plan_that_meets_a_bound_ends_its_solve(monkeypatch: pytest.MonkeyPatc
     instance, known, told = two_phases(), Shared(), []
     known.take("cpsat", instance, outcome(instance, 6))
     settings = known.settings("scale", instance, Settings(on_progress=told.append))
-    assert settings.on_progress is not None
     settings.on_progress(News(0.0, 7, None, "x"))
     monkeypatch.setattr(shared.time, "monotonic", lambda: 100.0)
     assert not settings.stop.is_set()

@@ -14,6 +14,7 @@ from milp_planner.features.explain.cheapest import (
     cheapest_section,
     cheapest_sentence,
     cheapest_svg,
+    most_for,
 )
 from milp_planner.inputs.changes import changed_model
 from milp_planner.plans.placement import Plan
@@ -65,20 +66,29 @@ def alone(planned: Plan, there: Cluster) -> float:
     return each * there.num_ranks / (found.outcome.objective * 1e-12)
 
 
+def aimed(info: CheapestInfo, rate: float) -> CheapestInfo:
+    """The same plans against another rate."""
+    target = Rate(round(rate))  # type: ignore[arg-type]
+    limits = tuple(most_for(target, p.ranks * p.batch) for p in info.points)
+    return replace(info, target="a rate", rate=rate, limits=limits)
+
+
 def test_it_is_the_cheapest_of_those_that_reach_it(planned: Plan) -> None:
     """For targets between the clusters' rates the answer is the first by price that reaches it,
     each cheaper one is proved not to, and every rate is that of a plan of its own."""
     rates = [alone(planned, each) for each in SITES]
     assert rates[0] == 0.0 < rates[1] < rates[2]
+    info = bought(planned, f"{round(rates[1] * 0.9)}/s", sites=SITES[::-1])
+    assert info == replace(aimed(info, rates[1] * 0.9), target=info.target, rate=info.rate)
+    assert [p.budget for p in info.points] == ["tiny", "host", "two", "four"]
+    for point, rate in zip(info.points, rates, strict=True):
+        assert (point.samples_a_second("ps") or 0.0) == pytest.approx(rate, rel=0.006)
     for target in (rates[1] * 0.9, rates[1] * 1.1, rates[2] * 0.98, max(rates) * 1.1):
-        info = bought(planned, f"{round(target)}/s", sites=SITES[::-1])
-        assert [p.budget for p in info.points] == ["tiny", "host", "two", "four"]
-        for point, rate in zip(info.points, rates, strict=True):
-            assert (point.samples_a_second("ps") or 0.0) == pytest.approx(rate, rel=0.006)
+        found = aimed(info, target)
         first = next((at for at, rate in enumerate(rates) if rate >= target), None)
-        assert info.cheapest == first and info.open == []
-        said = cheapest_sentence(info)
-        sure = all(map(info.certified, range(len(SITES) if first is None else first)))
+        assert found.cheapest == first and found.open == []
+        said = cheapest_sentence(found)
+        sure = all(map(found.certified, range(len(SITES) if first is None else first)))
         assert ("certified: no" in said) == sure != ("proved: no" in said)
         assert ("no cluster is known" in said) == (first is None)
     where = bought(planned, None)
@@ -86,32 +96,26 @@ def test_it_is_the_cheapest_of_those_that_reach_it(planned: Plan) -> None:
     assert where.reaches(0) is False and where.points[0].status == "infeasible"
 
 
-def test_a_cheaper_one_that_is_open_is_named(planned: Plan) -> None:
-    """Without a certified bound nothing is claimed of a cheaper cluster."""
-    info = bought(planned, "1/s")
-    unknown = replace(info.points[0], status="unknown", standing="unknown")
-    found = replace(info, points=(unknown, *info.points[1:]))
-    assert found.cheapest == 1 and found.open == ["tiny"]
-    assert cheapest_sentence(found).endswith("open whether a cheaper one does: tiny")
-    word = replace(info.points[0], standing="infeasible by cpsat", verified=False)
-    told = replace(info, points=(word, *info.points[1:]))
-    assert told.open == [] and cheapest_sentence(told).endswith(
-        "proved: no cheaper one of the list does"
-    )
-
-
 def test_terminal_page_and_json_show_it(planned: Plan) -> None:
-    """The sentence, a row per cluster with its price, a mark per plan, and plain values."""
+    """The sentence, a row per cluster with its price, a mark per plan, and plain values; without a
+    certified bound nothing is claimed of a cheaper cluster, which is named."""
     answers = explain(planned, "smallest", target="1k/s", clusters=SITES, time_limit=60)
     info = answers.cheapest
-    assert info is not None
     text = " ".join(drawn(draw_answers(answers)).split())
     assert cheapest_sentence(info) in text and "host*" in text
     picture, section = cheapest_svg(info), cheapest_section(info)
-    assert picture is not None and picture.render().count("<circle") == 3
+    assert picture.render().count("<circle") == 3
     assert section.id == "cheapest" and cheapest_sentence(info)[1:] in section.text
     found = answers_to_dict(planned, answers)["cheapest"]
     assert [*found["prices"]] == [1.0, 2.0, 8.0, 20.0] and found["rate"] == 1000.0
+    unknown = replace(info.points[0], status="unknown", standing="unknown")
+    open_ = replace(info, points=(unknown, *info.points[1:]))
+    assert open_.cheapest == 1 and open_.open == ["tiny"]
+    assert cheapest_sentence(open_).endswith("open whether a cheaper one does: tiny")
+    word = replace(info.points[0], standing="infeasible by cpsat", verified=False)
+    told = replace(info, points=(word, *info.points[1:]))
+    assert told.open == []
+    assert cheapest_sentence(told).endswith("proved: no cheaper one of the list does")
 
 
 def test_a_rate_is_a_time_for_memory(planned: Plan) -> None:
@@ -120,7 +124,6 @@ def test_a_rate_is_a_time_for_memory(planned: Plan) -> None:
     asked = Asked.of({"target": "2k samples/s"}).target
     assert asked == Rate(2000)  # type: ignore[arg-type]
     found = explain(planned, "smallest", target=asked, time_limit=20).smallest
-    assert found is not None and found[0].least is not None
     assert found[0].least.target == batch * 10**12 // 2000
 
 

@@ -41,8 +41,8 @@ TABLES = tuple({"rows": 40_000_000 * (i + 1), "dim": 128} for i in range(4))
 
 @pytest.fixture(scope="module")
 def planned() -> Plan:
-    """Four tables on two machines whose HBM is short."""
-    return plan(model(*TABLES), cluster(2, 2, hbm="24GiB", ddr="100GiB"), time_limit=5)
+    """Two tables on two machines whose HBM is short."""
+    return plan(model(*TABLES[:2]), cluster(2, 2, hbm="16GiB", ddr="100GiB"), work_limit=2.0)
 
 
 def renamed(instance: Instance, old: str, new: str) -> Instance:
@@ -123,7 +123,6 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
     """If a certificate claims more than its multipliers prove, the next one is used."""
     instance = two_modes(hbm=100, ddr=12)
     honest = certify(instance, solve(instance, "cpsat", Settings(time_limit=30, workers=1)))
-    assert honest.certificate is not None and honest.placement is not None
     slack = with_more(instance, "ddr", 8)
     proofs = Proofs({8: slack}.__getitem__, [8])
     proofs.known.take_bound(8, 12, honest.certificate)
@@ -136,8 +135,8 @@ def test_a_claim_that_the_checker_refuses_is_not_made() -> None:
 def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
     """At every size, tables get what a cluster of such ranks leaves them, and options and prices
     stay the same."""
-    info, _ = frontier(planned, "hbm", [20 * 2**30, 30 * 2**30], Budget(Settings(time_limit=6)))
-    assert info.here == 24 * 2**30 in [p.budget for p in info.points]
+    info, _ = frontier(planned, "hbm", [12 * 2**30, 20 * 2**30], Budget(Settings(time_limit=6)))
+    assert info.here == 16 * 2**30 in [p.budget for p in info.points]
     for point in info.points:
         more = {"hbm": f"{point.budget - info.here:+}"}
         _, there = changed(planned.model, planned.cluster, more)
@@ -145,9 +144,8 @@ def test_sizes_are_those_of_a_cluster(planned: Plan) -> None:
         assert point.usable == int(instance.resources[0].capacity.min())
         assert instance.option_names == planned.instance.option_names
         assert np.array_equal(instance.shard_cost, planned.instance.shard_cost)
-        fresh = plan(planned.model, there, time_limit=2)
+        fresh = plan(planned.model, there, work_limit=1.0)
         assert point.objective is not None and point.certified is not None
-        assert fresh.outcome.objective is not None
         assert point.certified <= fresh.outcome.objective
 
 
@@ -156,7 +154,6 @@ def test_twelve_budgets_of_a_shipped_model() -> None:
     re-derived, more memory never costs more, and most points need no solve."""
     best = plan("kuairand-27k", "8xh100", time_limit=10)
     answers = explain(best, "frontier", time_limit=60, asked=Asked(enough=0.01))
-    assert answers.frontier is not None
     (info,) = answers.frontier
     budgets = [p.budget for p in info.points]
     assert len(budgets) == 12 and budgets == sorted(budgets) and info.here in budgets
@@ -182,11 +179,9 @@ def test_machines_stand_for_themselves(planned: Plan) -> None:
     assert rates[1] == pytest.approx(4 * batch / own * 1e12)
     assert f"a step has {4 * batch:,} to " in held_text(info)
     fewer = {"machines": 3, "workload.batch_per_rank": info.points[2].batch}
-    three = plan(*changed(planned.model, planned.cluster, fewer), time_limit=3)
+    three = plan(*changed(planned.model, planned.cluster, fewer), work_limit=1.0)
     last = info.points[-1]
-    assert last.certified is not None and three.outcome.objective is not None
     assert last.certified <= three.outcome.objective
-    assert last.objective is not None and three.outcome.certified_bound is not None
     assert three.outcome.certified_bound <= last.objective
 
 
@@ -255,7 +250,6 @@ def test_the_band_is_between_plan_and_the_next_bound() -> None:
     """The upper edge goes from (20, 40) to (30, 40); the lower one is the bound of 30, which holds
     from 20 on."""
     drawing = frontier_svg(INFO)
-    assert drawing is not None
     svg = drawing.render()
     band = svg.split('" class="band"')[0].rsplit('points="', 1)[1].split()
     ys = [float(corner.split(",")[1]) for corner in band]

@@ -1,13 +1,12 @@
 """Changed prices against inputs written out with the changed numbers."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from milp_planner import Cluster, Model
 from milp_planner.errors import BadInput
-from milp_planner.features.explain.perturb import options_of, parameters, repriced, same_prices
+from milp_planner.features.explain.perturb import parameters, repriced, same_prices
 from milp_planner.plans.compile import compile_instance
 from milp_planner.plans.placement import Plan
 from milp_planner.pricing import price
@@ -56,37 +55,6 @@ def test_a_factor_is_the_number_times_it(plan: Plan, name: str) -> None:
     assert not same_prices(found, plan.instance)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (  # rows have p and p / 9; to the power 1.5 these become p and p / 27
-            {"kind": "histogram", "bins": [(0.1, 0.5), (0.9, 0.5)]},
-            {"kind": "histogram", "bins": [(0.1, 0.75), (0.9, 0.25)]},
-        ),
-        (  # the same rows in the order of an ideal cache
-            {"kind": "miss_rate", "points": [(0.1, 0.5), (1.0, 0.0)]},
-            {"kind": "miss_rate", "points": [(0.1, 0.25), (1.0, 0.0)]},
-        ),
-        (  # 1000 times as popular as any other of the million rows
-            {"kind": "top_ids", "ids": [{"share": 1 / 1001, "id": 3}]},
-            {"kind": "top_ids", "ids": [{"share": 0.030653, "id": 3}]},
-        ),
-    ],
-    ids=["histogram", "miss_rate", "top_ids"],
-)
-def test_skew_changes_every_statistic(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """A factor of 1.5 gives the prices of a file with the changed statistics, computed by hand."""
-    curve = {"points": [[0.0, 0.0]], "given_statistics": "hit_ratio", "origin": "made up"}
-    plan = planned(1, 1, {**TABLE, "access": before}, caching=curve, hybrid=curve)
-    assert "skew" in {p.name for p in parameters(plan, 0.2)}
-    tables = plan.model.to_dict()
-    tables["tables"][0]["access"] = after
-    options = price(Model.from_dict(tables), plan.cluster, plan.profile)
-    found = repriced(plan, {"skew": 1.5})
-    assert found.shard_cost == pytest.approx(compile_instance(options).shard_cost, rel=1e-3)
-    assert not same_prices(found, plan.instance)
-
-
 def test_nothing_changed_is_the_plans_own_instance(plan: Plan) -> None:
     """Without factors, and with one for ddr, which no price of this cluster reads."""
     assert repriced(plan, {}).fingerprint == plan.instance.fingerprint
@@ -121,4 +89,4 @@ def test_foreign_options_are_refused(plan: Plan) -> None:
     names = tuple(f"their {name}" for name in plan.instance.option_names)
     foreign = replace(plan, instance=replace(plan.instance, option_names=names))
     with pytest.raises(BadInput, match="plan again"):
-        options_of(foreign)
+        repriced(foreign, {})

@@ -60,21 +60,13 @@ def test_the_flip_is_found_to_a_sixteenth_of_the_spread(info: SensitivityInfo) -
     """The change that makes both modes equal lies between *same at* and *changes at*."""
     found = {one.parameter.name: one for one in info.singles}
     up, down = found["hybrid"].higher, found["caching"].lower
-    assert up is not None
-    assert down is not None
-    assert up.same_at is not None
-    assert up.changes_at is not None
     assert up.same_at <= FLIP < up.changes_at <= up.same_at + 0.2 / 16 + 1e-12
-    assert down.same_at is not None
-    assert down.changes_at is not None
     assert down.changes_at < HYBRID / CACHING - 1 <= down.same_at
 
 
 def test_regret_is_the_ratio_of_the_bandwidths(plan: Plan, info: SensitivityInfo) -> None:
     """Time is bytes over x_eff·HBM + (1 − x_eff)·link, so the bytes cancel."""
     higher = next(one for one in info.singles if one.parameter.name == "hybrid").higher
-    assert higher is not None
-    assert higher.end.regret is not None
 
     def bandwidth(x: float) -> float:
         return x * plan.profile.hbm + (1 - x) * plan.profile.host_link
@@ -99,13 +91,11 @@ def test_every_draw_changes_where_the_curves_cross(plan: Plan, info: Sensitivity
 def test_a_plan_that_is_not_the_best_is_told_so(plan: Plan) -> None:
     """A plan with HYBRID, where CACHING is better: no change, but a better plan is found."""
     best = plan.outcome.placement
-    assert best is not None
     hybrids = [i for i, name in enumerate(plan.instance.option_names) if "HYBRID" in name]
     others = [replace(best, options=np.array([option])) for option in hybrids]
     poor = next(each for each in others if check(plan.instance, each).feasible)
     outcome = plan.outcome.with_(placement=poor, bound=None)
     info = sensitivity(replace(plan, outcome=outcome), quick(120), draws=0)
-    assert info.better is not None
     assert info.better == plan.outcome.objective == info.bound
     assert info.now > info.better
 
@@ -145,7 +135,6 @@ def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: i
     """Verdict (same, changes or unfit) and regret are those of enumerating both Instances."""
     plan = truth(instance).placement
     assume(plan is not None)
-    assert plan is not None
     other = _again(instance, seed)
     best, kept = truth(other).objective, value_of(other, plan)
     found = Judge(instance, plan).judge(other, {"x": 2.0}, quick(), 1.0)
@@ -154,7 +143,6 @@ def test_the_verdict_on_an_optimal_plan_is_the_truth(instance: Instance, seed: i
         assert (found.verdict, found.regret) == ("unfit", None)
         assert found.status == ("infeasible" if best is None else "optimal")
         return
-    assert best is not None
     assert found.verdict == ("same" if kept == best else "changes")
     assert found.regret == pytest.approx(((kept - best) / max(1, best),) * 2)
     assert found.tables is not None
@@ -167,7 +155,6 @@ def test_a_poor_plan_is_not_blamed_on_prices(instance: Instance, seed: int) -> N
     """At its own prices any plan is *same* or *open*: a better plan there is not due to prices."""
     plan = first_of_each(instance)
     assume(plan is not None and value_of(instance, plan) is not None)
-    assert plan is not None
     judge = Judge(instance, plan)
     judge.judge(_again(instance, seed), {}, quick(), 1.0)
     found = judge.judge(instance, {}, quick(), 1.0)

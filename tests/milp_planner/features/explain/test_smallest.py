@@ -39,9 +39,7 @@ from tests.milp_planner.pricing.build import model as many
 
 def least_memory(instance: Instance, memory: str, target: int | None, grain: int = 1) -> Least:
     """The least of a memory for an instance."""
-    found = least_of(as_plan(instance), memory, quick(), target, grain=grain).least
-    assert found is not None
-    return found
+    return least_of(as_plan(instance), memory, quick(), target, grain=grain).least
 
 
 @settings(max_examples=6, deadline=None)
@@ -62,23 +60,14 @@ def test_the_least_capacity_is_exact(instance: Instance, data: st.DataObject) ->
         assert not does(info.searched)
         assert not does(10**6)
     else:
-        assert info.least is not None
         assert does(info.least)
         assert info.least == 0 or not does(info.least - 1)
-
-
-def test_a_target_needs_more_memory_than_a_plan() -> None:
-    """With hbm 16, DDR of 4 allows a plan, 12 one that costs 12, and 20 one that costs 6."""
-    instance = two_modes(hbm=16, ddr=20)
-    needed = [least_memory(instance, "ddr", t).least for t in (None, 12, 6)]
-    assert needed == [4, 12, 20]
 
 
 def test_the_plan_itself_is_where_the_search_begins() -> None:
     """It reaches the target with less than its cluster has, so even where no time is left the
     answer is at most what it needs."""
     best = plan(MODEL, cluster(2, hbm="4GiB"), formulation="cpsat", time_limit=20)
-    assert best.outcome.placement is not None
     need = Memory("hbm", best).usable(0) + Memory("hbm", best).need(best.outcome.placement)
     info = least_of(best, "hbm", quick(0.0), best.outcome.objective)
     assert info.least is not None and info.least.least == need
@@ -94,12 +83,9 @@ def test_the_line_for_the_clusters_file_leaves_what_is_needed() -> None:
     data = place.to_dict() | {"reservations": {}}
     best = plan(model, Cluster.from_dict(data), time_limit=20)
     answers = explain(best, "smallest", time_limit=60)
-    assert answers.smallest is not None
     found = {info.over: info.least for info in answers.smallest}
     assert {*found} == {"hbm", "ddr", "ssd"}
     for tier, info in found.items():
-        assert info is not None and info.least is not None
-        assert info.memory is not None
         now = Cluster.from_dict(data).to_dict()
         machine = now["machines"][0]
         if tier == "hbm":
@@ -111,15 +97,15 @@ def test_the_line_for_the_clusters_file_leaves_what_is_needed() -> None:
         instance = compile_for(model, Cluster.from_dict(now), "step_time").instance
         capacity = Memory(tier, as_plan(instance, best.outcome)).usable(0)
         assert info.least <= capacity <= info.least + 1
-    shown = drawn(draw_answers(answers))
+        assert info.memory >= info.least
+    shown = " ".join(drawn(draw_answers(answers)).split())
     assert f"in the cluster's file: ssd.size: {found['ssd'].memory} for each machine" in shown
+    assert "after reservations" in shown and "reservations included" in shown
 
 
 def test_a_coarse_grain_says_what_it_left_open() -> None:
     """The least capacity that is enough is at most a grain above the largest proved too small."""
     info = least_memory(two_modes(16, 20), "ddr", 12, grain=5)
-    assert info.least is not None
-    assert info.too_small is not None
     assert info.too_small < 12 <= info.least <= info.too_small + 5
 
 
@@ -213,14 +199,12 @@ class Poor(Budget):
             return nothing("poor", StoppedBy.TIME_LIMIT)
         if best.placement is None:
             return infeasible("poor", BoundSource("poor", exact=True))
-        assert best.objective is not None
         placement, bound = best.placement, best.objective
         if luck < 0.6:
             dear = replace(
                 instance, shard_cost=-np.abs(instance.shard_cost), objective=Objective.TOTAL
             )
             worst = brute_force(dear).placement
-            assert worst is not None
             placement, bound = worst, best.objective - self._chance.randrange(3)
         source = BoundSource("poor", exact=True)
         return found(instance, "poor", placement, StoppedBy.TIME_LIMIT, bound, source)
@@ -229,7 +213,8 @@ class Poor(Budget):
 def check_curve(make: Callable[[int], Instance], answers: Mapping[int, Answer]) -> None:
     """Objectives and bounds never rise with the budget, and hold at every point."""
     for point, answer in answers.items():
-        there, best = make(point), truth(make(point)).objective
+        there = make(point)
+        best = truth(there).objective
         if answer.placement is not None:
             judged = check(there, answer.placement)
             assert judged.feasible
@@ -247,33 +232,34 @@ def check_curve(make: Callable[[int], Instance], answers: Mapping[int, Answer]) 
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(small(), st.lists(st.integers(-20, 20), min_size=1, max_size=6), st.data())
 def test_more_memory(instance: Instance, extras: list[int], data: st.DataObject) -> None:
     """A sweep, then single points beside it, of any tier."""
-    axis = Memory(data.draw(st.sampled_from(sorted(memories_of(instance)))), as_plan(instance))
+    name = data.draw(st.sampled_from(sorted(memories_of(instance))))
+    axis = Memory(name, as_plan(instance, nothing("poor", StoppedBy.TIME_LIMIT)))
     curve = Curve(axis.instance, axis.need, Poor(data.draw(st.integers(0, 99))))
     curve.sweep(sorted({*extras}))
-    for extra in data.draw(st.lists(st.integers(-20, 20), max_size=3)):
+    beside = data.draw(st.lists(st.integers(-20, 20), max_size=3))
+    for extra in beside:
         curve.solve(extra)
-    points = range(-20, 21)
+    points = {at + step for at in (*extras, *beside) for step in (-1, 0, 1)} | {-20, 20}
     check_curve(curve.make, {point: curve.at(point) for point in points})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(small(), st.lists(st.integers(0, 12), min_size=1, max_size=5), st.data())
 def test_more_moves(instance: Instance, limits: list[int], data: st.DataObject) -> None:
     """Limits on tables or bytes, from a plan in production."""
     best = truth(instance).placement
     assume(best is not None)
-    assert best is not None
     instance = in_production(instance, best)
     by = data.draw(st.sampled_from(["tables", "bytes"]))
     answers = trade_off(instance, by, sorted({*limits}), Poor(data.draw(st.integers(0, 99))))
     check_curve(lambda limit: limited(instance, by, limit), answers)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(small(), st.integers(0, 99), st.data())
 def test_frontier_and_least_memory(instance: Instance, seed: int, data: st.DataObject) -> None:
     """What is told of them is true, however poor the solves are."""
@@ -292,7 +278,6 @@ def test_frontier_and_least_memory(instance: Instance, seed: int, data: st.DataO
     values = [inf if p.objective is None else p.objective for p in info.points]
     assert values == sorted(values, reverse=True)
     least = least_of(now, "p", Poor(seed + 2), grain=1).least
-    assert least is not None
     assert least.least is None or least.too_small is None or least.too_small < least.least
 
 
