@@ -144,7 +144,6 @@ def shards_of(asked: Asked, job: Job) -> tuple[Shard, ...]:
 
 
 def _sizes(asked: Asked, job: Job) -> list[tuple[int, int]]:
-    """Rows and columns of every shard."""
     kind, columns = asked.sharding_type, asked.dim // asked.width
     if kind == "data_parallel":
         return [(asked.rows, asked.dim)] * job.world
@@ -218,7 +217,6 @@ def _parts(asked: Asked, job: Job) -> int:
 
 
 def _ids(asked: Asked, job: Job) -> float:
-    """Ids that a shard receives."""
     if asked.sharding_type == "data_parallel":
         return job.batch
     return job.batch / _parts(asked, job) * job.world

@@ -84,6 +84,5 @@ def _charged(option: ShardingOption, fused: Mapping[str, Any]) -> ShardingOption
 
 
 def _state(columns: int, fused: Mapping[str, Any]) -> int:
-    """Bytes of optimizer state of a row."""
     name = getattr(fused.get("optimizer"), "name", "EXACT_ROWWISE_ADAGRAD")
     return {"ADAM": 4 + 8 * columns, "PARTIAL_ROWWISE_ADAM": 4 + 4 * columns}.get(name, 4)

@@ -136,13 +136,9 @@ def fullest_moments(
 
 
 def _fullest(amounts: dict[str, int], estimate: int) -> Fullest:
+    moments = {entry.name: entry.moments for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)}
     alive = {
-        moment: {
-            entry.name: amounts[entry.name]
-            for entry in (*SHARD_ENTRIES, *RANK_ENTRIES)
-            if moment in entry.moments and amounts[entry.name]
-        }
-        | {n: amounts[n] for n in ("as_estimated",) if amounts[n]}
+        moment: {n: b for n, b in amounts.items() if b and moment in moments.get(n, MOMENTS)}
         for moment in MOMENTS
     }
     moment = max(alive, key=lambda m: sum(alive[m].values()))
@@ -189,8 +185,7 @@ def _model(
 def _returned(option: ShardingOption, sharders: Sequence[ModuleSharder[nn.Module]]) -> str | None:
     """Element type of lookups, if the constraints or the sharder's fused parameters state it."""
     stated = getattr(option, "output_dtype", None) or fused_of(option, sharders).get("output_dtype")
-    name = str(getattr(stated, "name", "")).lower()
-    return _named(name)
+    return _named(str(getattr(stated, "name", "")).lower())
 
 
 def _wire(
@@ -200,11 +195,10 @@ def _wire(
     sharder = sharder_of(option, sharders)
     registry = {} if sharder is None else sharder.qcomm_codecs_registry or {}
     for codecs in registry.values():  # the same for every collective
-        types = [
-            getattr(each, "_comm_precision", None) for each in (codecs.forward, codecs.backward)
-        ]
-        found = [each.value if each is not None else None for each in types]
-        return _named(found[0]), _named(found[1])
+        ways = codecs.forward, codecs.backward
+        types = (getattr(each, "_comm_precision", None) for each in ways)
+        forward, backward = (_named(getattr(each, "value", None)) for each in types)
+        return forward, backward
     return None, None
 
 

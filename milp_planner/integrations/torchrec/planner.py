@@ -393,7 +393,6 @@ class MilpShardingPlanner(planners.EmbeddingPlannerBase):
 
 
 def _refuse_parts(proposer: object, partitioner: object, performance_model: object) -> None:
-    """Refuse parts of TorchRec's planner that would be ignored."""
     for name, part in (("proposer", proposer), ("partitioner", partitioner)):
         if part is not None:
             raise BadInput(

@@ -155,7 +155,6 @@ def picoseconds(perf: Perf) -> tuple[int, ...]:
 
 
 def _whole(field: str, perf: Perf) -> int:
-    """One estimate in whole picoseconds."""
     value = float(getattr(perf, field))
     if not math.isfinite(value):
         raise ValueError(f"its estimate {value} ms is not finite; allowed: finite times")

@@ -119,7 +119,6 @@ def with_dynamicemb(
 
 
 def _set(options: Any, decision: Decision) -> None:
-    """Write a decision into one ``DynamicEmbTableOptions``, in place."""
     options.caching = decision.caching
     options.local_hbm_for_values = decision.local_hbm_for_values
     options.global_hbm_for_values = decision.global_hbm_for_values

@@ -308,7 +308,6 @@ def _plain(constraint: Any) -> ParameterConstraints:
 
 
 def _with_rows(base: ShardingOption, rows: int) -> ShardingOption:
-    """A copy with one shard of ``rows`` rows."""
     option = copy.deepcopy(base)
     del option.shards[1:]
     option.shards[0].size = [rows, option.shards[0].size[1]]

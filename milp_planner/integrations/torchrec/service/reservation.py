@@ -113,7 +113,6 @@ def sku_aware(
 
 
 def _margin(config: PlannerConfig, hardware: Mapping[str, HardwareConfig]) -> int:
-    """The share of the home SKU's HBM."""
     where, home = "storage_reservation_policy sku_aware", config.home_sku
     if home is None:
         raise BadInput(f"{where}: found neither; allowed: model_base_bytes, or home_sku")

@@ -142,7 +142,6 @@ def _ranks(instance: Instance, index: int, draw: random.Random) -> np.ndarray:
 def on_ranks(plan: Plan, ranks: dict[str, list[int]]) -> Plan:
     """The plan with the shards of these tables on other ranks, fitting or not."""
     placement = plan.outcome.placement
-    assert placement is not None
     moved = list(placement.ranks)
     for index, name in enumerate(plan.instance.table_names):
         if name in ranks:

@@ -90,15 +90,6 @@ def test_dlrmv4(seed: int) -> None:
         assert back[name] == (pin.model_copy(update={"mode": None}) if implied else pin)
 
 
-def test_joint_plan_is_covered_by_two_files() -> None:
-    """With TorchRec and dynamicemb tables together, the two files hold every table once."""
-    plan = plans.random_plan(1)
-    both = [
-        exports.read(exports.write(plan, to), to, plan.model) for to in ("torchrec", "dynamicemb")
-    ]
-    assert sorted([*both[0], *both[1]]) == [t.name for t in plan.tables]
-
-
 @pytest.mark.parametrize("to", exports.FORMATS)
 def test_plan_without_a_placement(to: str) -> None:
     """If no plan was found, there is nothing to export."""
@@ -111,7 +102,6 @@ def test_plan_without_a_placement(to: str) -> None:
 def test_a_refuted_placement_is_not_exported(ranks: list[int]) -> None:
     """An unknown rank, one too many, or none: every format refuses it in a sentence."""
     plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
-    assert plan.outcome.placement is not None
     moved = replace(plan.outcome.placement, ranks=[[np.array(ranks, dtype=np.int64)]])
     wrong = replace(plan, outcome=plan.outcome.with_(placement=moved))
     for to in exports.FORMATS:
@@ -122,7 +112,6 @@ def test_a_refuted_placement_is_not_exported(ranks: list[int]) -> None:
 def test_a_cost_that_is_not_the_placements_is_not_exported() -> None:
     """The cost that the plan claims is recomputed first."""
     plan = plans.chosen_plan({"a": "table_wise/HBM_ONLY"}, plans.static("a"))
-    assert plan.verdict is not None
     objective = plan.verdict.objectives[plan.instance.objective.value]
     wrong = replace(plan, outcome=plan.outcome.with_(objective=objective - 1))
     with pytest.raises(BadInput, match=f"it costs {objective}, not {objective - 1} as the plan"):
@@ -160,18 +149,12 @@ def test_pinned_model_leaves_only_the_plan(seed: int) -> None:
 
 
 def test_unknown_table_has_a_nearest_name() -> None:
-    """A misspelt table is an error that names the nearest one."""
+    """A misspelt table is an error that names the nearest one; many tables are not all listed."""
     model = plans.model(plans.static("user"), plans.static("item"))
-    with pytest.raises(
-        BadInput, match=r"unknown table 'usr'; allowed: user, item; did you mean user"
-    ):
+    with pytest.raises(BadInput, match="'usr'; allowed: user, item; did you mean user"):
         known(model, "usr", "here")
     with pytest.raises(BadInput, match="pins"):
         with_pins(model, {"usr": PinSpec()})
-
-
-def test_unknown_table_of_a_large_model() -> None:
-    """If a model has many tables, the error does not list them all."""
     model = plans.model(*(plans.static(f"t{i}") for i in range(50)))
     with pytest.raises(BadInput, match=r"the model has 50 tables\); did you mean t1"):
         known(model, "tt1", "here")

@@ -187,6 +187,5 @@ def test_a_plan_over_a_domain_is_known_as_todays(kind: str) -> None:
     """Given as today's plan, it is the same placement of the same option."""
     found = planned(kind)
     known = start_on(found, found.model, found.cluster, "step_time", exact=True).placement
-    assert found.outcome.placement is not None
     assert known.options.tolist() == found.outcome.placement.options.tolist()
     assert known.to_lists(0) == found.outcome.placement.to_lists(0)

@@ -154,7 +154,6 @@ def together(hbm: str = "80GiB", ratios: tuple[int, int] = (3, 5), **narrow: Any
 def room(plan: Plan) -> int:
     """Bytes that a plan leaves on the first rank."""
     ledger = ledger_of(plan)
-    assert ledger is not None
     return ledger.hbm[0].room
 
 
@@ -253,20 +252,6 @@ HOME: dict[str, list[int]] = {"t0": [0, 2], "t1": [0], "t2": [3]}
 
 
 @pytest.mark.parametrize(
-    "ranks",
-    [
-        {"t0": [2, 0], "t1": [0], "t2": [3]},  # shards of a table are alike
-        {"t0": [1, 2], "t1": [1], "t2": [3]},  # ranks of the first machine exchanged
-        {"t0": [2, 0], "t1": [2], "t2": [1]},  # the machines exchanged
-        {"t0": [3, 1], "t1": [3], "t2": [0]},  # both
-    ],
-)
-def test_like_ranks_may_be_exchanged(ranks: dict[str, list[int]]) -> None:
-    """Nothing differs."""
-    assert differences(placed(HOME), placed(ranks)) == ()
-
-
-@pytest.mark.parametrize(
     ("ranks", "differ"),
     [
         ({"t0": [0, 1], "t1": [0], "t2": [3]}, {"t0", "t1", "t2"}),  # one machine, not two
@@ -307,11 +292,11 @@ def test_unequal_ranks_are_not_exchanged() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_any_exchange_of_like_ranks_is_no_difference(seed: int) -> None:
-    """Property: permute machines, and ranks within each, of a random plan."""
+    """Property: permute machines, ranks within each, and the shards of a table of a random plan."""
     draw = random.Random(seed)
     ranks = {"t0": [draw.randrange(4), draw.randrange(4)], "t1": [draw.randrange(4)],
              "t2": [draw.randrange(4)]}  # fmt: skip
     machines = draw.sample([[0, 1], [2, 3]], 2)
     to = [rank for machine in machines for rank in draw.sample(machine, 2)]
-    moved = {name: [to[rank] for rank in found] for name, found in ranks.items()}
+    moved = {n: draw.sample([to[rank] for rank in own], len(own)) for n, own in ranks.items()}
     assert differences(placed(ranks), placed(moved)) == ()

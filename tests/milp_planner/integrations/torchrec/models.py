@@ -113,6 +113,13 @@ def planner_for(case: Case, **more: Any) -> MilpShardingPlanner:
     return MilpShardingPlanner(**_given(case), **{"settings": QUICK, "stats": [], **more})
 
 
+def planned_for(case: Case, **more: Any) -> MilpShardingPlanner:
+    """The same after it planned."""
+    planner = planner_for(case, **more)
+    planner.plan(case.module, case.sharders)
+    return planner
+
+
 def stock_for(case: Case, **more: Any) -> EmbeddingShardingPlanner:
     """TorchRec's own planner on a test case."""
     return EmbeddingShardingPlanner(**_given(case), stats=[], **more)

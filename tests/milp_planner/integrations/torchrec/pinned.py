@@ -113,16 +113,29 @@ def choice_of(tables: Sequence[Asked], job: Job, hbm: int) -> dict[str, PinSpec]
     return found
 
 
+def enumerated(tables: Sequence[Asked], job: Job) -> list[Any]:
+    """TorchRec's options of the pinned tables, with its estimates of every shard."""
+    from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+
+    limits = constraints_of(tables)
+    enumerator = EmbeddingEnumerator(_board(job), batch_size=job.batch, constraints=limits)
+    found: list[Any] = enumerator.enumerate(module_of(tables), sharders_of(job.wire))
+    return found
+
+
+def _board(job: Job, hbm: int | None = None, ddr: int | None = None) -> Any:
+    from torchrec.distributed.planner import Topology
+
+    return Topology(
+        world_size=job.world, local_world_size=job.local, compute_device="cuda", hbm_cap=hbm,
+        ddr_cap=ddr,
+    )  # fmt: skip
+
+
 def _plan(tables: Sequence[Asked], job: Job, hbm: int, ddr: int, constraints: Any) -> Any:
-    from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+    from torchrec.distributed.planner import EmbeddingShardingPlanner
 
     planner = EmbeddingShardingPlanner(
-        topology=Topology(
-            world_size=job.world, local_world_size=job.local, compute_device="cuda",
-            hbm_cap=hbm, ddr_cap=ddr,
-        ),
-        batch_size=job.batch,
-        constraints=constraints,
-        stats=[],
-    )  # fmt: skip
+        topology=_board(job, hbm, ddr), batch_size=job.batch, constraints=constraints, stats=[]
+    )
     return planner.plan(module_of(tables), sharders_of(job.wire)).plan["tables"]

@@ -47,7 +47,6 @@ def written(folder: Path, plan: Plan) -> str:
 def stock(path: str) -> EmbeddingShardingPlanner:
     """TorchRec's own planner, with nothing but the callback of an exported module added."""
     spec = importlib.util.spec_from_file_location("placed", path)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     topology = Topology(world_size=WORLD, local_world_size=WORLD, compute_device="cpu")

@@ -24,7 +24,7 @@ from milp_planner.integrations.torchrec import MilpShardingPlanner, NoPlan
 from milp_planner.integrations.torchrec.lift import Lift, lift
 from milp_planner.integrations.torchrec.problem import compile_problem
 
-from .models import META, Case, bag_sharders, bags, planner_for, topology
+from .models import META, Case, bag_sharders, bags, planned_for, planner_for, topology
 
 
 def _case_of(
@@ -81,10 +81,8 @@ def test_a_cap_on_a_key_value_cache_is_read() -> None:
             key_value_params=KeyValueParams(max_l1_cache_size=megabytes),
         )
         case = _case_of(topology(2), 16, limit, {"big": 400_000})
-        planner = planner_for(case)
-        planner.plan(case.module, case.sharders)
+        planner = planned_for(case)
         [option] = planner.best_plan
-        assert option.shards[0].storage is not None
         used.append(option.shards[0].storage.hbm)
     assert used[1] - used[0] == 2**20 + 16 * 2**20 // 256
 
@@ -136,7 +134,6 @@ def stored(kernel: str, key_value: Any = "runtime", **params: Any) -> dict[str, 
         key_value=key_value,
     )
     problem = planner.prepare(bags([(ROWS, DIM)]), bag_sharders())
-    assert problem is not None
     use = problem.instance.shard_use[0].tolist()
     names = (resource.name for resource in problem.instance.resources)
     return {"ssd": 0} | dict(zip(names, use, strict=True))

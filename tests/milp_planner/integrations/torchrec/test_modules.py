@@ -41,6 +41,7 @@ from .models import (
     bag_sharders,
     bags,
     bare_option,
+    planned_for,
     planner_for,
     topology,
 )
@@ -81,15 +82,13 @@ def _managed_collision() -> tuple[nn.Module, list[Any]]:
 def test_planned_and_accepted(build: Any) -> None:
     """Each is proved optimal, and TorchRec accepts the plan and rates it alike."""
     module, sharders = build()
-    case = Case(module, topology(8, 2, hbm=200 * 2**20))
+    case = Case(module, topology(8, 2, hbm=200 * 2**20), sharders=sharders)
     planner = planner_for(case)
     plan = planner.plan(module, sharders)
-    assert planner.problem is not None and planner.outcome is not None
     assert planner.outcome.status == "optimal" and planner.outcome.placement is not None
-    best = planner.problem.apply(planner.outcome.placement)
+    best = planner.best_plan
     assert {option.path for option in best} == set(plan.plan)
-    reserved = case.reservation.reserve(case.topology, case.batch_size, module, sharders)
-    assert_torchrec_accepts(best, reserved)
+    assert_torchrec_accepts(best, case.reserved())
     rating = NoopPerfModel(case.topology).rate(best)
     assert planner.outcome.objective == pytest.approx(rating * 1e9, rel=1e-6)
 
@@ -97,12 +96,9 @@ def test_planned_and_accepted(build: Any) -> None:
 def test_tables_of_a_tower_share_a_host() -> None:
     """All tables of a tower are on the two ranks of one host."""
     module, sharders = _towers()
-    planner = planner_for(Case(module, topology(8, 2, hbm=200 * 2**20)))
-    planner.plan(module, sharders)
-    assert planner.problem is not None and planner.outcome is not None
-    assert planner.outcome.placement is not None
+    planner = planned_for(Case(module, topology(8, 2, hbm=200 * 2**20), sharders=sharders))
     hosts: dict[str, set[int]] = {}
-    for option in planner.problem.apply(planner.outcome.placement):
+    for option in planner.best_plan:
         if option.dependency:
             ranks = [shard.rank for shard in option.shards]
             hosts.setdefault(option.dependency, set()).update(
@@ -115,17 +111,13 @@ def test_tables_of_a_tower_share_a_host() -> None:
 def test_they_share_a_rank_and_nothing_else_is_lost() -> None:
     """The pair is on one rank, TorchRec accepts the plan, and only the pairing costs more."""
     case = Case(bags([(200_000, 64)] * 4), topology(2, 2, hbm=130 * 2**20), None, 256, 0.0)
-    free, tied = planner_for(case), planner_for(case, together=[("t0", "t3")])
-    free.plan(case.module, case.sharders)
+    free, tied = planned_for(case), planner_for(case, together=[("t0", "t3")])
     plan = tied.plan(case.module, case.sharders)
     assert plan.plan[""]["t0"].ranks == plan.plan[""]["t3"].ranks
     assert plan.plan[""]["t0"].sharding_type in ("table_wise", "column_wise")
     assert_torchrec_accepts(tied.best_plan, case.reserved())
-    assert free.rating is not None and tied.rating is not None
     assert free.rating <= tied.rating * (1 + 1e-9)
-    assert tied.problem is not None and tied.outcome is not None
     again = tied.problem.placement_of(tied.best_plan)
-    assert tied.outcome.placement is not None
     assert (again.options == tied.outcome.placement.options).all()
 
 
@@ -149,7 +141,6 @@ def test_brute_force(sizes: tuple[int, ...]) -> None:
             planner.plan(case.module, [])
         return
     problem = planner.prepare(case.module, [])
-    assert problem is not None
     chosen = planner._solved(problem, CallTime(60))
     assert planner.outcome is not None and planner.outcome.status == Status.OPTIMAL
     assert NoopPerfModel(case.topology).rate(chosen) == pytest.approx(best)

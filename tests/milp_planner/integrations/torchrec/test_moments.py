@@ -12,14 +12,14 @@ from torchrec.distributed.fbgemm_qcomm_codec import (
     QCommsConfig,
     get_qcomm_codecs_registry,
 )
-from torchrec.distributed.planner.types import ParameterConstraints, ShardingOption
+from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import CacheParams
 
 from milp_planner.inputs import Cluster, Model
 from milp_planner.integrations.torchrec.moments import above_estimate, fullest_moments
 from milp_planner.plans.ledger import hbm_of, held_of
 
-from .models import Case, bags, planner_for, sequences, topology
+from .models import Case, bags, planned_for, sequences, topology
 
 COLUMNS, IDS, BATCH = 256, 5, 100
 
@@ -30,13 +30,6 @@ def case_of(module: nn.Module, sharding: str, sharders: list[Any] | None = None)
     names = dict.fromkeys(("t0", "t1", "s0", "s1"), limits)
     case = Case(module, topology(2), constraints=names, batch_size=BATCH)
     return case if sharders is None else Case(**{**vars(case), "sharders": sharders})
-
-
-def planned(case: Case) -> list[ShardingOption]:
-    """The chosen options."""
-    planner = planner_for(case, stats=None)
-    planner.plan(case.module, case.sharders)
-    return planner.best_plan
 
 
 def ours(
@@ -63,7 +56,6 @@ def ours(
     })  # fmt: skip
     made = plan(model, cluster, time_limit=5)
     held = held_of(made)
-    assert held is not None
     return [(place.moment, place.used) for place in hbm_of(made, held)]
 
 
@@ -73,7 +65,7 @@ def test_it_is_the_ledger_of_the_same_plan(output: str, sharding: str) -> None:
     """Moment and bytes of each rank are those of the same tables planned from a model file."""
     shapes = [(1000, COLUMNS)] * 2
     case = case_of(bags(shapes) if output == "pooled" else sequences(shapes), sharding)
-    best = planned(case)
+    best = planned_for(case).best_plan
     found = fullest_moments(best, case.topology, case.constraints, case.sharders)
     width = best[0].shards[0].size[1]
     assert [(f.moment, f.bytes) for f in found] == ours(output, sharding, width=width)
@@ -82,7 +74,7 @@ def test_it_is_the_ledger_of_the_same_plan(output: str, sharding: str) -> None:
 def test_replicas_are_counted_with_their_gradients() -> None:
     """Weights, a bucket and a gradient of 1,024,000 bytes, ids and the output's activations."""
     case = case_of(bags([(1000, COLUMNS)]), "data_parallel")
-    found = fullest_moments(planned(case), case.topology, case.constraints)
+    found = fullest_moments(planned_for(case).best_plan, case.topology, case.constraints)
     kept = {"weights": 1_024_000, "gradient_bucket": 1_024_000, "dense_gradients": 1_024_000}
     assert [each.entries.items() >= kept.items() for each in found] == [True, True]
 
@@ -92,7 +84,9 @@ def test_the_sharders_codec_is_seen() -> None:
     config = QCommsConfig(CommType.FP16, CommType.FP16)
     coded: Any = EmbeddingCollectionSharder(qcomm_codecs_registry=get_qcomm_codecs_registry(config))
     case = case_of(sequences([(1000, COLUMNS)] * 2), "table_wise", [coded])
-    found = fullest_moments(planned(case), case.topology, case.constraints, case.sharders)
+    found = fullest_moments(
+        planned_for(case).best_plan, case.topology, case.constraints, case.sharders
+    )
     assert [(f.moment, f.bytes) for f in found] == ours("sequence", "table_wise", "fp16")
     assert found[0].entries["encoding"] == 3 * found[0].entries["output"] // 2
 
@@ -102,7 +96,7 @@ def test_ranks_far_above_the_estimate_are_told(caplog: pytest.LogCaptureFixture)
     few ids both are within 10%."""
     case = case_of(sequences([(1000, COLUMNS)] * 2), "table_wise")
     with caplog.at_level(logging.WARNING):
-        best = planned(case)
+        best = planned_for(case, stats=None).best_plan
     worst = max(
         fullest_moments(best, case.topology, case.constraints), key=lambda f: f.bytes - f.estimate
     )
@@ -110,13 +104,13 @@ def test_ranks_far_above_the_estimate_are_told(caplog: pytest.LogCaptureFixture)
     assert f"in {worst.moment}, estimated" in caplog.text
     assert "output" in caplog.text
     large = case_of(bags([(10_000_000, COLUMNS)]), "row_wise")
-    assert above_estimate(planned(large), large.topology, large.constraints) is None
+    assert above_estimate(planned_for(large).best_plan, large.topology, large.constraints) is None
 
 
 def test_other_kernels_count_as_estimated() -> None:
     """A kernel that the ledger does not know counts TorchRec's own bytes and what it receives."""
     case = case_of(bags([(1000, COLUMNS)] * 2), "table_wise", [EmbeddingBagCollectionSharder()])
-    best = planned(case)
+    best = planned_for(case).best_plan
     for option in best:
         option.compute_kernel = "customized_kernel"
     for each in fullest_moments(best, case.topology, case.constraints):
@@ -130,7 +124,7 @@ def test_a_cache_holds_its_share_of_the_rows() -> None:
     """A load factor of 0.1, which no binary fraction equals, is a tenth of 1,024,000 bytes; if the
     option has none, the sharder's counts, else TorchRec's fifth."""
     case = case_of(bags([(1000, COLUMNS)]), "table_wise")
-    [option] = planned(case)
+    [option] = planned_for(case).best_plan
     option.compute_kernel = "fused_uvm_caching"
     option.cache_params = CacheParams(load_factor=0.1)
     most = max(

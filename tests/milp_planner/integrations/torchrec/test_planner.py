@@ -32,6 +32,7 @@ from .models import (
     Mixed,
     bags,
     bare_option,
+    planned_for,
     planner_for,
     random_case,
     sequences,
@@ -61,9 +62,7 @@ def test_fuzz_against_torchrec(seed: int) -> None:
         with pytest.raises(PlannerError):
             stock.plan(case.module, case.sharders)
         return
-    problem, outcome = planner.problem, planner.outcome
-    assert problem is not None and outcome is not None and outcome.placement is not None
-    best = problem.apply(outcome.placement)
+    outcome, best = planner.outcome, planner.best_plan
     assert_torchrec_accepts(best, case.reserved())
     rating = NoopPerfModel(case.topology).rate(best)
     assert outcome.objective == pytest.approx(rating * 1e9, rel=1e-6)
@@ -115,10 +114,7 @@ def test_smallest_case_that_stock_partitioners_fail() -> None:
     with pytest.raises(PlannerError):
         stock_for(case, enumerator=FixedEnumerator(options)).plan(case.module, [])
     planner.plan(case.module, [])
-    assert planner.problem is not None and planner.outcome is not None
-    assert planner.outcome.placement is not None
-    best = planner.problem.apply(planner.outcome.placement)
-    sides = [{o.name for o in best if o.shards[0].rank == rank} for rank in (0, 1)]
+    sides = [{o.name for o in planner.best_plan if o.shards[0].rank == rank} for rank in (0, 1)]
     assert sorted(sides, key=len) == [{"t2", "t3"}, {"t0", "t1", "t4"}]
 
 
@@ -163,10 +159,7 @@ def test_pooled_ddr_finds_what_per_rank_ddr_forbids() -> None:
 def test_lifting_the_search_space_never_loses() -> None:
     """With more widths and load factors, the optimum is at most that of TorchRec's search space."""
     case = Case(bags([(300_000, 256), (200_000, 128)]), topology(4, 2, hbm=300 * 2**20), None, 512)
-    plain, lifted = planner_for(case), planner_for(case, lift=Lift("all", [0.1, 0.3, 0.6]))
-    plain.plan(case.module, case.sharders)
-    lifted.plan(case.module, case.sharders)
-    assert plain.outcome is not None and lifted.outcome is not None
+    plain, lifted = planned_for(case), planned_for(case, lift=Lift("all", [0.1, 0.3, 0.6]))
     assert plain.outcome.status == lifted.outcome.status == Status.OPTIMAL
     assert (lifted.outcome.objective or 0) < (plain.outcome.objective or 0)
 
@@ -234,10 +227,7 @@ class StoredPlan:
     """A plan loader that holds a plan from an earlier planner."""
 
     def __init__(self, planner: MilpShardingPlanner, context: str | None) -> None:
-        assert planner.problem is not None and planner.outcome is not None
-        assert planner.outcome.placement is not None
-        self.options = planner.problem.apply(planner.outcome.placement)
-        self.context = context
+        self.options, self.context = planner.best_plan, context
 
     def plan_context_hash(self) -> str | None:
         return self.context
@@ -313,8 +303,7 @@ def test_parts_it_cannot_honour_are_refused() -> None:
 def test_timeout_is_the_time_limit() -> None:
     """TorchRec's ``timeout_seconds`` limits the solve."""
     case = Case(bags([(1000, 64)]), topology(2))
-    planner = planner_for(case, timeout_seconds=3, settings=Settings(polish=False))
-    planner.plan(case.module, case.sharders)
+    planner = planned_for(case, timeout_seconds=3, settings=Settings(polish=False))
     assert planner.outcome is not None and planner.outcome.settings["time_limit"] == 3.0
 
 
@@ -327,7 +316,6 @@ def test_key_value_shards_sit_on_different_ranks() -> None:
     case = Case(nn.Module(), topology(2, ssd_cap=100), reserve=0.0)
     planner = planner_for(case, enumerator=FixedEnumerator([option]))
     planner.plan(case.module, [])
-    assert planner.problem is not None and planner.outcome is not None
     assert planner.problem.instance.block(0).distinct
     assert [r.name for r in planner.problem.instance.resources] == ["hbm", "ddr", "ssd"]
 

@@ -19,14 +19,7 @@ from milp_planner.integrations.torchrec.rating import (
     whole_bytes,
 )
 
-from .models import Case, bare_option, planner_for, random_case, stock_for, topology
-
-
-def planned(case: Case, objective: str) -> MilpShardingPlanner:
-    """The planner after it planned for an objective."""
-    planner = planner_for(case, objective=objective)
-    planner.plan(case.module, case.sharders)
-    return planner
+from .models import bare_option, planned_for, random_case, stock_for, topology
 
 
 @pytest.mark.parametrize("seed", range(100, 105))
@@ -37,15 +30,14 @@ def test_critical_path_is_torchrecs(seed: int) -> None:
     """
     case = random_case(seed)
     try:
-        ours = planned(case, "critical_path")
+        ours = planned_for(case, objective="critical_path")
     except NoPlan as error:
         assert error.outcome is not None and error.outcome.status == Status.INFEASIBLE
         return
-    assert ours.outcome is not None and ours.outcome.objective is not None
     path = _calculate_critical_path(ours.best_plan).total()
     assert ours.rating == pytest.approx(path, rel=1e-12)
     assert ours.outcome.objective / 1e9 == pytest.approx(path, rel=1e-6)
-    busiest = planned(case, "busiest_rank")
+    busiest = planned_for(case, objective="busiest_rank")
     assert path <= _calculate_critical_path(busiest.best_plan).total() * (1 + 1e-6)
     stock = stock_for(case)
     try:
@@ -60,7 +52,6 @@ def test_a_plan_of_torchrecs_is_judged_alike() -> None:
     case = random_case(103)
     stock = stock_for(case)
     stock.plan(case.module, case.sharders)
-    assert stock._best_plan is not None
     problem = case.problem(objective="critical_path")
     verdict = check(problem.instance, problem.placement_of(stock._best_plan))
     path = _calculate_critical_path(stock._best_plan).total()
@@ -114,8 +105,7 @@ def test_ids_are_a_phase_of_every_module() -> None:
 
 def test_the_critical_path_with_ids_is_that_of_torchrecs_estimates() -> None:
     """Our objective is its critical path and the modules' longest exchanges of ids, to 1e-6."""
-    ours = planned(random_case(103), "critical_path_with_ids")
-    assert ours.outcome is not None and ours.outcome.objective is not None
+    ours = planned_for(random_case(103), objective="critical_path_with_ids")
     path = _calculate_critical_path(ours.best_plan).total()
     assert ours.rating is not None and ours.rating > path
     assert ours.outcome.objective / 1e9 == pytest.approx(ours.rating, rel=1e-6)
@@ -127,12 +117,10 @@ def test_guilty_rank_by_hand() -> None:
     for option, rank in zip(options, (0, 0, 1), strict=True):
         option.shards[0].rank = rank
     busiest = guilty("busiest_rank", options)
-    assert busiest is not None
     assert (busiest.rank, busiest.milliseconds) == (0, 19.0)
     assert busiest.tables == (("a", 15.0), ("b", 4.0))
     # fwd compute 4 | 5, bwd compute 4 | 0, comms of "one" 2 + 9 on rank 0, of "two" 7 + 2 on rank 1
     path = guilty("critical_path", options)
-    assert path is not None
     assert (path.rank, path.milliseconds) == (0, 15.0)
     assert path.tables == (("a", 14.0), ("b", 1.0))
     assert "rank 0 holds it up: 15.000000 ms (a 14.000000, b 1.000000)" in path.sentence()

@@ -44,7 +44,6 @@ def planned(ranks: dict[str, list[int]], rows: str = "row_wise", **more: Any) ->
     model = Model.from_dict({"name": "m", "workload": {"batch_per_rank": 3}, "tables": tables})
     made = plan(model, CLUSTER, formulation="cpsat", time_limit=30, **more)
     instance, best = made.instance, made.outcome.placement
-    assert best is not None
     options, places = best.options.copy(), list(best.ranks)
     index = instance.table_index("rows")
     options[index] = next(

@@ -63,13 +63,11 @@ def test_brute_force_over_all_groups(interval: int, size: int) -> None:
         others = None if bandwidth is None else Replicas(bandwidth, HOST, interval)
         one = MilpShardingPlanner(topology=board(ranks, local), replicas=others, **MORE)
         problem = one.prepare(bags(SHAPES), bag_sharders())
-        assert problem is not None
         truth[ranks, layout] = brute_force(problem.instance).objective
     asked = TwoD(sync_interval=interval)
     found = TwoDShardingPlanner(board, 4, 2, asked, QUICK, "cpsat", **MORE)
     plan = found.plan(bags(SHAPES), bag_sharders())
     best = min(truth.values())
-    assert found.planner is not None and found.planner.outcome is not None
     assert (found.planner.outcome.before_goals or found.planner.outcome.objective) == best
     assert truth[size, "one"] == best
     assert len(found.tries) == 4
@@ -103,7 +101,6 @@ def test_sync_of_a_shard(optimizer: Any, state: int) -> None:
     replicas = Replicas(INTRA * 4 / 3, HOST)
     one = MilpShardingPlanner(topology=board(16, 2, 2**40), replicas=replicas, stats=[])
     problem = one.prepare(module, bag_sharders())
-    assert problem is not None
     whole = next(o for o in problem.search_space if o.sharding_type == "table_wise")
     wanted = 2 * 3 / 4 * (512_000_000 + state * 1_000_000) / INTRA * 1e12
     assert replicas.sync(whole, whole.shards[0]) == pytest.approx(wanted, rel=1e-9)
@@ -142,7 +139,6 @@ def test_a_group_costs_what_torchrec_estimates(kind: str, exchange: float | None
         topology=board(16, 2, 2**40), constraints=only, batch_size=512, stats=[]
     )
     problem = one.prepare(bags([(1_000_000, 128)]), bag_sharders())
-    assert problem is not None
     perf = problem.search_space[0].shards[0].perf
     two_d = {"sharding_group_size": 16, "layout": "strided", "strategy": "default"}
     links = {"intra_machine": "600GiB/s", "inter_machine": "12.5GiB/s"}

@@ -89,7 +89,6 @@ def brute_force(
             hbm, ddr, time = [0] * ranks, [0] * ranks, [0.0] * ranks
             for option, placed in zip(choice, assignment, strict=True):
                 for shard, rank in zip(option.shards, placed, strict=True):
-                    assert shard.storage is not None and shard.perf is not None
                     hbm[rank] += shard.storage.hbm
                     ddr[rank] += shard.storage.ddr
                     time[rank] += shard.perf.total
@@ -160,7 +159,6 @@ def test_equals_the_dp_where_it_is_exact(megabytes: tuple[int, int]) -> None:
     assert theirs.status == ours.status == Status.OPTIMAL
     assert ours.objective == theirs.objective
     for outcome in (theirs, ours):
-        assert outcome.placement is not None
         labels = [label(problem.choices[int(o)]) for o in outcome.placement.options]
         assert [said.removeprefix("row_wise/") for said in labels] == EXACT[megabytes].split()
 
@@ -197,7 +195,6 @@ def test_options_of_the_constraints_are_set() -> None:
     planner = planner_for(case)
     planner.plan(case.module, case.sharders)
     chosen = decisions(planner.best_plan)
-    assert case.constraints is not None
     write_options(case.constraints, chosen)
     for name, decision in chosen.items():
         options: Any = case.constraints[name].dynamicemb_options  # type: ignore[attr-defined]
@@ -216,7 +213,6 @@ def test_torcheasyrecs_own_options_are_planned() -> None:
     )
     planner = planner_for(case, enumerator, ddr="machine")
     planner.plan(case.module, case.sharders)
-    assert planner.problem is not None and planner.outcome is not None
     instance = planner.problem.instance
     names = [instance.option_names[o] for o in instance.options_of(instance.table_names.index("a"))]
     assert names[:2] == ["row_wise/HYBRID/0.1", "row_wise/HYBRID/0.2"]
@@ -231,7 +227,6 @@ def test_torcheasyrecs_own_options_are_planned() -> None:
         )
     assert all(len(factors) == 1 for factors in by_flag.values())
     again = planner.problem.placement_of(planner.best_plan)
-    assert planner.outcome.placement is not None
     assert (again.options == planner.outcome.placement.options).all()
 
 
