@@ -7,6 +7,7 @@ import io
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -72,7 +73,7 @@ def test_drawing_fits_and_shows_every_rank() -> None:
     assert "80 B" in text and "per machine" in text and "max" in text
 
 
-def _wide(ranks: int) -> tuple[str, str]:
+def _wide(ranks: int, everything: bool = False) -> str:
     builder = InstanceBuilder(
         [range(i, i + 8) for i in range(0, ranks, 8)],
         ["fwd_compute", "fwd_comms", "bwd_compute", "bwd_comms", "prefetch"],
@@ -81,23 +82,20 @@ def _wide(ranks: int) -> tuple[str, str]:
     builder.add_table("t")
     shard = Shard({"hbm": 123_456_789_012, "ddr": 10**11}, [123_456_789_012] * 5)
     builder.add_option("o", [Block(Where.EVERY_RANK, [shard])])
-    instance = builder.build()
-    import numpy as np
-
-    info = ranks_of(instance, Placement(np.array([0]), [[np.arange(ranks)]]))
-    return drawn(draw_ranks(info)), drawn(draw_ranks(info, everything=True))
+    info = ranks_of(builder.build(), Placement(np.array([0]), [[np.arange(ranks)]]))
+    return drawn(draw_ranks(info, everything))
 
 
 def test_sixty_four_ranks_fit_unfolded() -> None:
     """Up to 64 ranks have a row each, within 100 columns, large figures included."""
-    text, _ = _wide(64)
+    text = _wide(64)
     assert "folded" not in text and max(len(line) for line in text.splitlines()) <= 100
     assert len([line for line in text.splitlines() if line.strip().startswith("63 ")]) == 1
 
 
 def test_more_ranks_fold_to_machines() -> None:
     """Above 64 ranks there is a row per machine; above 40 machines the rest is counted."""
-    text, everything = _wide(512)
+    text, everything = _wide(512), _wide(512, everything=True)
     assert "512 ranks folded" in text and "… and 24 less busy machines" in text
     assert max(len(line) for line in text.splitlines()) <= 100
     assert len(text.splitlines()) < 60
