@@ -17,10 +17,16 @@ from tests.milp_planner.cli.conftest import Cli
 MODULES = ["milp_planner", "milp_planner.__main__", "milp_planner.version"]
 
 
-def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formulation that presses Ctrl-C itself and then waits."""
+    waits = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
+    monkeypatch.setitem(registry.FORMULATIONS, "patient", waits)
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_best_plan_is_kept(cli: Cli, tmp_path: Path) -> None:
     """Interrupted during a search, plan.json holds the best plan so far."""
-    patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
-    monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
     done = cli("plan", "model.yaml", "cluster.yaml", "-f", "patient", "--time-limit", "60")
     assert done.code == 130, done.err
     assert "FEASIBLE" in done.out and "interrupted" in done.out
@@ -152,12 +158,9 @@ main()
     assert outcome.seconds < 80
 
 
-def test_an_interrupted_audit_keeps_the_better_plan(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("patient")
+def test_an_interrupted_audit_keeps_the_better_plan(cli: Cli, tmp_path: Path) -> None:
     """Code 130; -o holds the best plan so far, which beats the audited one."""
-    patient = registry.Formulation("patient", "tests.milp_planner.cli.patient", False, "waits")
-    monkeypatch.setitem(registry.FORMULATIONS, "patient", patient)
     rows = [f"{name},HBM_ONLY,table_wise,0" for name in ("users", "items", "ads")]
     (tmp_path / "today.csv").write_text("\n".join(["table,mode,sharding_type,ranks", *rows]))
     run = ("audit", "today.csv", "model.yaml", "cluster.yaml", "-f", "patient", "-o", "better.json")
