@@ -31,6 +31,14 @@ def test_good_files(tmp_path: Path) -> None:
     assert cluster.ranks[31].hbm_bytes == 80 * 2**30
 
 
+def test_a_missing_model_is_no_cluster(tmp_path: Path) -> None:
+    """The nearest name is that of a model, even if a cluster's is nearer."""
+    (tmp_path / "model_a.yaml").write_text(CLUSTER_YAML)
+    (tmp_path / "model.yaml").write_text(MODEL_YAML)
+    with pytest.raises(BadInput, match=r"no such file; did you mean .*model\.yaml\?$"):
+        load_model(tmp_path / "model_b.yaml")
+
+
 def test_json_files(tmp_path: Path) -> None:
     """What to_dict writes as JSON to a .json file is read back as equal."""
     (tmp_path / "model.yaml").write_text(MODEL_YAML)

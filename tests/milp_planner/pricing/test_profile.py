@@ -53,6 +53,7 @@ def test_a_missing_file_gets_profiles_only(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"no such file; did you mean h100\?$"):
         load_profile(tmp_path / "h100.yaml")
     shipped = resources.files("milp_planner.pricing") / "profiles" / "h100.yaml"
+    (tmp_path / "node.txt").write_text(shipped.read_text())
     (tmp_path / "nodes.yaml").write_text(shipped.read_text())
     with pytest.raises(BadInput, match=r"did you mean .*nodes\.yaml\?$"):
         load_profile(tmp_path / "node.yaml")
