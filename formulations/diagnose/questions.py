@@ -31,7 +31,8 @@ def droppable(instance: Instance) -> Instance:
     placed there.
     """
     free = without_costs(instance, "dropped tables")
-    builder = _builder(free)
+    resources = [(r.name, r.scope, r.capacity.tolist()) for r in free.resources]
+    builder = InstanceBuilder(free.machines, free.phases, resources, free.objective)
     for name in instance.table_names:
         builder.add_table(name)
         builder.add_option(DROPPED, [Block(Where.CLUSTER, [Shard({}, (1,))])])
@@ -49,7 +50,7 @@ def use_as_cost(
     With ``busiest_rank`` the optimum is the fullest rank, with ``total`` the use of all places
     together.
     """
-    use = instance.shard_use[:, [_column(instance, resources[0])]]
+    use = instance.shard_use[:, [[r.name for r in instance.resources].index(resources[0])]]
     lifted = _without_resources(instance, resources)
     return replace(lifted, phases=(resources[0],), hidden=(), objective=objective, shard_cost=use)
 
@@ -120,18 +121,6 @@ def constraints_of(instance: Instance) -> list[str]:
     return names + (["moves"] if instance.limits_moves else [])
 
 
-def _builder(instance: Instance) -> InstanceBuilder:
-    """A builder for tables to append, with the same places, resources and phases."""
-    resources = [(r.name, r.scope, r.capacity.tolist()) for r in instance.resources]
-    return InstanceBuilder(
-        instance.machines, instance.phases, resources, instance.objective, hidden=instance.hidden
-    )
-
-
-def _column(instance: Instance, resource: str) -> int:
-    return [r.name for r in instance.resources].index(resource)
-
-
 def _without_resources(instance: Instance, names: Collection[str]) -> Instance:
     kept = [i for i, r in enumerate(instance.resources) if r.name not in names]
     use: IntArray = instance.shard_use[:, kept]
@@ -157,7 +146,12 @@ def rearranged(
     """
     blocks, option_blocks = members(instance.option_blocks, options)
     entries, block_shards = members(instance.block_shards, blocks)
-    current = _current(instance, tables, options)
+    table_of, option_of = _index(tables), _index(options.tolist())
+    current = tuple(
+        Current(table_of[c.table], option_of.get(c.option, -1), c.ranks)
+        for c in instance.current
+        if c.table in table_of
+    )
     return replace(
         instance,
         table_names=tuple(instance.table_names[t] for t in tables),
@@ -175,8 +169,14 @@ def rearranged(
         shard_use=instance.shard_use[entries],
         shard_cost=instance.shard_cost[entries],
         shard_move=instance.shard_move[entries],
-        pins=_pins(instance, tables, options),
-        forbidden=_forbidden(instance, tables, options),
+        pins=tuple(
+            Pin(table_of[p.table], option_of[p.option], p.ranks)
+            for p in instance.pins
+            if p.table in table_of
+        ),
+        forbidden=tuple(
+            (table_of[t], option_of[o]) for t, o in instance.forbidden if t in table_of
+        ),
         current=current,
         max_moved_tables=instance.max_moved_tables if current else None,
         max_moved_bytes=instance.max_moved_bytes if current else None,
@@ -212,31 +212,6 @@ def appended(instance: Instance, extra: Instance) -> Instance:
         block_places=np.concatenate([instance.block_places, places]),
         place_sets=instance.place_sets + extra.place_sets,
         **pairs,
-    )
-
-
-def _pins(instance: Instance, tables: Sequence[int], options: IntArray) -> tuple[Pin, ...]:
-    table_of, option_of = _index(tables), _index(options.tolist())
-    return tuple(
-        Pin(table_of[p.table], option_of[p.option], p.ranks)
-        for p in instance.pins
-        if p.table in table_of
-    )
-
-
-def _forbidden(
-    instance: Instance, tables: Sequence[int], options: IntArray
-) -> tuple[tuple[int, int], ...]:
-    table_of, option_of = _index(tables), _index(options.tolist())
-    return tuple((table_of[t], option_of[o]) for t, o in instance.forbidden if t in table_of)
-
-
-def _current(instance: Instance, tables: Sequence[int], options: IntArray) -> tuple[Current, ...]:
-    table_of, option_of = _index(tables), _index(options.tolist())
-    return tuple(
-        Current(table_of[c.table], option_of.get(c.option, -1), c.ranks)
-        for c in instance.current
-        if c.table in table_of
     )
 
 

@@ -12,7 +12,7 @@ from formulations.goals.model import Task
 from formulations.goals.problem import Problem
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import bytes_to_move, total_use
-from formulations.result.check import check, compute_loads, exposed, objectives
+from formulations.result.check import compute_loads, exposed, objectives, value_of
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.numbers import AIMS
@@ -35,7 +35,7 @@ class Local:
     def tidied(self, task: Task, over: Callable[[], bool] = lambda: False) -> Placement:
         """Give every table the best state it can have, judged by the aim and those after it: in
         several passes, the last of which ends soon after it is ``over``."""
-        problem, instance = self._problem, self._problem.original
+        problem = self._problem
         order, best = preferences(problem, task.aim or 0), task.plan
         held = problem.within(task.limits)
         worth = self._worth(task, best)
@@ -45,7 +45,7 @@ class Local:
             self._sampler.begin(task.plan, Within([task.most], held=held))
             self._sampler.tidy(order, task.most + int(slack * abs(task.most)), over)
             plan = self._sampler.placement()
-            if _fits(instance, held, plan, task.most) and self._worth(task, plan) < worth:
+            if _fits(held, plan, task.most) and self._worth(task, plan) < worth:
                 best, worth = plan, self._worth(task, plan)
         return best
 
@@ -64,7 +64,7 @@ class Local:
         order = np.argsort(-use.sum(axis=1), kind="stable")
         sampler.even(order, task.most, aim.scope, only, over)
         plan = sampler.placement()
-        return plan if _fits(problem.original, held, plan, task.most) else task.plan
+        return plan if _fits(held, plan, task.most) else task.plan
 
     def annealed(
         self, task: Task, least: int, most_moves: int, over: Callable[[], bool]
@@ -89,7 +89,7 @@ class Local:
                 self._sampler.reseed(self._seed + made)
             made += self._sampler.run(plan, Within(target, over, task.most, held), ladder, moves)
             found = self._sampler.plan()
-            if found is not None and _fits(problem.original, held, found, task.most):
+            if found is not None and _fits(held, found, task.most):
                 plan, value, misses = found, problem.values(found)[task.aim], 0
             else:
                 misses, step = misses + 1, max(1, int(passes.less * step))
@@ -97,7 +97,6 @@ class Local:
         return plan, made
 
     def _old_or_own(self, plan: Placement) -> NDArray[np.bool_]:
-        """The options of a plan, and those in production."""
         instance = self._problem.instance
         kept = np.zeros(instance.num_options, dtype=bool)
         kept[plan.options] = True
@@ -121,9 +120,9 @@ def _target(instance: Instance, plan: Placement, most: int) -> list[int]:
     return [peak + more for peak, more in zip(peaks, spare, strict=True)]
 
 
-def _fits(instance: Instance, held: Instance, plan: Placement, most: int) -> bool:
-    verdict = check(held, plan)
-    return verdict.feasible and verdict.objectives[instance.objective.value] <= most
+def _fits(held: Instance, plan: Placement, most: int) -> bool:
+    value = value_of(held, plan)
+    return value is not None and value <= most
 
 
 def preferences(problem: Problem, first: int = 0) -> IntArray:

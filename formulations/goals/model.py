@@ -60,24 +60,19 @@ class Task:
         return self.problem.values(self.plan)[self.aim]
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A plan, perhaps better than the task's, and a bound on the aim within the limits."""
-
-    plan: Placement
-    bound: int | None = None
-
-
-def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Solved:
-    """Solve the exact model, starting from the task's plan, for ``amount`` units of the clock."""
+def by_model(
+    task: Task, amount: float, settings: Settings, clock: Clock
+) -> tuple[Placement, int | None]:
+    """Solve the exact model, starting from the task's plan, for ``amount`` units of the clock;
+    returns a plan, perhaps better than the task's, and a bound on the aim within the limits."""
     instance = task.problem.within(task.limits)
     try:
         model = _build(task, instance, by_rank(instance), clock)
     except OutOfTime:
-        return Solved(task.plan)
+        return task.plan, None
     values = fitted(model, task.plan, task.options().replacement)
     if values is None:
-        return Solved(task.plan)
+        return task.plan, None
     small = model.linear.num_columns <= AIMS.columns
 
     def ask(use: Use, share: float) -> Answer:
@@ -91,7 +86,7 @@ def by_model(task: Task, amount: float, settings: Settings, clock: Clock) -> Sol
     if not small and not clock.over():
         values = values if answer.values is None else answer.values
         answer = ask(Use.CLAIMS, 1.0 - AIMS.for_plans)
-    return Solved(plan, _bound(task, answer))
+    return plan, _bound(task, answer)
 
 
 def pooled_bound(task: Task, amount: float, settings: Settings, clock: Clock) -> int | None:
@@ -117,8 +112,7 @@ def _bound(task: Task, answer: Answer) -> int | None:
 
 def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -> Model:
     """The model with the aim as its objective."""
-    keep = task.options().kept.copy()
-    parts = Parts(keep=keep, limit=task.most, cuts=False, check=clock.check)
+    parts = Parts(keep=task.options().kept.copy(), limit=task.most, cuts=False, check=clock.check)
     model = build(instance, partition, parts)
     if task.aim is not None:
         row = _row(model, task.problem.aims[task.aim], task)

@@ -31,13 +31,11 @@ class Descent:
     context : Context
     start : Placement
     seed : int
-    cap : int, optional
+    cap : int
         The objective may not grow beyond it.
     """
 
-    def __init__(
-        self, context: Context, start: Placement, seed: int, cap: int | None = None
-    ) -> None:
+    def __init__(self, context: Context, start: Placement, seed: int, cap: int) -> None:
         self._context, self._rng, self._cap = context, random.Random(seed), cap
         self._keep = context.keep.copy()
         self._keep[start.options] |= context.instance.allowed[start.options]  # may keep its options
@@ -55,16 +53,15 @@ class Descent:
         """Open and solve one neighbourhood; returns whether less exceeds the capacities."""
         context = self._context
         kind, tables, free = self._chooser.draw(self.placement, self.load)
-        limit = None if self._cap is None else max(self._cap, self.objective)
         parts = Parts(
-            keep=self._keep, limit=limit, base=self.placement, tables=np.asarray(tables),
-            repair=True,
+            keep=self._keep, limit=max(self._cap, self.objective), base=self.placement,
+            tables=np.asarray(tables), repair=True,
         )  # fmt: skip
         model = build(context.instance, by_rank(context.instance, free), parts)
         limits = context.limits(AIMS.opened_work, self._rng.randrange(2**31))
         hint = encode(model, self.placement)
         answer = solve_cpsat(model.linear, limits, hint, Asked(Use.PLANS))
-        context.spend(answer.work)
+        context.clock.spend(answer.work)
         self._chooser.sizes.learn(kind, answer.done)
         return answer.values is not None and self._accept(decode(model, answer.values))
 
@@ -116,21 +113,11 @@ class Chooser:
     instance : Instance
     keep : bool array [options]
     rng : Random
-    sizes : Sizes, optional
-        Sizes to start with.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        keep: np.ndarray,
-        rng: random.Random,
-        sizes: Sizes | None = None,
-    ) -> None:
-        self._instance, self._rng = instance, rng
-        options = np.add.reduceat(keep.astype(np.int64), instance.table_options[:-1])
-        self._choices = options
-        self.sizes = Sizes() if sizes is None else sizes
+    def __init__(self, instance: Instance, keep: np.ndarray, rng: random.Random) -> None:
+        self._instance, self._rng, self.sizes = instance, rng, Sizes()
+        self._choices = np.add.reduceat(keep.astype(np.int64), instance.table_options[:-1])
 
     def draw(self, placement: Placement, load: Loads) -> tuple[str, list[int], np.ndarray]:
         """Kind, tables and free ranks of the next neighbourhood."""
@@ -193,7 +180,11 @@ class Chooser:
         free = self._open_ranks(order)
         count = min(self._instance.num_tables, max(2, round(self.sizes.tables)))
         tables = self._rng.sample(range(self._instance.num_tables), count)
-        top = [t for t in range(self._instance.num_tables) if _touches(placement, t, order[0])]
+        top = [
+            t
+            for t in range(self._instance.num_tables)
+            if any(order[0] in ranks for ranks in placement.ranks[t] if 0 < len(ranks) <= 64)
+        ]
         tables = self._rng.sample(top, min(len(top), 2 + count // 6)) + tables
         tables = list(dict.fromkeys(tables))
         return self._capped(tables, int(free.sum())), free
@@ -218,7 +209,3 @@ class Chooser:
                 break
             kept.append(table)
         return kept
-
-
-def _touches(placement: Placement, table: int, rank: int) -> bool:
-    return any(rank in ranks for ranks in placement.ranks[table] if 0 < len(ranks) <= 64)

@@ -159,18 +159,15 @@ class Problem:
                 most[aim.goal] = limit if known is None else min(known, limit)
             else:
                 resources = [
-                    _shrunk(r, limit) if r.scope == aim.scope and i < self.count else r
+                    _shrunk(r, limit)
+                    if r.scope == aim.scope and i < len(self.original.resources)  # which come first
+                    else r
                     for i, r in enumerate(resources)
                 ]
         return replace(
             instance, resources=tuple(resources),
             max_moved_tables=most[MOVES], max_moved_bytes=most[MOVED_BYTES],
         )  # fmt: skip
-
-    @property
-    def count(self) -> int:
-        """Number of resources of the original instance, which come first."""
-        return len(self.original.resources)
 
     def presolved(self, most: int, certificate: Certificate | None) -> Presolved:
         """Options that plans whose objective is at most ``most`` may need for the goals."""

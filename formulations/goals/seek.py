@@ -16,7 +16,7 @@ from formulations.goals.model import Task, by_model, by_neighbourhoods, pooled_b
 from formulations.goals.problem import Aim, Problem
 from formulations.instance import Instance, Scope
 from formulations.presolve import Presolved, placement_variables
-from formulations.result.check import check
+from formulations.result.check import check, value_of
 from formulations.result.outcome import GoalReached, Outcome, with_plan
 from formulations.result.placement import Placement
 from formulations.search.home import renamed
@@ -145,8 +145,8 @@ class _Seek:
         if not self._over():
             yield self._modelled if self._whole() else self._opened
 
-    def _task(self, index: int | None, most: int | None = None) -> Task:
-        most = self.most if most is None else most
+    def _task(self, index: int | None) -> Task:
+        most = self.most
         limits = tuple(known.limit for known in self._known)
         return Task(self._problem, index, limits, most, lambda: self._options(most), self.plan)
 
@@ -225,11 +225,11 @@ class _Seek:
         return plan
 
     def _modelled(self, index: int) -> Placement:
-        solved = by_model(
+        plan, bound = by_model(
             self._task(index), self._amount(index), self._settings, self._clock
         )  # fmt: skip
-        self._lift(index, solved.bound)
-        return solved.plan
+        self._lift(index, bound)
+        return plan
 
     def _opened(self, index: int) -> Placement:
         """Search neighbourhoods, towards a target from a bound over pooled ranks."""
@@ -248,14 +248,12 @@ class _Seek:
         if bound is not None and (known.bound is None or bound > known.bound):
             known.bound = bound
 
-    def _take(self, plan: Placement, most: int | None = None) -> None:
-        """Adopt a plan, unless it exceeds a limit."""
+    def _take(self, plan: Placement) -> None:
         if plan is self.plan:
             return
         held = self._problem.within([known.limit for known in self._known])
-        verdict = check(held, plan)
-        kind = self._problem.original.objective.value
-        if verdict.feasible and verdict.objectives[kind] <= (self.most if most is None else most):
+        value = value_of(held, plan)
+        if value is not None and value <= self.most:
             self.plan = plan
 
     def _give_up(self, index: int) -> None:
@@ -280,8 +278,8 @@ class _Seek:
     def _cheapest(self) -> None:
         """Give up no more of the objective than the goals need; this gets time of its own."""
         self._end = max(self._end, self._clock.now() + AIMS.least)
-        solved = by_model(self._task(None), AIMS.least / 2, self._settings, self._clock)
-        self._take(solved.plan)
+        plan, _ = by_model(self._task(None), AIMS.least / 2, self._settings, self._clock)
+        self._take(plan)
         kind = self._problem.original.objective.value
         self.most = check(self._problem.original, self.plan).objectives[kind]
 

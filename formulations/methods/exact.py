@@ -8,7 +8,7 @@ cores of them, where all places are fixed. ``work_limit`` counts CP-SAT's determ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,14 +51,6 @@ LEAST, SHARE = 3.0, 0.5
 OPTIONS = {"symmetry": FLAG, "cores": FLAG}
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One model and CP-SAT's answer to it."""
-
-    model: Model
-    answer: Answer
-
-
 def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     """Solve exactly; see :func:`formulations.solve.solve`.
 
@@ -84,13 +76,14 @@ def solve(instance: Instance, settings: Settings, clock: Clock) -> Outcome:
     if bounds is not None:
         return _solve_by_cores(instance, presolved, bounds, settings, clock)
     hint = settings.hint
-    if hint is None and _chooses_places(instance, presolved):
+    kept = presolved.kept
+    if hint is None and int(kept.sum()) >= START_FROM and not places_are_fixed(instance, kept):
         hint = starting_plan(instance, settings, clock)
     try:
-        run = run_model(instance, presolved, hint, settings, clock)
+        model, answer = run_model(instance, presolved, hint, settings, clock)
     except OutOfTime:
         return _no_worse(instance, _unbuilt(clock), hint)
-    outcome = _outcome(run, clock, settings.gap_asked > 0.0)
+    outcome = _outcome(model, answer, clock, settings.gap_asked > 0.0)
     if outcome.objective is not None:  # what follows takes time, and adds nothing to the proof
         clock.record(outcome.objective, outcome.bound, "cpsat", outcome.placement)
     return _no_worse(instance, outcome, hint)
@@ -104,7 +97,7 @@ def run_model(
     clock: Clock,
     amount: float | None = None,
     whole: bool = True,
-) -> Run:
+) -> tuple[Model, Answer]:
     """Build the exact model over the options left, hint it and solve it once.
 
     Parameters
@@ -134,7 +127,7 @@ def run_model(
     limits = replace(limits, gap=settings.gap_asked if whole else 0.0)
     answer = solve_cpsat(model.linear, limits, values, asked)
     clock.spend(answer.work)
-    return Run(model, answer)
+    return model, answer
 
 
 def _tracer(model: Model, clock: Clock) -> Callable[[IntArray], None]:
@@ -179,11 +172,6 @@ def _no_worse(instance: Instance, outcome: Outcome, start: Placement | None) -> 
     return found(instance, "cpsat", start, why, bound, source, detail=outcome.detail, **solver())
 
 
-def _chooses_places(instance: Instance, presolved: Presolved) -> bool:
-    kept = presolved.kept
-    return int(kept.sum()) >= START_FROM and not places_are_fixed(instance, kept)
-
-
 def _core_bounds(
     instance: Instance, kept: NDArray[np.bool_], settings: Settings
 ) -> OptionBounds | None:
@@ -212,7 +200,11 @@ def _solve_by_cores(
         amount = clock.remaining() if last else min(clock.remaining(), LEAST + SHARE * clock.now())
         part = Presolved(core, presolved.replacement)
         hint = settings.hint if best is None else best
-        outcome = _run_core(instance, part, hint, settings, clock, amount)
+        try:
+            model, answer = run_model(instance, part, hint, settings, clock, amount, False)
+            outcome = _outcome(model, answer, clock, near=False)
+        except OutOfTime:
+            outcome = _unbuilt(clock)
         cores.append(int(core.sum()))
         if outcome.placement is not None and (outcome.objective or 0) < value:
             best, value = outcome.placement, int(outcome.objective or 0)
@@ -233,21 +225,6 @@ def _solve_by_cores(
     return _no_worse(instance, outcome.with_(detail={"cores": cores}), settings.hint)
 
 
-def _run_core(
-    instance: Instance,
-    part: Presolved,
-    hint: Placement | None,
-    settings: Settings,
-    clock: Clock,
-    amount: float,
-) -> Outcome:
-    try:
-        run = run_model(instance, part, hint, settings, clock, amount, False)
-    except OutOfTime:
-        return _unbuilt(clock)
-    return _outcome(run, clock, near=False)
-
-
 def _of_cores(instance: Instance, best: Placement | None, last: Outcome, bound: int) -> Outcome:
     """The best plan of all cores, with the bound on the whole; without a plan, the last outcome."""
     if best is not None:
@@ -261,25 +238,23 @@ def _bound(bounds: OptionBounds, core: NDArray[np.bool_], outcome: Outcome, valu
     """A bound on every plan: within the core it costs at least the core's bound, otherwise at least
     the bound of an option outside."""
     outside = int(bounds.of_option[~core].min(initial=NEVER))
-    inside = outcome.bound
+    inside = bounds.bound if outcome.bound is None else outcome.bound
     if outcome.status == Status.INFEASIBLE:
         inside = NEVER
-    if inside is None:
-        inside = bounds.bound
     return max(bounds.bound, min(inside, outside, value))
 
 
-def _outcome(run: Run, clock: Clock, near: bool) -> Outcome:
-    """Proof and plan of a run over its options, which may have ended at the gap asked for
+def _outcome(model: Model, answer: Answer, clock: Clock, near: bool) -> Outcome:
+    """Proof and plan of a model over its options; its solve may have ended at the gap asked for
     (``near``)."""
-    answer, instance = run.answer, run.model.columns.candidates.instance
+    instance = model.columns.candidates.instance
     if answer.status == Found.INFEASIBLE:
         return infeasible("cpsat", _SOURCE, **solver())
     ended = StoppedBy.GAP if near and answer.done else why_stopped(clock)
     why = StoppedBy.PROOF if answer.status == Found.OPTIMAL else ended
     if answer.values is None:
         return nothing("cpsat", why, bound=answer.bound, bound_source=_SOURCE, **solver())
-    placement = decode(run.model, answer.values)
+    placement = decode(model, answer.values)
     if answer.relaxed and not check(instance, placement).feasible:
         raise UnsupportedInstance("uses add up beyond 2^61: a coarser unit than bytes is needed")
     return found(instance, "cpsat", placement, why, answer.bound, _SOURCE, **solver())

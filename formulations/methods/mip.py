@@ -157,33 +157,24 @@ def _stopper(settings: Settings) -> Callable[..., None]:
 def _cbc(settings: Settings, clock: Clock, tolerance: float) -> Any:
     clock.check()
     seconds = clock.seconds_left()
-    solver = _bundled_cbc(
-        msg=False,
-        gapRel=settings.gap_asked,
-        gapAbs=0.0,
-        threads=settings.workers,
-        timeLimit=None if seconds == float("inf") else max(seconds, 0.1),
-        options=[
-            f"primalTolerance {max(tolerance, 1e-9)}",
-            f"integerTolerance {max(tolerance, 1e-9)}",
-            "increment 1e-9",
-            f"randomCbcSeed {settings.seed % 2**31}",
-        ],
-    )
+    with warnings.catch_warnings():  # PuLP 4 will ship CBC as an extra
+        warnings.simplefilter("ignore", DeprecationWarning)
+        solver = pulp.PULP_CBC_CMD(
+            msg=False,
+            gapRel=settings.gap_asked,
+            gapAbs=0.0,
+            threads=settings.workers,
+            timeLimit=None if seconds == float("inf") else max(seconds, 0.1),
+            options=[
+                f"primalTolerance {max(tolerance, 1e-9)}",
+                f"integerTolerance {max(tolerance, 1e-9)}",
+                "increment 1e-9",
+                f"randomCbcSeed {settings.seed % 2**31}",
+            ],
+        )
     if not solver.available():
         raise MissingSolver("CBC is missing: it comes with pulp on most platforms")
     return solver
-
-
-def _report_of_cbc(problem: pulp.LpProblem) -> Report:
-    return Report(_claim(problem, has_plan=True), None, "")
-
-
-def _bundled_cbc(**settings: Any) -> Any:
-    """The CBC that comes with PuLP 3 (PuLP 4 will ship it as an extra, hence its warning)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return pulp.PULP_CBC_CMD(**settings)
 
 
 def _claim(problem: pulp.LpProblem, has_plan: bool) -> Found:
@@ -200,7 +191,10 @@ def _claim(problem: pulp.LpProblem, has_plan: bool) -> Found:
     return Found.UNKNOWN
 
 
-BACKENDS = {"highs": Backend(_highs, _report_of_highs), "cbc": Backend(_cbc, _report_of_cbc)}
+BACKENDS = {
+    "highs": Backend(_highs, _report_of_highs),
+    "cbc": Backend(_cbc, lambda problem: Report(_claim(problem, has_plan=True), None, "")),
+}
 """Each raises MissingSolver when it is not installed."""
 
 #: Feasibility tolerances on rows scaled to one: HiGHS's own, then one for a budget met to the byte.

@@ -23,6 +23,7 @@ from formulations.patterns.found import Floats, Mask, Priced, Shared, Solved
 from formulations.patterns.functions import Cut, Fraction, FunctionProgram
 from formulations.patterns.phases import peaks_to_limit, sets_to_limit, shares_ranks
 from formulations.patterns.program import LEVELS, Program
+from formulations.patterns.weigh import listed
 from formulations.proof.build import build_rows
 from formulations.proof.functions import loads_of
 from formulations.proof.peaks import Heights, Peaks, peaks_of
@@ -365,14 +366,7 @@ class Boxes:
         return [row, *({"row": "capacity", "of": r.name, "times": m} for r, m in memory if m)]
 
     def _peaks_row(self, priced: Priced) -> dict[str, Any]:
-        peaks, instance = self.peaks, self.peaks.instance
-        weights = []
-        for entry in np.flatnonzero(priced.weight).tolist():
-            option = int(peaks.option[entry])
-            table = int(instance.table_of[option])
-            at = option - int(instance.table_options[table])
-            start = int(instance.block_shards[instance.option_blocks[option]])
-            weights.append([table, at, entry - start, int(priced.weight[entry])])
+        peaks, weights = self.peaks, listed(self.peaks.instance, priced.weight)
         first, second = ([self._loads.costs[f] for f in ks] for ks in (peaks.first, peaks.second))
         times, loads, each, _ = priced.prices
         return {"row": "peaks", "first": first, "second": second, "step": peaks.step,

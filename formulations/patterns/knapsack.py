@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import IntArray
+from formulations.patterns.found import Floats, Mask
 from formulations.patterns.portions import Portions
 
 #: Most steps into which the target is divided. Where the loads' common divisor would need more, the
@@ -14,11 +14,9 @@ from formulations.patterns.portions import Portions
 STEPS = 8192
 _TINY = 1e-9
 
-Floats = NDArray[np.float64]
-
 
 def heaviest(
-    portions: Portions, weight: Floats, target: int, keep: NDArray[np.bool_], fits: bool = False
+    portions: Portions, weight: Floats, target: int, keep: Mask, fits: bool = False
 ) -> tuple[float, IntArray]:
     """The weight of the heaviest pattern, and its portions.
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import IntArray
-from formulations.patterns.knapsack import Floats, heaviest
+from formulations.patterns.found import Floats, Mask
+from formulations.patterns.knapsack import heaviest
 from formulations.patterns.portions import Portions
 
 _NEAR = 1e-7
@@ -87,7 +87,7 @@ class Master:
             if portions.load[list(pattern)].sum() <= target:
                 self._add(np.asarray(pattern, dtype=np.int64))
 
-    def solve(self, keep: NDArray[np.bool_], fits: bool = False) -> Solved | None:
+    def solve(self, keep: Mask, fits: bool = False) -> Solved | None:
         """Add patterns until none weighs more than 1; None if ``over`` stops it first.
 
         Ends early once more ranks are needed than there are. With ``fits``, a rank can hold every
@@ -110,7 +110,7 @@ class Master:
             self._patterns.add(tuple(pattern.tolist()))
         return None
 
-    def _restrict(self, keep: NDArray[np.bool_]) -> None:
+    def _restrict(self, keep: Mask) -> None:
         """Enforce the rows of the options kept, and relax the others."""
         for row, option in enumerate(self._options.tolist()):
             upper = 0.0 if keep[option] else self._infinity
@@ -121,7 +121,7 @@ class Master:
         copies = self._portions.copies[pattern].astype(np.float64)
         self._lp.addRow(-self._infinity, 1.0, len(pattern), column, copies)
 
-    def _shares(self, keep: NDArray[np.bool_]) -> Floats:
+    def _shares(self, keep: Mask) -> Floats:
         dual = np.abs(np.asarray(self._lp.getSolution().row_dual)[: len(self._options)])
         shares = np.zeros(len(keep))
         shares[self._options] = dual

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.classes import classes_left
 from formulations.instance import IntArray
 from formulations.instance.facts import total_use
+from formulations.patterns.found import Mask
 from formulations.proof.peaks import Peaks
 
 
@@ -50,7 +50,7 @@ class Merged:
     tables: IntArray
 
 
-def merged(peaks: Peaks, keep: NDArray[np.bool_]) -> Merged:
+def merged(peaks: Peaks, keep: Mask) -> Merged:
     """Put tables together whose options kept are alike, and their shards with the same loads."""
     instance = peaks.instance
     total, starts = total_use(instance), instance.block_shards[instance.option_blocks]

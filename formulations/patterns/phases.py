@@ -4,18 +4,15 @@ peak on the same rank; and the set among them in which loads go in units."""
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import per_option
+from formulations.patterns.found import Floats, Mask
 from formulations.proof.peaks import Peaks, Phases, peaks_of
 from formulations.proof.rows import measures
 
-Mask: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
 #: Phases whose loads are multiples up to this share of each load are one, and so much of a load may
 #: be lost where it is rounded down to units.
 _ALIKE, _LOST = 1e-3, 1e-3

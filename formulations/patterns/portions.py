@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray, Objective, Scope
 from formulations.instance.facts import per_option, shard_counts
+from formulations.patterns.found import Mask
 
 #: Up to this many portions and tables, patterns are tried. With more, many small shards fill a
 #: rank, and the linear program over pooled ranks gives as good a bound.
@@ -56,7 +56,7 @@ class Portions:
         return _capacity(self.instance)
 
 
-def portions_of(instance: Instance, keep: NDArray[np.bool_]) -> Portions | None:
+def portions_of(instance: Instance, keep: Mask) -> Portions | None:
     """Portions of the options kept; None where patterns do not suit the instance.
 
     They suit objectives over ranks, and options of one block on ranks whose shards are all alike or
@@ -110,8 +110,8 @@ def _capacity(instance: Instance) -> IntArray:
     return np.asarray(most, dtype=np.int64)
 
 
-def _fits(instance: Instance) -> NDArray[np.bool_]:
+def _fits(instance: Instance) -> Mask:
     """Options whose shards each fit in some rank's memory, bool array [options]."""
     within = instance.shard_use[:, _ranked(instance)] <= _capacity(instance)
-    small: NDArray[np.bool_] = np.logical_and.reduce(within, axis=1)
-    return np.asarray(per_option(instance, small, np.logical_and))
+    every = np.logical_and.reduce(within, axis=1)
+    return np.asarray(per_option(instance, every, np.logical_and))

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.instance import IntArray
+from formulations.instance.facts import per_option
+from formulations.patterns.found import Mask
 from formulations.patterns.master import Master, Solved
 from formulations.patterns.portions import Portions
 from formulations.patterns.weigh import closing_row
@@ -27,7 +28,7 @@ _WHOLE = 1e-6
 class Case:
     """A node: options kept, and how it is closed or split."""
 
-    keep: NDArray[np.bool_]
+    keep: Mask
     row: dict[str, Any] | None = None
     table: int = -1
     lists: list[list[int]] = field(default_factory=list)
@@ -72,7 +73,7 @@ def decide(
     stack, certified = [root], not fits
     while stack and cases:
         case, cases = stack.pop(), cases - 1
-        if not _every_table(portions, case.keep):
+        if not np.logical_or.reduceat(case.keep, instance.table_options[:-1]).all():
             continue
         solved = master.solve(case.keep, fits)
         if solved is None:
@@ -91,10 +92,6 @@ def decide(
     return Decision(_written(portions, root, target + 1)) if done else Decision()
 
 
-def _every_table(portions: Portions, keep: NDArray[np.bool_]) -> bool:
-    return bool(np.logical_or.reduceat(keep, portions.instance.table_options[:-1]).all())
-
-
 def _least_whole(portions: Portions, solved: Solved) -> int | None:
     """The table whose shares of options are the most fractional; None where all are whole."""
     apart = np.minimum(solved.shares, np.abs(1 - solved.shares))
@@ -102,7 +99,7 @@ def _least_whole(portions: Portions, solved: Solved) -> int | None:
     return int(each.argmax()) if each.max() > _WHOLE else None
 
 
-def _chosen(portions: Portions, solved: Solved, keep: NDArray[np.bool_]) -> IntArray:
+def _chosen(portions: Portions, solved: Solved, keep: Mask) -> IntArray:
     worth = np.where(keep, solved.shares, -1.0)
     starts = portions.instance.table_options
     return np.asarray(
@@ -119,9 +116,7 @@ def _split(portions: Portions, solved: Solved, case: Case, table: int) -> None:
     """
     instance = portions.instance
     options = np.arange(*instance.table_options[table : table + 2])
-    shards = np.zeros(instance.num_options)
-    owner = np.repeat(instance.option_of, np.diff(instance.block_shards))
-    np.add.at(shards, owner, portions.number)
+    shards = per_option(instance, portions.number).astype(float)
     left, share = options[case.keep[options]], solved.shares
     mean = float(shards[left] @ share[left] / max(share[left].sum(), 1e-9))
     few = shards[left] <= mean

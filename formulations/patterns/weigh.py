@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulations.instance import Objective
-from formulations.patterns.knapsack import Floats
+from formulations.instance import Instance, IntArray, Objective
+from formulations.instance.facts import per_option
+from formulations.patterns.found import Floats, Mask
 from formulations.patterns.portions import Portions
 
 #: Weights tried for a full rank, small numbers first, because the weights at a vertex of a linear
@@ -18,7 +18,7 @@ _NEVER = 2**62
 
 
 def closing_row(
-    portions: Portions, weight: Floats, target: int, keep: NDArray[np.bool_]
+    portions: Portions, weight: Floats, target: int, keep: Mask
 ) -> dict[str, Any] | None:
     """The row that proves that no plan with the options kept costs ``target`` or less.
 
@@ -32,23 +32,20 @@ def closing_row(
             continue
         most = _most(portions, whole, target, scale)
         if most is not None and least > portions.instance.num_ranks * most:
-            return _row(portions, whole, most)
+            weights = listed(portions.instance, whole)
+            of = Objective(portions.instance.objective).value
+            return {"row": "pattern", "of": of, "most": most, "weights": weights, "times": 1}
     return None
 
 
-def _least(portions: Portions, whole: NDArray[np.int64], keep: NDArray[np.bool_]) -> int:
+def _least(portions: Portions, whole: IntArray, keep: Mask) -> int:
     """The least total weight of all tables' shards, with the options kept."""
     instance = portions.instance
-    owner = np.repeat(
-        instance.option_of, np.diff(instance.block_shards)
-    )  # the option of each entry
-    each = np.zeros(instance.num_options, dtype=np.int64)
-    np.add.at(each, owner, whole * portions.number)
-    each = np.where(keep, each, _NEVER)
+    each = np.where(keep, per_option(instance, whole * portions.number), _NEVER)
     return int(np.minimum.reduceat(each, instance.table_options[:-1]).sum())
 
 
-def _most(portions: Portions, whole: NDArray[np.int64], target: int, scale: int) -> int | None:
+def _most(portions: Portions, whole: IntArray, target: int, scale: int) -> int | None:
     """The largest weight that a rank can hold; None if it exceeds ``scale``.
 
     ``least[w]`` is the smallest load of a pattern that weighs w or more.
@@ -66,20 +63,12 @@ def _most(portions: Portions, whole: NDArray[np.int64], target: int, scale: int)
     return None if least[scale + 1] <= target else int(np.flatnonzero(least <= target)[-1])
 
 
-def _row(portions: Portions, whole: NDArray[np.int64], most: int) -> dict[str, Any]:
-    """The row as a certificate states it: weights by table, option and shard of the option."""
-    instance = portions.instance
-    items = sorted(
-        {
-            (t, int(o - instance.table_options[t]),
-             int(e - instance.block_shards[instance.option_blocks[o]]), int(whole[e]))
-            for t, o, e in zip(
-                portions.table.tolist(), portions.option.tolist(), portions.entry.tolist(),
-                strict=True,
-            )
-            if whole[e]
-        }
-    )  # fmt: skip
-    of = Objective(instance.objective).value
-    weights = [list(item) for item in items]
-    return {"row": "pattern", "of": of, "most": most, "weights": weights, "times": 1}
+def listed(instance: Instance, weight: IntArray) -> list[list[int]]:
+    """Weights of shard entries as a certificate states them: table, its option, the option's shard
+    and the weight, where that is not 0."""
+    entry = np.flatnonzero(weight)
+    option = np.repeat(instance.option_of, np.diff(instance.block_shards))[entry]
+    table, first = instance.table_of[option], instance.block_shards[instance.option_blocks[option]]
+    columns = table, option - instance.table_options[table], entry - first, weight[entry]
+    found: list[list[int]] = np.stack(columns, axis=1).tolist()
+    return found

@@ -236,7 +236,6 @@ class Sampler:
         return self._lowered.view(data.HIDDEN, max(1, self._peaks))
 
     def _aim(self, target: Sequence[int]) -> None:
-        """Set the target."""
         target = [min(one, FAR_TARGET) for one in target]
         self.array[data.GOAL] = sum(target)
         limits = np.asarray(target) + self._hidden()
@@ -375,7 +374,6 @@ class Sampler:
         return self._lowered.view(name, int(self.array[data.LOADS]), self.array)
 
     def _limits_of_target(self) -> NDArray[np.bool_]:
-        """Of all limits, those that the target sets."""
         found = np.zeros(int(self.array[data.LOADS]), dtype=bool)
         ranks = found[: int(self.array[data.MACHINE_LOAD])]
         ranks.reshape(self._instance.num_ranks, -1)[:, : self._peaks] = True

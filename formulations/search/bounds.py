@@ -48,7 +48,7 @@ class Bounds:
 
     def pooled(self, amount: float) -> bool:
         """The program over pooled places."""
-        return self._below(amount, POOLED, self._tell)
+        return self._below(amount, POOLED, lambda reply: self.choose(_choice(reply)))
 
     def start_with_room(self, amount: float) -> bool:
         """Choose options for the second worker. The first turn leaves much room for packing, so
@@ -65,7 +65,7 @@ class Bounds:
                 reply = ask(POOLED, roomy, limits, parts)
             except OutOfTime:
                 return False
-            context.spend(reply.answer.work)
+            context.clock.spend(reply.answer.work)
             if reply.options is not None:
                 self._told = reply.value
                 self._choose_second(_choice(reply))
@@ -118,19 +118,14 @@ class Bounds:
         gives results, on small instances that are not solved soon, and elsewhere while the plan is
         far above the bound."""
         context, chosen = self._context, self._parameters
-        if context.objective is None or self._silent >= chosen.patience or not self.askable:
+        askable = self._few(context.keep, chosen.small_columns)  # in seconds
+        if context.objective is None or self._silent >= chosen.patience or not askable:
             return False
         few = spent <= chosen.urgent_share * context.clock.now()
         far = self._whole.small or context.known.above(chosen.far)
         return few and far and self._whole.patient_no_more and self._limit()[1]
 
-    @property
-    def askable(self) -> bool:
-        """Whether options and machines are few enough to solve that program in seconds."""
-        return self._few(self._context.keep, self._parameters.small_columns)
-
     def _few(self, keep: NDArray[np.bool_], most: int) -> bool:
-        """Whether options times machines are so few."""
         return int(keep.sum()) * len(self._context.instance.machines) <= most
 
     def _below(
@@ -152,7 +147,7 @@ class Bounds:
             reply = ask(question, context.instance, limits, parts)
         except OutOfTime:
             return False
-        context.spend(reply.answer.work)
+        context.clock.spend(reply.answer.work)
         if not reply.infeasible:
             bound = reply.bound
             beyond = bound is not None and upper is not None and bound > upper
@@ -172,9 +167,6 @@ class Bounds:
             self._told = value
             tell = self.choose if self._whole.first else self._choose_second
             tell(_choice(reply))
-
-    def _tell(self, reply: Reply) -> None:
-        self.choose(_choice(reply))
 
 
 def _choice(reply: Reply) -> Choice:

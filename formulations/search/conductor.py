@@ -270,17 +270,12 @@ def _seek(context: Context, whole: Whole, makers: list[Part]) -> None:
     """The primal side. On small instances it also raises the bound; there the exact model has the
     cores to itself at first."""
     if whole.first:
-        chosen = context.parameters
-        _wait(context, min(chosen.first_turn, context.clock.share(chosen.longest_turn)))
+        chosen, clock = context.parameters, context.clock
+        end = clock.now() + min(chosen.first_turn, clock.share(chosen.longest_turn))
+        while clock.now() < end and not context.over():
+            context.settings.stop.wait(POLL)
     context.loops.prepare()
     take_turns(context, makers, context.over)
-
-
-def _wait(context: Context, seconds: float) -> None:
-    """Leave the cores to the dual side for a while."""
-    end = context.clock.now() + seconds
-    while context.clock.now() < end and not context.over():
-        context.settings.stop.wait(POLL)
 
 
 def _outcome(context: Context, name: str, stopped: StoppedBy) -> Outcome:

@@ -109,10 +109,6 @@ class Context:
         """The threads asked for, but no more than there are cores: more would only take turns."""
         return min(self.settings.workers, available_cores())
 
-    def spend(self, work: float) -> None:
-        """Count deterministic work."""
-        self.clock.spend(work)
-
     @property
     def enough(self) -> bool:
         """Whether the certified bound is within the caller's gap of the best plan."""

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import option_facts, per_option, shard_counts, total_use
+from formulations.patterns.found import Floats
 from formulations.proof.rows import measures
 from formulations.search.numbers import FITTING_ROUNDS, FITTING_STEPS, RAISED
-
-Floats = NDArray[np.float64]
 
 
 class Fitting:
@@ -109,14 +108,13 @@ class Fitting:
         return np.asarray(np.maximum(peaks - self._hidden, 0.0).sum(axis=-1))
 
     def _cheapest(self, cost: Floats) -> IntArray:
-        """The cheapest option of every table."""
         order = np.lexsort((cost, self._instance.table_of))
         return np.asarray(order[self._start], dtype=np.int64)
 
     def _priced(self, cost: Floats, use: Floats, price: Floats) -> Floats:
         """Prices of the resources at which the cheapest options together fit, one after the
         other; those that make no difference are 0."""
-        if self._within(cost, use):
+        if (use[self._cheapest(cost)].sum(axis=0) <= self._room).all():
             return np.zeros_like(price)
         price = price.copy()
         for _ in range(2):
@@ -125,10 +123,6 @@ class Fitting:
                 others = cost + use @ price - own * price[index]
                 price[index] = self._one_price(others, own, room)
         return price
-
-    def _within(self, cost: Floats, use: Floats) -> bool:
-        """Whether the cheapest options do not exceed what all places have together."""
-        return bool((use[self._cheapest(cost)].sum(axis=0) <= self._room).all())
 
     def _one_price(self, cost: Floats, use: Floats, room: float) -> float:
         """The least price of one resource at which the cheapest options fit."""

@@ -9,9 +9,7 @@ from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import bytes_to_move
-from formulations.result.check import (
-    check,
-)
+from formulations.result.check import value_of
 from formulations.result.placement import Placement
 
 
@@ -38,8 +36,16 @@ def renamed(instance: Instance, plan: Placement) -> Placement:
         if (new, old) in inner:
             for position, other in enumerate(inner[new, old][1]):
                 names[machines[new][position]] = machines[old][other]
-    found = _with_names(instance, plan, names)
-    return found if _cost(instance, found) == _cost(instance, plan) else plan
+    ranks = [  # shards that lie on every rank stay in order
+        [
+            here if instance.everywhere[block] else names[here]
+            for block, here in zip(instance.blocks_of(option), own, strict=True)
+        ]
+        for option, own in zip(plan.options.tolist(), plan.ranks, strict=True)
+    ]
+    found = Placement(plan.options, ranks)
+    free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
+    return found if value_of(free, found) == value_of(free, plan) else plan
 
 
 def _kept(instance: Instance, plan: Placement) -> IntArray:
@@ -72,24 +78,3 @@ def _assigned(weights: IntArray) -> tuple[int, list[int]]:
     )
     solver.solve()
     return -solver.optimal_cost(), [solver.right_mate(row) for row in range(len(weights))]
-
-
-def _with_names(instance: Instance, plan: Placement, names: IntArray) -> Placement:
-    """The plan with other names for its ranks; shards that lie on every rank stay in order."""
-    ranks = []
-    for option, own in zip(plan.options, plan.ranks, strict=True):
-        blocks = instance.blocks_of(int(option))
-        ranks.append(
-            [
-                here if instance.everywhere[block] else names[here]
-                for block, here in zip(blocks, own, strict=True)
-            ]
-        )
-    return Placement(plan.options, ranks)
-
-
-def _cost(instance: Instance, plan: Placement) -> int | None:
-    """The objective; None for what is no plan."""
-    free = replace(instance, max_moved_tables=None, max_moved_bytes=None)
-    verdict = check(free, plan)
-    return verdict.objectives[instance.objective.value] if verdict.feasible else None

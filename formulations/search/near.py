@@ -23,13 +23,7 @@ from formulations.instance.instance import MAX_VALUE
 from formulations.presolve import usable
 from formulations.reduce import OptionBounds, bounds_at
 from formulations.result.certificate import Certificate
-from formulations.result.check import (
-    check,
-    compute_loads,
-    moved_bytes,
-    moved_tables,
-    value_of,
-)
+from formulations.result.check import check, compute_loads, moved_bytes, moved_tables, value_of
 from formulations.result.placement import Placement
 from formulations.search.anneal import Sampler, Within
 from formulations.search.loops import waited_for
@@ -93,9 +87,7 @@ def settled(  # noqa: PLR0913 - more arguments than others, until time is one of
         return known
     wish, keep, bound = _choices(instance, wish, prices, able)
     search = _Search(instance, wish, keep, bound, seed)
-    plan = search.packed()
-    if plan is None:
-        plan = search.mended(over, stop, least)
+    plan = search.packed() or search.mended(over, stop, least)
     if plan is None or not check(instance, plan).feasible:
         return known
     return search.improved(plan, over, left) if improve else plan
@@ -120,7 +112,7 @@ def nearest(
     Limits on moved bytes grow, and what the search within one limit found is where the next begins.
     Without ``over``, equal calls give equal plans. The compiled loops must be loaded.
     """
-    if (value_of(instance, wish) or most + 1) <= most:
+    if _affordable(instance, wish, most):
         return wish
     _, keep, bound = _choices(instance, wish, prices, usable(instance))
     least = moved_bytes(instance, wish, moved_tables(instance, wish))
@@ -134,9 +126,14 @@ def nearest(
         search = _Search(held, wish, keep, bound, seed)
         # from far above, small steps never get there; from near, a leap seldom ends well
         near = search.leapt(most, over) or search.improved(near, over, None, most)
-        if (value_of(instance, near) or most + 1) <= most:
+        if _affordable(instance, near, most):
             return near
     return None
+
+
+def _affordable(instance: Instance, wish: Placement, most: int) -> bool:
+    value = value_of(instance, wish)
+    return value is not None and value <= most
 
 
 def _choices(
@@ -173,7 +170,6 @@ def _least(instance: Instance, keep: NDArray[np.bool_], worth: IntArray) -> IntA
 def _worthwhile(
     bounds: OptionBounds, able: NDArray[np.bool_], options: IntArray
 ) -> NDArray[np.bool_]:
-    """Promising options, and those of the wish."""
     keep = bounds.below(bounds.bound + int(NEAR.worth * abs(bounds.bound)) + 1)
     keep[options] = True
     return keep & able
@@ -310,8 +306,7 @@ class _Search:
         sampler.begin(plan, Within(self._cost(plan)))
         sampler.tidy(self._home, most)
         homed = sampler.placement()
-        verdict = check(self._instance, homed)
-        return homed if verdict.feasible and self._value(homed) <= most else plan
+        return homed if _affordable(self._instance, homed, most) else plan
 
     def _value(self, plan: Placement) -> int:
         return check(self._instance, plan).objectives[self._instance.objective.value]
@@ -325,7 +320,6 @@ class _Search:
         return [max(1, top * scale[0] // scale[1]) for top in tops]
 
     def _target(self, dearer: float | None) -> list[int]:
-        """Target of every phase."""
         if dearer is None:
             return [MAX_VALUE] * len(self._tops)
         return [top + int(dearer * abs(top)) + 1 for top in self._tops]

@@ -94,7 +94,7 @@ class Peaked:
             return False
 
         def over() -> bool:
-            context.spend(boxes.work - self._spent)
+            context.clock.spend(boxes.work - self._spent)
             self._spent = boxes.work
             return context.over() or clock.now() >= end
 
@@ -127,7 +127,7 @@ class Peaked:
             return
         end, before = clock.now() + amount, self._roomy.work
         self._roomy.run(lambda: context.over() or clock.now() >= end)
-        context.spend(self._roomy.work - before)
+        context.clock.spend(self._roomy.work - before)
         options = self._roomy.choice(context.keep)
         if options is not None:
             self._choose(Choice(options, value=boxes.bound))

@@ -289,7 +289,6 @@ class Plans:
         return [(heat, heat * self._parameters.cooling)]
 
     def _ladder(self) -> Ladder:
-        """The ladder of replicas."""
         ladders = self._parameters.ladder, self._parameters.other_ladder
         hottest, coldest, count = ladders[self._seed % 2]
         return [(heat, heat) for heat in np.geomspace(hottest, coldest, int(count)).tolist()]
@@ -328,16 +327,14 @@ class Plans:
         """First target of each phase, in the proportions of the best plan, or else of the choice
         of options; moves shift it between phases. ``even``: in those of a choice that led to a best
         plan, if there is one."""
-        context, instance = self._context, self._context.instance
-        if context.peaks == 1:
-            return [target]
+        context = self._context
         if even and self._even is not None:
             return self._evenly(target, self._even)
-        if context.best is None:
+        if context.best is None or context.peaks == 1:
             return self._evenly(target, self._choice.options)
-        loads = check(instance, context.best).loads
+        loads = check(context.instance, context.best).loads
         assert loads is not None
-        return _divided(target, exposed(instance, loads))
+        return _divided(target, exposed(context.instance, loads))
 
     def _evenly(self, target: int, options: IntArray) -> list[int]:
         """The targets in the proportions of a choice of options, spread evenly."""

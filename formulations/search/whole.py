@@ -14,7 +14,6 @@ from formulations.instance import IntArray
 from formulations.model.parts import Parts
 from formulations.search.context import Context
 from formulations.search.question import WHOLE, Reply, ask
-from formulations.search.state import Known
 
 
 class Whole:
@@ -38,7 +37,6 @@ class Whole:
         self._whole_of = int(context.keep.sum())
 
     def _few(self) -> bool:
-        """Whether the model over the options left is small."""
         columns = columns_of_whole(self._context, self._context.keep)
         return columns <= min(self._parameters.small_columns, self._parameters.whole_columns)
 
@@ -126,11 +124,14 @@ def solve_whole(context: Context, work: float, workers: int, stale: Callable[[],
 
     stop = context.stop_when(lambda: stale() or context.over())
     question = replace(WHOLE, asked=replace(WHOLE.asked, on_bound=lift))
-    parts = Parts(_with(known), limit=known.objective, check=context.clock.check)
+    keep = known.keep.copy()
+    if known.best is not None:
+        keep[known.best.options] = True  # from which CP-SAT starts
+    parts = Parts(keep, limit=known.objective, check=context.clock.check)
     limits = replace(context.limits(work, context.settings.seed, workers), stop=stop)
     offer = partial(context.offer, source="cpsat")
     reply = ask(question, context.instance, limits, parts, known.best, offer)
-    context.spend(reply.answer.work)
+    context.clock.spend(reply.answer.work)
     _learn(context, reply, known.objective)
     return reply
 
@@ -150,18 +151,9 @@ def place(context: Context, options: IntArray, work: float) -> None:
     if columns_of_whole(context, keep) > context.parameters.small_columns:
         return
     parts = Parts(keep, limit=context.objective, check=context.clock.check)
-    limits = context.limits(work, context.settings.seed, 1)
-    limits = replace(limits, stop=context.stop_when(context.over))
+    limits = context.limits(work, context.settings.seed)
     offer = partial(context.offer, source="cpsat")
-    context.spend(ask(WHOLE, context.instance, limits, parts, take=offer).answer.work)
-
-
-def _with(known: Known) -> NDArray[np.bool_]:
-    """The options left, together with those of the best plan, from which CP-SAT starts."""
-    keep = known.keep.copy()
-    if known.best is not None:
-        keep[known.best.options] = True
-    return keep
+    context.clock.spend(ask(WHOLE, context.instance, limits, parts, take=offer).answer.work)
 
 
 def _learn(context: Context, reply: Reply, upper: int | None) -> None:

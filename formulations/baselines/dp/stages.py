@@ -168,21 +168,16 @@ def fusion_components(instance: Instance, tables: Sequence[int]) -> list[list[in
     Free tables are left out, and so are tables alone in their groups, which are as good as free.
     Components and their tables keep the order of ``tables``.
     """
-    parent: dict[int, int] = {}
-
-    def root(group: int) -> int:
-        while parent.setdefault(group, group) != group:
-            group = parent[group]
-        return group
+    from networkx.utils import UnionFind
 
     groups_of = {t: _groups(instance, t) for t in tables}
+    together: UnionFind = UnionFind()
     for groups in groups_of.values():
-        for other in groups[1:]:
-            parent[root(other)] = root(groups[0])
+        together.union(*groups)
     components: dict[int, list[int]] = {}
     for table in tables:
         if groups_of[table]:
-            components.setdefault(root(groups_of[table][0]), []).append(table)
+            components.setdefault(together[groups_of[table][0]], []).append(table)
     return [tied for tied in components.values() if len(tied) > 1]
 
 

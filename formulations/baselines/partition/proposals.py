@@ -33,17 +33,12 @@ MAX_GRID = 10_000
 _BATCH = 64
 
 
-def allowed_options(instance: Instance, table: int) -> IntArray:
-    """Options of a table that pins and ``forbidden`` leave, in instance order."""
-    options = np.arange(instance.table_options[table], instance.table_options[table + 1])
-    return options[instance.allowed[options]]
-
-
 def sorted_options(instance: Instance, score: IntArray) -> list[list[int]]:
     """Allowed options of every table by increasing score, ties in instance order."""
     result = []
     for table in range(instance.num_tables):
-        options = allowed_options(instance, table)
+        options = np.asarray(instance.options_of(table))
+        options = options[instance.allowed[options]]
         result.append(options[np.argsort(score[options], kind="stable")].tolist())
     return result
 
@@ -58,19 +53,9 @@ def grid(instance: Instance, facts: OptionFacts) -> Iterator[IntArray]:
         yield np.asarray(batch, dtype=np.int64).reshape(len(batch), instance.num_tables)
 
 
-def greedy_by_depth(instance: Instance, facts: OptionFacts) -> Iterator[IntArray]:
-    """TorchRec's greedy proposer with options sorted by their most expensive shard."""
-    return _greedy(instance, facts, facts.depth)
-
-
-def greedy_by_total(instance: Instance, facts: OptionFacts) -> Iterator[IntArray]:
-    """TorchRec's greedy proposer with options sorted by the sum over their shards."""
-    return _greedy(instance, facts, facts.cost)
-
-
 def _greedy(instance: Instance, facts: OptionFacts, score: IntArray) -> Iterator[IntArray]:
-    """Start with each table's cheapest option; in every step, the table that stores most takes its
-    next option.
+    """TorchRec's greedy proposer: start with each table's cheapest option; in every step, the table
+    that stores most takes its next option.
 
     "Stores most" compares (largest shard, sum) resource by resource; a table whose current option
     stores nothing, or that has no next option, stays.
@@ -136,10 +121,11 @@ def option_kind(name: str) -> str:
 
 Proposer = Callable[[Instance, OptionFacts], Iterator[IntArray]]
 
+#: Greedy compares options by their most expensive shard, or by the sum over their shards.
 PROPOSERS: dict[str, Proposer] = {
     "grid": grid,
-    "depth": greedy_by_depth,
-    "total": greedy_by_total,
+    "depth": lambda instance, facts: _greedy(instance, facts, facts.depth),
+    "total": lambda instance, facts: _greedy(instance, facts, facts.cost),
     "uniform": uniform,
 }
 
@@ -176,15 +162,6 @@ class Found:
     placed: int = 0
     accepted: int = 0
     tells: bool = True
-
-    def describe(self) -> dict[str, object]:
-        """Counters as JSON values."""
-        return {
-            "proposed": self.proposed,
-            "skipped": self.skipped,
-            "placed": self.placed,
-            "accepted": self.accepted,
-        }
 
 
 def search(
@@ -302,7 +279,8 @@ def outcome_of(
     (:func:`formulations.fusion.respreads`); the plan itself is kept in ``detail["unfused"]``.
     When even that breaks a constraint, the outcome is *unknown* and its note says which.
     """
-    detail = {**result.describe(), **detail}
+    counted = ("proposed", "skipped", "placed", "accepted")
+    detail = {name: getattr(result, name) for name in counted} | detail
     placement = result.placement
     if placement is None:
         return nothing(formulation, result.stopped_by, note=why_nothing, detail=detail)

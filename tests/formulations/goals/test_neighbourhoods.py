@@ -28,7 +28,8 @@ def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
     ranks = [[np.arange(4)], *([np.asarray([r])] for r in range(4))]
     placement = Placement(np.arange(5), ranks)
     load = compute_loads(instance, placement)
-    chooser = Chooser(instance, usable(instance), random.Random(0), Sizes(ranks=2.0))
+    chooser = Chooser(instance, usable(instance), random.Random(0))
+    chooser.sizes.ranks = 2.0
     drawn = [chooser.draw(placement, load) for _ in range(50)]
     parts = [(tables, free) for kind, tables, free in drawn if kind == "ranks"]
     assert parts

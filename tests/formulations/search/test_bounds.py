@@ -69,7 +69,7 @@ def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
     on_two = [[np.asarray([rank])] for rank in (0, 0, 1, 1)]
     assert context.offer(Placement(np.asarray([1, 3, 5, 7]), on_two), "test")
     assert not whole.give_up()
-    context.spend(2.1)
+    context.clock.spend(2.1)
     assert whole.first  # asking changes nothing
     assert whole.give_up() is not alone
     assert whole.first is alone

@@ -88,7 +88,7 @@ def test_limits_stay_within_what_is_left() -> None:
     """Counted work: no more than remains, and the caller's own flag."""
     context = opened(work_limit=3.0)
     assert context.limits(2.0).work == 2.0
-    context.spend(2.5)
+    context.clock.spend(2.5)
     left = context.limits(2.0, seed=7, workers=2, gap=0.1)
     assert left.work == pytest.approx(0.5)
     assert (left.seed, left.workers, left.gap) == (7, 2, 0.1)

@@ -139,6 +139,12 @@ def test_a_cost_is_reached_with_few_moves(most: int, bytes_: set[int] | None) ->
     assert verdict.feasible and verdict.objectives["step_time"] <= most
 
 
+def test_a_plan_that_costs_nothing_is_near_enough() -> None:
+    """Where only capacities matter, the earlier plan is the answer at any cost."""
+    instance, there = tables_on([0], [0], 9)
+    assert nearest(instance, there, 0) is there
+
+
 def test_no_limit_is_forgotten_while_a_cost_is_sought() -> None:
     """Three bytes may move, and that is not enough for a cost of 8."""
     instance, there = tables_on([0, 0, 0], [5, 4, 3], 20)

@@ -54,7 +54,7 @@ def part(given: Context, name: str, gain: float, alive: bool = True) -> tuple[Pa
     def run(amount: float) -> bool:
         asked.append(amount)
         told[0] += gain * amount
-        given.spend(amount)
+        given.clock.spend(amount)
         return alive
 
     return Part(name, run, lambda: told[0]), asked
@@ -322,7 +322,7 @@ def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
     assert boxes.urgent(0.0) and not boxes.urgent(0.1)
     for _ in range(PEAKED.turns):  # in its first ones it has more patience
         boxes.run(0.03)
-    context.spend(1.0)
+    context.clock.spend(1.0)
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the tree does not lead
     assert not boxes.urgent(0.1)
     best = solve(context.instance, "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
@@ -343,5 +343,5 @@ def test_a_tree_stands_still_after_some_boxes(
     boxes = Peaked(context, FUNCTIONS, refused)
     for _ in range(2):
         boxes.run(0.05)
-    context.spend(1.0)
+    context.clock.spend(1.0)
     assert boxes.urgent(0.1) == urgent
