@@ -24,9 +24,20 @@ from formulations import (
     check,
     solve,
 )
+from formulations.baselines.dp.programme import (
+    OPTIONS,
+    Programme,
+    make_axes,
+    make_grid,
+    make_problem,
+    read_settings,
+)
 from formulations.fusion import mixed_groups, without_fusion
+from formulations.instance import Pin
+from formulations.instance.facts import option_facts
+from formulations.settings import OwnSettings
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import EVERY, at, built, every_kind, two_modes
+from tests.formulations.examples import ANY, EVERY, at, built, every_kind, two_modes
 from tests.formulations.strategies import instances
 
 EXACT = {"variant": "first", "axis_cap": 0}
@@ -185,13 +196,8 @@ def test_memory_limit_coarsens_the_grid() -> None:
 
 def test_rated_by_another_objective() -> None:
     """rank_by decides between proposals; the outcome still shows the instance's own objective."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", 100), ("ddr", "machine", 100)], Objective.BUSIEST_RANK
-    )
-    builder.add_table("t")
-    builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 40}, (6,))])])
-    builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 70}, (10,))])])
-    instance = builder.build()
+    table = {"rw": at(EVERY, 6, hbm=40), "tw": at(ANY, 10, hbm=70)}
+    instance = built([table], hbm=100, ddr=100)
     assert names(instance, dp(instance)) == ["rw"]
     by_total = dp(instance, rank_by="total")
     assert names(instance, by_total) == ["tw"]
@@ -200,14 +206,8 @@ def test_rated_by_another_objective() -> None:
 
 def test_cheapest_takes_the_first_that_can_be_placed() -> None:
     """The proposal of least summed cost does not fit the ranks, so the next one is returned."""
-    builder = InstanceBuilder(
-        [[0, 1]], ["p"], [("hbm", "rank", 10), ("ddr", "machine", 99)], Objective.BUSIEST_RANK
-    )
-    for table in "abc":
-        builder.add_table(table)
-        builder.add_option("tw", [Block(Where.ANY_RANK, [Shard({"hbm": 6}, (2,))])])
-        builder.add_option("rw", [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (2,))])])
-    instance = builder.build()
+    table = {"tw": at(ANY, 2, hbm=6), "rw": at(EVERY, 2, hbm=1)}
+    instance = built([table] * 3, hbm=10, ddr=99)
     outcome = dp(instance, select="cheapest", hbm_bins_per_device=40)
     assert outcome.detail["accepted"] == 1
     assert sorted(names(instance, outcome)) == ["rw", "tw", "tw"]
@@ -282,8 +282,6 @@ def test_other_shapes_are_refused_in_a_sentence() -> None:
 
 def test_pins_and_forbidden_options_are_kept() -> None:
     """The DP chooses only among the options that pins and forbidden options leave."""
-    from formulations.instance import Pin
-
     base = two_modes(100, 100)
     pinned = replace(base, pins=(Pin(0, 0),), forbidden=((1, 3),))
     assert names(base, dp(base)) == ["CACHING", "CACHING"]
@@ -305,9 +303,6 @@ def test_a_shard_larger_than_every_place_is_pruned() -> None:
     ):
         builder.add_option(name, [Block(Where.ANY_RANK, [Shard(use, (cost,))])])
     instance = builder.build()
-    from formulations.baselines.dp.programme import make_axes
-    from formulations.instance.facts import option_facts
-
     hbm, ddr = make_axes(instance, option_facts(instance), ("hbm", "ddr"))
     assert hbm.fits().tolist() == [False, True, True]
     # As published, DDR given per rank is compared with the machine's sum: "host" is kept, although
@@ -333,17 +328,6 @@ def test_a_table_whose_options_are_all_pruned_ends_the_search(variant: str) -> N
 def test_proposals_in_published_order() -> None:
     """The first variant proposes every cell by decreasing memory, the merged one the cheapest of
     each HBM bin by decreasing HBM."""
-    from formulations.baselines.dp.programme import (
-        OPTIONS,
-        Programme,
-        make_axes,
-        make_grid,
-        make_problem,
-        read_settings,
-    )
-    from formulations.instance.facts import option_facts
-    from formulations.settings import OwnSettings
-
     instance = two_budgets([[(10, 30, 5), (40, 0, 4), (40, 40, 3), (70, 10, 2)]])
     found = {}
     for variant in ("first", "merged"):

@@ -8,23 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import (
-    Block,
     Instance,
-    InstanceBuilder,
     InstanceError,
-    Objective,
     Outcome,
     Settings,
-    Shard,
     Status,
     StoppedBy,
-    Where,
     read_instance,
     solve,
 )
 from tests.formulations.baselines.test_partition import whole_tables
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import two_modes
+from tests.formulations.examples import EVERY, at, built, two_modes
 from tests.formulations.strategies import instances
 
 
@@ -121,24 +116,18 @@ def test_recorded_plan_that_was_cut_short(shared_data: Path) -> None:
     assert abs(first.objective - recorded) <= instance.num_tables * len(instance.phases)
 
 
-def kinds(names_costs: list[list[tuple[str, int]]]) -> InstanceBuilder:
+def kinds(*tables: dict[str, int]) -> Instance:
     """Tables with row-wise options of the given names and costs on one rank."""
-    builder = InstanceBuilder([[0]], ["p"], [("hbm", "rank", 99)], Objective.BUSIEST_RANK)
-    for index, options in enumerate(names_costs):
-        builder.add_table(f"t{index}")
-        for name, cost in options:
-            builder.add_option(name, [Block(Where.EVERY_RANK, [Shard({"hbm": 1}, (cost,))])])
-    return builder
+    found = [{name: at(EVERY, cost, hbm=1) for name, cost in own.items()} for own in tables]
+    return built(found, machines=[[0]], hbm=99)
 
 
 def test_uniform_takes_the_best_of_each_kind() -> None:
     """Uniform compares kinds that every table has, each table at its best option of the kind."""
     instance = kinds(
-        [
-            [("rw/fused", 5), ("rw/uvm", 3), ("cw:8/fused", 1)],
-            [("rw/fused", 4), ("tw/fused", 1), ("cw:4/fused", 2)],
-        ]
-    ).build()
+        {"rw/fused": 5, "rw/uvm": 3, "cw:8/fused": 1},
+        {"rw/fused": 4, "tw/fused": 1, "cw:4/fused": 2},
+    )
     outcome = greedy(instance, proposers=["uniform"])
     assert outcome.placement is not None
     chosen = [instance.option_names[o] for o in outcome.placement.options]
@@ -148,6 +137,5 @@ def test_uniform_takes_the_best_of_each_kind() -> None:
 
 def test_uniform_without_a_common_kind_finds_nothing() -> None:
     """Without a kind that all tables share nothing is proposed, and the outcome is unknown."""
-    instance = kinds([[("a", 1)], [("b", 1)]]).build()
-    outcome = greedy(instance, proposers=["uniform"])
+    outcome = greedy(kinds({"a": 1}, {"b": 1}), proposers=["uniform"])
     assert (outcome.status, outcome.detail["proposed"]) == (Status.UNKNOWN, 0)

@@ -24,7 +24,7 @@ from formulations.fusion import without_fusion
 from formulations.instance import Objective, Pin
 from formulations.result.check import compute_loads
 from tests.formulations.brute_force import table_placements
-from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, every_kind
+from tests.formulations.examples import ANY, MACHINE, MACHINES, at, built, every_kind, placed
 from tests.formulations.strategies import instances
 
 
@@ -74,44 +74,33 @@ def test_what_it_places_is_allowed(instance: Instance, data: st.DataObject) -> N
 @given(instances(max_tables=1, constraints=False))
 def test_one_table_fails_only_where_nothing_fits(instance: Instance) -> None:
     """For one table of one block, the partitioner finds a place exactly where one fits."""
+    free = without_fusion(instance)
     for option in range(instance.num_options):
-        blocks = [instance.block(b) for b in instance.blocks_of(option)]
-        greedy_is_exact = len(blocks) == 1 and (
-            blocks[0].shared and blocks[0].where not in (Where.ANY_RANK_OF_ONE_MACHINE,)
-        )
-        if not greedy_is_exact or blocks[0].count > 1:
+        block, *more = (instance.block(b) for b in instance.blocks_of(option))
+        together = block.where == Where.ANY_RANK_OF_ONE_MACHINE
+        if more or not block.shared or together or block.count > 1:
             continue
-        partition = Partitioner(instance).partition(np.asarray([option]))
-        free = without_fusion(instance)
-        fits = False
-        for ranks in table_placements(instance, option):
-            from formulations import Placement
-
-            placement = Placement(np.asarray([option]), [[np.asarray(r, dtype=int) for r in ranks]])
-            fits = fits or check(free, placement).feasible
-        assert (partition is not None) == fits
+        fits = any(
+            check(free, placed([option], ranks[0])).feasible
+            for ranks in table_placements(instance, option)
+        )
+        assert (Partitioner(instance).partition(np.asarray([option])) is not None) == fits
 
 
-def test_least_loaded_rank_largest_first() -> None:
-    """Sizes 4, 9, 6 with costs 1, 5, 2: 9 goes to rank 0, 6 and 4 to rank 1."""
-    assert place(whole_tables([4, 9, 6], [1, 5, 2], 20)) == [[[1]], [[0]], [[1]]]
-
-
-def test_sorted_by_cost() -> None:
-    """Sorted by cost instead, the expensive small table is placed first."""
-    instance = whole_tables([4, 9, 6], [7, 5, 2], 20)
-    assert place(instance, "perf") == [[[0]], [[1]], [[1]]]
-    assert place(instance, "storage") == [[[1]], [[0]], [[1]]]
-
-
-def test_equal_loads_spread_over_machines() -> None:
-    """Ties go to the first rank of each machine before any second rank, as in TorchRec."""
-    assert place(whole_tables([5] * 4, [1] * 4, 20, machines=2)) == [[[0]], [[2]], [[1]], [[3]]]
-
-
-def test_full_ranks_are_passed_over() -> None:
-    """A shard that does not fit on the least loaded rank goes to the next."""
-    assert place(built([at(ANY, 3, hbm=20)] * 2, hbm=[5, 50])) == [[[1]], [[1]]]
+@pytest.mark.parametrize(("instance", "sort_by", "ranks"), [
+    pytest.param(whole_tables([4, 9, 6], [1, 5, 2], 20), "storage", [1, 0, 1], id="largest first"),
+    pytest.param(whole_tables([4, 9, 6], [7, 5, 2], 20), "perf", [0, 1, 1], id="dearest first"),
+    pytest.param(whole_tables([4, 9, 6], [7, 5, 2], 20), "storage", [1, 0, 1], id="not by cost"),
+    pytest.param(whole_tables([5] * 4, [1] * 4, 20, machines=2), "storage", [0, 2, 1, 3],
+                 id="ties go to the first rank of each machine before any second, as in TorchRec"),
+    pytest.param(built([at(ANY, 3, hbm=20)] * 2, hbm=[5, 50]), "storage", [1, 1],
+                 id="a rank that is full is passed over"),
+])  # fmt: skip
+def test_each_goes_to_the_least_loaded_rank(
+    instance: Instance, sort_by: str, ranks: list[int]
+) -> None:
+    """The largest or dearest table first; ranks by hand."""
+    assert place(instance, sort_by) == [[[rank]] for rank in ranks]
 
 
 def test_every_kind_of_place() -> None:

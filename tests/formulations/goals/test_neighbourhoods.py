@@ -2,31 +2,19 @@
 
 import random
 
-import numpy as np
 import pytest
 
-from formulations.clock import Clock
 from formulations.goals.neighbourhoods import Chooser, Descent, Sizes, overflow
-from formulations.instance import Instance, Where
-from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.presolve import usable
 from formulations.result.check import check, compute_loads
-from formulations.result.placement import Placement
-from formulations.search.context import Context
-from formulations.settings import Settings
+from tests.formulations.examples import ANY, MACHINE, at, built, placed
+from tests.formulations.search.searches import opened
 
 
 def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
     """Two of four ranks open: the table-row-wise table is open as well, if not its assignment."""
-    builder = InstanceBuilder([[0, 1, 2, 3], [4]], ["p"], [], "busiest_rank")
-    builder.add_table("wide")
-    builder.add_option("o", [Block(Where.ONE_MACHINE, [Shard({}, [3])], 1)])
-    for table in "abcd":
-        builder.add_table(table)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({}, [5])])])
-    instance = builder.build()
-    ranks = [[np.arange(4)], *([np.asarray([r])] for r in range(4))]
-    placement = Placement(np.arange(5), ranks)
+    instance = built([at(MACHINE, 3), *[at(ANY, 5)] * 4], machines=[range(4), [4]])
+    placement = placed(range(5), range(4), [0], [1], [2], [3])
     load = compute_loads(instance, placement)
     chooser = Chooser(instance, usable(instance), random.Random(0))
     chooser.sizes.ranks = 2.0
@@ -36,30 +24,12 @@ def test_ranks_of_a_machine_open_what_lies_on_all_of_it() -> None:
     assert all(0 in tables and free.sum() == 2 for tables, free in parts)
 
 
-def opened(instance: Instance) -> Context:
-    """Nothing known yet, counted work."""
-    limits = Settings(work_limit=60.0, workers=1)
-    return Context(instance, limits, Clock(limits), usable(instance))
-
-
-def crowded() -> Placement:
-    """Four tables, all on rank 0."""
-    return Placement(np.arange(4), [[np.asarray([0])] for _ in range(4)])
-
-
-def four_on_two(hbm: int) -> Instance:
-    """Four tables of 5 bytes and cost 3, 4, 5 and 6 on two ranks."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", hbm)], "busiest_rank")
-    for name, cost in zip("abcd", (3, 4, 5, 6), strict=True):
-        builder.add_table(name)
-        builder.add_option("o", [Block(Where.ANY_RANK, [Shard({"hbm": 5}, [cost])])])
-    return builder.build()
-
-
 def test_an_infeasible_start_is_repaired() -> None:
-    """20 bytes where 10 fit are one capacity too many; what exceeds it never grows."""
-    instance, before = four_on_two(10), 1.0
-    descent = Descent(opened(instance), crowded(), seed=1, cap=18)
+    """Four tables of 5 bytes on a rank of 10 are one capacity too many; what exceeds it never
+    grows."""
+    instance, before = built([at(ANY, cost, hbm=5) for cost in (3, 4, 5, 6)], hbm=10), 1.0
+    search = opened(instance, work_limit=60.0, workers=1)
+    descent = Descent(search, placed(range(4), *[[0]] * 4), seed=1, cap=18)
     assert descent.over == overflow(instance, descent.load) == before
     for _ in range(20):
         if descent.over == 0:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from formulations.evidence.verify import verify
 from formulations.instance import Instance
-from formulations.instance.build import InstanceBuilder
 from formulations.result.check import check
 from formulations.result.outcome import Outcome, Status
 from formulations.result.placement import Placement
@@ -32,69 +31,44 @@ def two_modes(hbm: int, ddr: int, tables: int = 2) -> Instance:
     return built([modes] * tables, "step_time", phases=["lookup"], hbm=hbm, ddr=ddr)
 
 
-def modes(instance: Instance, outcome: Outcome) -> list[str]:
-    """Names of the chosen options, sorted."""
-    assert outcome.placement is not None
-    return sorted(instance.option_names[o] for o in outcome.placement.options)
+def petabytes(room: int) -> Instance:
+    """Two tables that need a petabyte and a byte each."""
+    return built([at(EVERY, 1, ddr=2**50 + 1)] * 2, "total", [[0]], ddr=room)
 
 
-@pytest.mark.parametrize("formulation", EXACT)
-def test_one_of_each(formulation: str) -> None:
-    """Both HYBRID break HBM, both CACHING break DDR: the answer is one of each."""
-    instance = two_modes(hbm=100, ddr=300)
-    outcome = exactly(instance, formulation)
-    assert outcome.status == Status.OPTIMAL
-    assert outcome.objective == outcome.bound == 17
-    assert modes(instance, outcome) == ["CACHING", "HYBRID"]
-
-
-@pytest.mark.parametrize("formulation", EXACT)
-def test_a_budget_met_to_the_byte(formulation: str) -> None:
-    """One of each needs 90 HBM and 280 DDR a machine: exactly that is enough, one less is not."""
-    assert exactly(two_modes(90, 280), formulation).objective == 17
-    assert exactly(two_modes(89, 280), formulation).status == Status.INFEASIBLE
-    assert exactly(two_modes(90, 279), formulation).status == Status.INFEASIBLE
-
-
-@pytest.mark.parametrize("formulation", EXACT)
-def test_petabytes_are_not_rounded(formulation: str) -> None:
-    """Petabytes are met to the byte; with one byte less there is no plan, which both prove."""
-    size = 2**50 + 1
-    for room, fits in ((2 * size, True), (2 * size - 1, False)):
-        instance = built([at(EVERY, 1, ddr=size)] * 2, "total", [[0]], ddr=room)
-        outcome = exactly(instance, formulation)
-        if fits:
-            assert outcome.objective == 2
-        else:
-            assert outcome.status == Status.INFEASIBLE
-
-
-@pytest.mark.parametrize("formulation", EXACT)
-def test_no_tables(formulation: str) -> None:
-    """An empty model costs 0, and its bound is 0."""
-    builder = InstanceBuilder([[0, 1]], ["p"], [("hbm", "rank", 0)], "step_time")
-    outcome = exactly(builder.build(), formulation)
-    assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 0, 0)
-    assert outcome.placement is not None and len(outcome.placement.options) == 0
-
-
-@pytest.mark.parametrize("formulation", EXACT)
-@pytest.mark.parametrize(("hbm", "ddr", "answer"), [(60, 80, "HYBRID"), (30, 200, "CACHING")])
-def test_one_table(formulation: str, hbm: int, ddr: int, answer: str) -> None:
-    """One table takes the mode that fits, to the byte."""
-    instance = two_modes(hbm, ddr, tables=1)
-    assert modes(instance, exactly(instance, formulation)) == [answer]
-
-
-@pytest.mark.parametrize("formulation", EXACT)
-def test_no_memory_at_all(formulation: str) -> None:
-    """HBM 0 leaves what lives in DDR; DDR 0 as well leaves nothing."""
+def two_memories(ddr: int) -> Instance:
+    """A table for either memory, without HBM."""
     table = {"HBM_ONLY": at(EVERY, 1, hbm=1), "HOST_ONLY": at(EVERY, 9, ddr=10)}
-    for ddr, feasible in ((10, True), (0, False)):
-        instance = built([table], "step_time", [[0]], hbm=0, ddr=ddr)
-        outcome = exactly(instance, formulation)
-        assert outcome.objective == (9 if feasible else None)
-        assert outcome.status == (Status.OPTIMAL if feasible else Status.INFEASIBLE)
+    return built([table], "step_time", [[0]], hbm=0, ddr=ddr)
+
+
+#: Instances and the optimum of each; None: there is no plan.
+CASES = {
+    "both HYBRID break HBM, both CACHING break DDR, so one of each": (two_modes(100, 300), 17),
+    "one of each needs 90 HBM and 280 DDR a machine": (two_modes(90, 280), 17),
+    "a byte of HBM is missing": (two_modes(89, 280), None),
+    "a byte of DDR is missing": (two_modes(90, 279), None),
+    "petabytes are met to the byte": (petabytes(2 * (2**50 + 1)), 2),
+    "of petabytes a byte is missing": (petabytes(2 * (2**50 + 1) - 1), None),
+    "no tables": (built([], "step_time", hbm=0), 0),
+    "one table is HYBRID": (two_modes(60, 80, tables=1), 7),
+    "one table is CACHING": (two_modes(30, 200, tables=1), 10),
+    "no HBM leaves what lives in DDR": (two_memories(10), 9),
+    "no memory at all": (two_memories(0), None),
+}
+
+
+@pytest.mark.parametrize("formulation", EXACT)
+@pytest.mark.parametrize("case", CASES)
+def test_cases_by_hand(formulation: str, case: str) -> None:
+    """The optimum with its bound and a plan of all tables, or the proof that there is none."""
+    instance, optimum = CASES[case]
+    outcome = exactly(instance, formulation)
+    assert outcome.status == (Status.INFEASIBLE if optimum is None else Status.OPTIMAL)
+    assert outcome.objective == optimum
+    if optimum is not None:
+        assert outcome.bound == optimum and outcome.placement is not None
+        assert len(outcome.placement.options) == instance.num_tables
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

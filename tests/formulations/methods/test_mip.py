@@ -30,14 +30,21 @@ def solve(instance: Instance, solver: str = "highs", **wishes: object) -> Outcom
     return solve_mip(instance, wanted, Clock(wanted))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(instances())
-def test_highs_equals_brute_force(instance: Instance) -> None:
-    """Small instances are decided: the oracle's optimum, or that there is no plan."""
-    _decides(instance, "highs")
+@pytest.mark.parametrize(("solver", "examples"), [("highs", 100), ("cbc", 15)])
+def test_equals_brute_force(solver: str, examples: int) -> None:
+    """Small instances are decided: the oracle's optimum, or that there is no plan; by CBC, which
+    gives no bound, as well."""
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(instances())
+    def each(instance: Instance) -> None:
+        decides(instance, solver)
+
+    each()
 
 
-def _decides(instance: Instance, solver: str) -> None:
+def decides(instance: Instance, solver: str) -> None:
+    """Assert that a solver has the oracle's answer, with a proof."""
     truth = brute_force(instance)
     outcome = solve(instance, solver)
     assert outcome.bound_source is not None and outcome.bound_source.exact
@@ -48,13 +55,6 @@ def _decides(instance: Instance, solver: str) -> None:
     assert outcome.objective == outcome.bound == truth.objective
     assert outcome.placement is not None
     assert check(instance, outcome.placement).feasible
-
-
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(instances())
-def test_cbc_equals_brute_force(instance: Instance) -> None:
-    """CBC, which gives no bound, decides them as well."""
-    _decides(instance, "cbc")
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc"])

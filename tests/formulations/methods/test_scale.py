@@ -131,35 +131,23 @@ def test_two_workers_agree_with_the_check() -> None:
     assert verdict.objectives["busiest_rank"] == outcome.objective == plans[-1] >= outcome.bound
 
 
-def test_no_option_left_is_infeasible() -> None:
-    """A table none of whose options fits proves that there is no plan."""
-    assert run(built([at(ANY, 1, hbm=6)], machines=[[0]], hbm=5)).status == Status.INFEASIBLE
+@pytest.mark.parametrize("capacity", [[5], [8, 8], [9, 9, 5]])
+def test_too_little_memory_is_proved_infeasible(capacity: list[int]) -> None:
+    """Three shards of 6: none fits into 5, two ranks of 8 are refuted by prices, three of 5, 9 and
+    9 by search."""
+    instance = built([at(ANY, 1, hbm=6)] * 3, machines=[range(len(capacity))], hbm=capacity)
+    assert run(instance, work_limit=2.0).status == Status.INFEASIBLE
 
 
-def test_too_little_memory_is_proved_infeasible() -> None:
-    """Three shards of 6: two ranks of 8 are refuted by prices, three of 5, 9 and 9 by search."""
-    for capacity in ([8, 8], [9, 9, 5]):
-        instance = built([at(ANY, 1, hbm=6)] * 3, machines=[range(len(capacity))], hbm=capacity)
-        assert run(instance, work_limit=2.0).status == Status.INFEASIBLE
-
-
-def _instance(where: Where, tables: int = 3) -> Instance:
+@pytest.mark.parametrize(("where", "cost"), [(ANY, 5), (EVERY, 15)])
+def test_small_instances_are_solved_exactly(where: Where, cost: int) -> None:
+    """Three shards of cost 5 on four ranks are proved at 5, under the name the caller asked for;
+    where only options are chosen, not places, the exact model answers."""
     table = {"o": at(where, 5, hbm=1), "worse": at(where, 6, hbm=1)}
-    return built([table] * tables, machines=MACHINES, hbm=10)
-
-
-def test_small_instances_are_solved_exactly() -> None:
-    """Three shards of cost 5 on four ranks: proved at 5, under the name the caller asked for."""
-    outcome = solve(_instance(Where.ANY_RANK), "auto", Settings(workers=1, time_limit=20))
-    assert outcome.status == "optimal"
-    assert outcome.objective == 5
-    assert outcome.formulation == "auto"
-
-
-def test_fixed_places_go_to_the_exact_model() -> None:
-    """Where only options are chosen, not places, the exact model answers."""
-    outcome = solve(_instance(Where.EVERY_RANK), "auto", Settings(workers=1, time_limit=20))
-    assert (outcome.status, outcome.objective, outcome.solver) == ("optimal", 15, "CP-SAT")
+    instance = built([table] * 3, machines=MACHINES, hbm=10)
+    outcome = solve(instance, "auto", Settings(workers=1, time_limit=20))
+    assert (outcome.status, outcome.objective) == ("optimal", cost)
+    assert (outcome.formulation, outcome.solver) == ("auto", "CP-SAT")
 
 
 def test_the_plan_is_polished() -> None:

@@ -5,23 +5,20 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as tries
 
-from formulations import Settings
-from formulations.clock import Clock, Limits
+from formulations.clock import Limits
 from formulations.evidence.certify import CERTIFICATE
-from formulations.evidence.verify import certifies
 from formulations.instance import Instance
-from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
-from formulations.result.certificate import Certificate
 from formulations.result.placement import Placement
+from formulations.search import context as context_of
 from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
-from formulations.search.context import Context
 from formulations.search.prover import Prover
 from formulations.search.question import APART, ask, with_room
 from formulations.search.whole import Whole
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, EVERY, INSIDE, MACHINE, MACHINES, at, built
+from tests.formulations.search.searches import noted, opened
 from tests.formulations.strategies import instances
 
 LOOSE = tries(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -35,9 +32,8 @@ def four_tables() -> Instance:
 
 def chosen(plan: int | None) -> list[list[int]]:
     """Positions of the options that starts have; with a plan, it has this option of all tables."""
-    instance, found = four_tables(), list[Choice]()
-    settings = Settings(time_limit=30, options={"small_columns": 0, "margin": 0.0})
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    found = list[Choice]()
+    context = opened(four_tables(), time_limit=30, options={"small_columns": 0, "margin": 0.0})
     context.lift(100, CERTIFICATE)
     if plan is not None:
         on_each = [[np.asarray([rank])] for rank in range(4)]
@@ -62,8 +58,7 @@ def test_the_exact_model_leaves_its_side_where_the_plan_is_far_above(
     bound: int, alone: bool
 ) -> None:
     """After its share of the time, on a small instance; before, and near the bound, it stays."""
-    instance, settings = four_tables(), Settings(time_limit=None, work_limit=10.0, workers=1)
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    context = opened(four_tables(), time_limit=None, work_limit=10.0, workers=1)
     context.lift(bound, CERTIFICATE)
     whole = Whole(context)
     on_two = [[np.asarray([rank])] for rank in (0, 0, 1, 1)]
@@ -83,8 +78,7 @@ def test_questions_close_in_on_the_program_that_keeps_machines_apart(instance: I
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None or not instance.num_tables:
         return
-    settings = Settings(work_limit=100.0, workers=1)
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    context = opened(instance, work_limit=100.0, workers=1)
     context.lift(min(0, truth.objective) - 10 * abs(truth.objective) - 10, CERTIFICATE)
     assert context.offer(truth.placement, "test")
     found = list[Choice]()
@@ -115,18 +109,12 @@ def test_room_is_taken_from_shards_that_choose_their_rank() -> None:
 
 def test_the_certificate_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second side has it checked before the end; who writes the outcome knows the answer."""
-    asked = list[Certificate]()
-
-    def noted(instance: Instance, certificate: Certificate, *rest: object) -> bool:
-        asked.append(certificate)
-        return certifies(instance, certificate)
-
-    monkeypatch.setattr("formulations.search.context.accepted", noted)
-    instance, settings = four_tables(), Settings(time_limit=30)
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    asked = noted(monkeypatch, context_of, "accepted")
+    instance = four_tables()
+    context = opened(instance, time_limit=30)
     lp = symmetric_lp(instance, None)
     assert lp is not None and lp.certificate is not None
     context.state.price(lp.certificate)
     Prover(context, Whole(context)).last_word()
     assert context.accepts(instance, lp.certificate)
-    assert asked == [lp.certificate]
+    assert [certificate for _, certificate, *_ in asked] == [lp.certificate]

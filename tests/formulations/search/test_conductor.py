@@ -8,9 +8,7 @@ import pytest
 from formulations import Settings
 from formulations.clock import Clock
 from formulations.cpsat import Answer, Found
-from formulations.instance import Instance
-from formulations.presolve import usable
-from formulations.result.outcome import BoundSource, Status, StoppedBy
+from formulations.result.outcome import BoundSource, Outcome, Status, StoppedBy
 from formulations.result.placement import Placement
 from formulations.search import conductor
 from formulations.search.bounds import Bounds
@@ -24,53 +22,43 @@ from formulations.search.question import WHOLE, Reply
 from formulations.search.turns import Part
 from formulations.search.whole import Whole
 from tests.formulations.examples import ANY, at, built
+from tests.formulations.search.searches import noted, on, opened, three_on_two
 
 
-def three_on_two() -> Instance:
-    """Tables of cost 4, 3 and 3 on two ranks: 6 is the best, 5 the mean."""
-    return built([at(ANY, cost) for cost in (4, 3, 3)])
-
-
-def on(*ranks: int) -> Placement:
-    """Each table on its rank."""
-    return Placement(np.arange(3), [[np.asarray([rank])] for rank in ranks])
+def solved(**settings: object) -> Outcome:
+    """The answer for three tables on two ranks."""
+    asked = Settings(**settings)  # type: ignore[arg-type]
+    return conduct(three_on_two(), asked, Clock(asked), "auto")
 
 
 def test_a_hint_is_improved() -> None:
     """From ten on one rank to six, proved."""
-    settings = Settings(time_limit=None, work_limit=20.0, workers=1, hint=on(0, 0, 0))
-    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
+    outcome = solved(time_limit=None, work_limit=20.0, workers=1, hint=on(0, 0, 0))
     assert (outcome.status, outcome.objective, outcome.bound) == (Status.OPTIMAL, 6, 6)
 
 
 def test_time_held_back_for_a_proof_is_no_end_of_ideas(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worker that leaves what is held back stopped for time, not for want of more to try."""
-    settings = Settings(time_limit=60.0, workers=1, options={"small_columns": 1})
     monkeypatch.setattr(conductor, "kept_to_prove", lambda instance, settings: 60.0)
-    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
+    outcome = solved(time_limit=60.0, workers=1, options={"small_columns": 1})
     assert (outcome.objective, outcome.stopped_by) == (6, StoppedBy.TIME_LIMIT)
 
 
 def test_what_comes_late_is_neither_taken_nor_told() -> None:
     """A thread left behind may still find plans and bounds: outcome and trace agree without."""
-    instance, settings = three_on_two(), Settings(workers=1, time_limit=60)
-    clock = Clock(settings)
-    context = Context(instance, settings, clock, usable(instance))
+    context = opened(three_on_two(), workers=1, time_limit=60)
     assert context.offer(on(0, 0, 1), "early")
     context.state.close()
     assert not context.offer(on(0, 1, 1), "late")
     context.lift(6, BoundSource("late", exact=True))
     assert (context.objective, context.bound, context.over()) == (7, None, True)
-    assert [point.objective for point in clock.trace] == [7]
+    assert [point.objective for point in context.clock.trace] == [7]
 
 
 def test_the_exact_model_is_left_alone_first() -> None:
     """On small instances the side that makes plans begins one turn later."""
-    settings = Settings(time_limit=10.0, options={"longest_turn": 0.1})
-    clock = Clock(settings)
-    instance, began = three_on_two(), list[float]()
-    context = Context(instance, settings, clock, usable(instance))
-    whole = Whole(context)
+    context, began = opened(three_on_two(), time_limit=10.0, options={"longest_turn": 0.1}), []
+    clock, whole = context.clock, Whole(context)
 
     def run(amount: float) -> bool:
         began.append(clock.now())
@@ -87,25 +75,12 @@ def test_every_core_that_was_asked_for_makes_plans(
     monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, makers: int, small: int
 ) -> None:
     """Each worker has makers with a seed of their own; there are no more of them than cores."""
-    seeds, begun, improve = list[int](), list[Plans](), conductor._improve
-
-    def noted(context: Context, plans: Plans) -> None:
-        begun.append(plans)
-        improve(context, plans)
-
-    of = Plans.__init__
-
-    def made(plans: Plans, context: Context, options: np.ndarray, seed: int = 0) -> None:
-        of(plans, context, options, seed)
-        seeds.append(plans._seed)
-
-    monkeypatch.setattr(conductor, "_improve", noted)
-    monkeypatch.setattr(Plans, "__init__", made)
+    begun, made = noted(monkeypatch, conductor, "_improve"), noted(monkeypatch, Plans, "__init__")
     monkeypatch.setattr("formulations.search.context.available_cores", lambda: cores)
-    settings = Settings(time_limit=30.0, workers=workers, options={"small_columns": small})
-    outcome = conduct(three_on_two(), settings, Clock(settings), "auto")
+    outcome = solved(time_limit=30.0, workers=workers, options={"small_columns": small})
     assert (outcome.status, outcome.objective) == (Status.OPTIMAL, 6)
-    assert len(set(seeds)) == len(seeds) == makers and len(begun) == makers - 2
+    assert len({plans._seed for plans, *_ in made}) == len(made) == makers
+    assert len(begun) == makers - 2
 
 
 @pytest.mark.parametrize(("dearer", "stale"), [(1, False), (2, True)])
@@ -115,8 +90,7 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
     """A plan of 6 rules out options that cost that: one of four is no reason, two of five are."""
     first = {f"o{number}": at(ANY, cost) for number, cost in enumerate((4, *[9] * dearer))}
     instance = built([first, at(ANY, 3), at(ANY, 3)])
-    settings = Settings(time_limit=60, options={"news_left": 0.7})
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    context = opened(instance, time_limit=60, options={"news_left": 0.7})
     whole, said = Whole(context), list[bool]()
 
     def solve(context: Context, work: float, workers: int, stale: Callable[[], bool]) -> Reply:
@@ -134,9 +108,7 @@ def test_the_exact_model_starts_anew_where_few_options_are_left(
 
 def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:
     """Far fewer than it last had may be proved at once, if they are not too many."""
-    settings = Settings(time_limit=60, options={"news_left": 0.7})
-    instance = three_on_two()
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    context = opened(three_on_two(), time_limit=60, options={"news_left": 0.7})
     whole = Whole(context)
     assert not whole.news()
     context.state.rule_out(np.arange(3) != 2)
@@ -147,9 +119,7 @@ def test_the_exact_model_is_asked_again_where_few_options_are_left() -> None:
 
 def test_the_exact_model_waits_while_it_is_too_large() -> None:
     """Every turn of others may rule out options; until then it does nothing if asked."""
-    settings = Settings(workers=1, time_limit=60, options={"whole_columns": 5})
-    instance = three_on_two()
-    context = Context(instance, settings, Clock(settings), usable(instance))
+    context = opened(three_on_two(), workers=1, time_limit=60, options={"whole_columns": 5})
     plans, whole = Plans(context, np.arange(3), 0), Whole(context)
     assert whole.large()
     assert whole.run(1.0)
@@ -167,16 +137,11 @@ def test_compiling_comes_before_the_search(monkeypatch: pytest.MonkeyPatch) -> N
     solves the instance."""
     waited = list[bool]()
     monkeypatch.setattr(Loops, "compiled", lambda self, over: waited.append(over()))
-
-    def solved(seconds: float) -> Status:
-        settings = Settings(time_limit=seconds, workers=1)
-        return conduct(three_on_two(), settings, Clock(settings), "auto").status
-
     monkeypatch.setattr(Loops, "missing", True)
-    assert solved(30) == Status.OPTIMAL and not waited
+    assert solved(time_limit=30, workers=1).status == Status.OPTIMAL and not waited
     monkeypatch.setattr(Whole, "run", lambda self, amount: False)
-    solved(1)
+    solved(time_limit=1, workers=1)
     assert waited == [False]
     monkeypatch.setattr(Loops, "missing", False)
-    solved(1)
+    solved(time_limit=1, workers=1)
     assert waited == [False]

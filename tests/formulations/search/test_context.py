@@ -11,30 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from formulations.clock import Clock
-from formulations.presolve import usable
 from formulations.result.certificate import Certificate
 from formulations.result.outcome import BoundSource
 from formulations.runtime.timing import COMPILING
 from formulations.search import loops as module
 from formulations.search.context import Context, Either
 from formulations.search.loops import Loops, loaded
-from formulations.settings import Settings
-from tests.formulations.search.test_conductor import on, three_on_two
+from tests.formulations.search.searches import on, opened, three_on_two
 
 SOURCE = BoundSource("lp", exact=True)
 
 
-def opened(**changes: object) -> Context:
+def begun(**changes: object) -> Context:
     """Nothing known yet of tables of cost 4, 3 and 3 on two ranks."""
-    limits = Settings(time_limit=60, workers=1, **changes)  # type: ignore[arg-type]
-    instance = three_on_two()
-    return Context(instance, limits, Clock(limits), usable(instance))
+    return opened(three_on_two(), time_limit=60, workers=1, **changes)
 
 
 def test_only_better_plans_are_taken() -> None:
     """7, then 10 and 7 again are refused, then 6; the trace tells what was taken."""
-    context = opened()
+    context = begun()
     offers = [
         context.offer(on(*ranks), "x") for ranks in ((0, 0, 1), (0, 0, 0), (0, 1, 0), (0, 1, 1))
     ]
@@ -46,14 +41,14 @@ def test_only_better_plans_are_taken() -> None:
 
 def test_a_plan_that_the_check_rejects_is_refused() -> None:
     """Rank 2 does not exist."""
-    context = opened()
+    context = begun()
     assert not context.offer(on(0, 1, 2), "x")
     assert context.best is None and context.objective is None
 
 
 def test_only_higher_bounds_are_taken() -> None:
     """5, then 4 and nothing are passed over, then 6, which proves the plan of 6."""
-    context = opened()
+    context = begun()
     for bound in (5, 4, None, 6):
         context.lift(bound, SOURCE)
     assert (context.bound, context.known.source) == (6, SOURCE)
@@ -65,7 +60,7 @@ def test_only_higher_bounds_are_taken() -> None:
 
 def test_how_far_the_plan_is_above_the_bound() -> None:
     """A plan of 7 over a bound of 5 is more than a third and less than a half above."""
-    context = opened()
+    context = begun()
     assert context.known.above(9.0)  # nothing is known
     context.offer(on(0, 0, 1), "x")
     context.lift(5, SOURCE)
@@ -74,7 +69,7 @@ def test_how_far_the_plan_is_above_the_bound() -> None:
 
 def test_options_that_cost_as_much_as_the_plan_go() -> None:
     """With a plan of 4 none is left for the table of 4, so that 4 is proved; with 6 all stay."""
-    context = opened()
+    context = begun()
     assert context.left_below(6).all()
     assert context.left_below(4).tolist() == [False, True, True]
     context.drop()
@@ -86,7 +81,7 @@ def test_options_that_cost_as_much_as_the_plan_go() -> None:
 
 def test_limits_stay_within_what_is_left() -> None:
     """Counted work: no more than remains, and the caller's own flag."""
-    context = opened(work_limit=3.0)
+    context = begun(work_limit=3.0)
     assert context.limits(2.0).work == 2.0
     context.clock.spend(2.5)
     left = context.limits(2.0, seed=7, workers=2, gap=0.1)
@@ -97,7 +92,7 @@ def test_limits_stay_within_what_is_left() -> None:
 
 def test_a_solve_on_the_wall_ends_when_all_is_over() -> None:
     """Its flag is the caller's, or that the search has closed."""
-    context = opened()
+    context = begun()
     stop = context.limits(1.0).stop
     assert stop is not None and not stop.is_set()
     context.state.close()
@@ -118,7 +113,7 @@ def test_either_flag_counts() -> None:
 
 def test_a_malformed_certificate_is_left_out_and_told() -> None:
     """A negative multiplier is a bug of whoever made it: it ends nothing, and the note tells it."""
-    context = opened()
+    context = begun()
     malformed = Certificate("bound", 6, ([{"row": "cost", "times": -1}],), ({"use": [0]},))
     assert not context.accepts(context.instance, malformed)
     assert context.clock.certified is None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import formulations
 from formulations.instance import Instance, Where
@@ -33,13 +34,35 @@ def chosen(instance: Instance, target: int) -> list[str] | None:
 
 def whole_or_halves() -> Instance:
     """A table on every rank (cost 60, use 6), and one that is whole or in two dearer halves."""
-    return made(
-        [
-            [("everywhere", Where.EVERY_RANK, 1, 6, 60)],
-            [("whole", Where.ANY_RANK, 1, 4, 50), ("halves", Where.ANY_RANK, 2, 2, 30)],
-        ],
-        capacity=10,
-    )
+    table = [("whole", ANY, 1, 4, 50), ("halves", ANY, 2, 2, 30)]
+    return made([[("everywhere", EVERY, 1, 6, 60)], table], capacity=10)
+
+
+EVERYWHERE = ("everywhere", EVERY, 1, 6, 60)
+EIGHT: list[list[Way]] = [[("whole", ANY, 1, 3, 40)]] * 8
+
+
+@pytest.mark.parametrize(("tables", "target", "names"), [
+    pytest.param([[EVERYWHERE], [("whole", ANY, 1, 5, 50),
+                                 ("halves", ANY, 2, 3, 30)]],
+                 1000, ["everywhere", "halves"],
+                 id="6 + 5 bytes exceed 10 although the rank has time to spare"),
+    pytest.param([[("fast", ANY, 1, 9, 10), ("slow", ANY, 1, 2, 20 + cost)]
+                  for cost in (50, 0, 70, 30, 10, 90)],
+                 200, ["fast", "slow", "fast", "fast", "slow", "fast"],
+                 id="forty bytes hold four of six fast tables and the two that lose least"),
+    pytest.param([*EIGHT, [("one", ANY, 1, 10, 20), ("spread", EVERY, 1, 3, 6)]],
+                 100, ["whole"] * 8 + ["spread"],
+                 id="a table that would fill memory in a fifth of the time is spread"),
+    pytest.param([*EIGHT, [("one", ANY, 1, 2, 20), ("spread", EVERY, 1, 1, 10)]],
+                 1000, ["whole"] * 8 + ["one"],
+                 id="ranks work 85 in the mean, so the rest of 1,000 costs nothing"),
+])  # fmt: skip
+def test_memory_and_time_have_a_price(
+    tables: list[list[Way]], target: int, names: list[str]
+) -> None:
+    """On four ranks of ten bytes."""
+    assert chosen(made(tables, capacity=10), target) == names
 
 
 def test_a_shard_must_fit_beside_what_every_rank_carries() -> None:
@@ -49,63 +72,17 @@ def test_a_shard_must_fit_beside_what_every_rank_carries() -> None:
     assert chosen(whole_or_halves(), 89) is None
 
 
-def test_what_every_rank_carries_counts_in_memory_too() -> None:
-    """6 + 5 bytes exceed 10 although the rank has time to spare, so the table is halved."""
-    everywhere = [("everywhere", Where.EVERY_RANK, 1, 6, 60)]
-    table = [("whole", Where.ANY_RANK, 1, 5, 50), ("halves", Where.ANY_RANK, 2, 3, 30)]
-    assert chosen(made([everywhere, table], capacity=10), 1000) == ["everywhere", "halves"]
-
-
-def test_full_memory_has_a_price() -> None:
-    """Forty bytes hold four of six fast tables and two slow ones, those that lose least."""
-    tables: list[list[Way]] = [
-        [("fast", Where.ANY_RANK, 1, 9, 10), ("slow", Where.ANY_RANK, 1, 2, 20 + cost)]
-        for cost in (50, 0, 70, 30, 10, 90)
-    ]
-    assert chosen(made(tables, capacity=10), 200) == [
-        "fast",
-        "slow",
-        "fast",
-        "fast",
-        "slow",
-        "fast",
-    ]
-
-
-def test_a_shard_pays_for_the_time_that_it_leaves_unused() -> None:
-    """A table that would fill a rank's memory in a fifth of its time is spread over all ranks,
-    though its shards cost more together."""
-    others: list[list[Way]] = [[("whole", Where.ANY_RANK, 1, 3, 40)] for _ in range(8)]
-    table = [("one", Where.ANY_RANK, 1, 10, 20), ("spread", Where.EVERY_RANK, 1, 3, 6)]
-    instance = made([*others, table], capacity=10)
-    assert chosen(instance, 100) == ["whole"] * 8 + ["spread"]
-
-
-FLOOR = at(EVERY, 50, 50)
-
-
-CUT = {"whole": at(ANY, 40, 0), "halves": at(ANY, 22, 0, count=2)}
+FLOOR, CUT = at(EVERY, 50, 50), {"whole": at(ANY, 40, 0), "halves": at(ANY, 22, 0, count=2)}
 
 
 def test_a_shard_takes_at_most_half_of_what_a_target_leaves_above_the_means() -> None:
     """Every rank has 50 in each phase, and 10 more in the first in the mean; a whole table raises
-    that peak by 30, so it is halved below 110 + 60."""
+    that peak by 30, so it is halved below 110 + 60. Where 90 of the first phase are hidden, it
+    raises nothing at all."""
     instance = built([FLOOR, CUT], "step_time", [range(4)], phases="pq")
     assert [chosen(instance, target)[1] for target in (170, 169)] == ["whole", "halves"]
-
-
-def test_a_shard_may_take_what_other_work_hides() -> None:
-    """As above, but 90 of the first phase are hidden: the whole table raises nothing at all."""
     instance = built([FLOOR, CUT], "pipelined_step", [range(4)], [90, 0], "pq")
     assert chosen(instance, 50)[1] == "whole"
-
-
-def test_time_that_no_table_needs_costs_nothing() -> None:
-    """Ranks work 85 in the mean, so a table that leaves the rest of 1,000 unused stays whole."""
-    others: list[list[Way]] = [[("whole", Where.ANY_RANK, 1, 3, 40)] for _ in range(8)]
-    table = [("one", Where.ANY_RANK, 1, 2, 20), ("spread", Where.EVERY_RANK, 1, 1, 10)]
-    instance = made([*others, table], capacity=10)
-    assert chosen(instance, 1000) == ["whole"] * 8 + ["one"]
 
 
 def test_the_least_cost_is_the_mean_of_the_cheapest_options() -> None:

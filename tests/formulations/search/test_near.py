@@ -26,6 +26,7 @@ from formulations.search.near import nearest, settled
 from formulations.search.numbers import NEAR
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built, placed
+from tests.formulations.search.searches import noted
 from tests.formulations.strategies import instances
 
 
@@ -68,18 +69,11 @@ def test_tables_without_a_place_are_packed() -> None:
     assert int(plan.ranks[2][0][0]) == 1
 
 
-def test_no_plan_no_answer() -> None:
-    """Twelve bytes do not fit into ten."""
-    instance, there = tables_on([0, 0, 1], [4, 4, 4], 5)
-    assert settled(instance, there) is None
-
-
 def test_a_repair_ends_after_its_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no plan, each try is made once: none repeats one that allowed everything."""
+    """Where there is no plan, as twelve bytes do not fit into ten, each try is made once: none
+    repeats one that allowed everything."""
     instance, there = tables_on([0, 0, 1], [4, 4, 4], 5)
-    tries: list[object] = []
-    run = Sampler.run
-    monkeypatch.setattr(Sampler, "run", lambda *given: tries.append(given) or run(*given))
+    tries = noted(monkeypatch, Sampler, "run")
     assert settled(instance, there) is None
     assert len(tries) == len(NEAR.tries)
 

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations import Settings
-from formulations.clock import Clock
 from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
-from formulations.search.anneal import Choice, Ladder, Sampler, Within
+from formulations.search.anneal import Choice, Sampler
 from formulations.search.context import Context
-from formulations.search.parameters import DEFAULT, Parameters
+from formulations.search.parameters import DEFAULT
 from formulations.search.plans import Plans
 from tests.formulations.examples import ANY, MACHINES, at, built, placed
+from tests.formulations.search.searches import noted, opened
 
 
 def tight() -> Instance:
@@ -25,11 +24,8 @@ def tight() -> Instance:
 
 def test_a_first_plan_is_met_however_far_above_the_bound() -> None:
     """Passes near a weak bound meet none; the first plan's target is what no plan exceeds."""
-    asked = Settings(time_limit=None, work_limit=100.0, workers=1, seed=1)
-    instance = tight()
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
-    fast = np.arange(0, instance.num_options, 2)
-    plans = Plans(context, fast)
+    context = opened(tight(), time_limit=None, work_limit=100.0, workers=1, seed=1)
+    plans = Plans(context, np.arange(0, 24, 2))
     plans._packed = True
     assert plans.anneal(False, 0.001, 1.0)
     assert context.objective is None
@@ -48,9 +44,7 @@ def eight_equal() -> Instance:
 def eight(bound: int | None = None, plan: Sequence[int] = ()) -> Context:
     """A search for plans of eight equal tables, by counted work, where a bound and a plan on these
     ranks may be known."""
-    instance = eight_equal()
-    asked = Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    context = opened(eight_equal(), time_limit=None, work_limit=1e6, workers=1)
     if bound is not None:
         context.lift(bound, CERTIFICATE)
     assert not plan or context.offer(placed(range(8), *[[rank] for rank in plan]), "test")
@@ -61,90 +55,62 @@ EVEN = [0, 1, 2, 3] * 2
 
 
 @pytest.mark.parametrize(("bound", "begun"), [(1000, 3), (1950, 1)])
-def test_replicas_begin_anew_far_from_the_bound(bound: int, begun: int) -> None:
+def test_replicas_begin_anew_far_from_the_bound(
+    monkeypatch: pytest.MonkeyPatch, bound: int, begun: int
+) -> None:
     """Where the best plan, the optimum here, is far above the bound, every fourth miss in a row
     is the last of its replicas; near the bound they go on."""
-    context = eight(bound, EVEN)
-    seeds = []
-    with pytest.MonkeyPatch.context() as patch:
-        of = Sampler.__init__
-
-        def noted(self: Sampler, instance: Instance, seed: int, chosen: Parameters) -> None:
-            seeds.append(seed)
-            of(self, instance, seed, chosen)
-
-        patch.setattr(Sampler, "__init__", noted)
-        plans = Plans(context, np.arange(8))
-        for _ in range(2 * DEFAULT.patience + 1):
-            assert plans.temper(0.01)
-    assert len(seeds) == len(set(seeds)) == begun
+    plans, made = Plans(eight(bound, EVEN), np.arange(8)), noted(monkeypatch, Sampler, "__init__")
+    for _ in range(2 * DEFAULT.patience + 1):
+        assert plans.temper(0.01)
+    assert len(made) == len({seed for _, _, seed, _ in made}) == begun
 
 
 @pytest.mark.parametrize(("bound", "begun"), [(100, 2), (2000, 1)])
-def test_replicas_that_met_nothing_begin_anew_from_another_choice(bound: int, begun: int) -> None:
+def test_replicas_that_met_nothing_begin_anew_from_another_choice(
+    monkeypatch: pytest.MonkeyPatch, bound: int, begun: int
+) -> None:
     """Those that have met a plan go on: the choice is for what begins later."""
-    context = eight(bound)
-    made = list[Sampler]()
-    with pytest.MonkeyPatch.context() as patch:
-        replicated = Plans._replicated
-
-        def noted(plans: Plans) -> Sampler:
-            made.append(replicated(plans))
-            return made[-1]
-
-        patch.setattr(Plans, "_replicated", noted)
-        plans = Plans(context, np.arange(8))
-        for _ in range(2):
-            plans.temper(0.01)
-            plans.choose(Choice(np.arange(8)))
+    made, plans = noted(monkeypatch, Plans, "_replicated"), Plans(eight(bound), np.arange(8))
+    for _ in range(2):
+        plans.temper(0.01)
+        plans.choose(Choice(np.arange(8)))
     assert len(made) == begun
 
 
 @pytest.mark.parametrize(("value", "begun"), [(1500, 2), (1950, 1)])
 def test_replicas_that_met_a_plan_begin_anew_from_a_far_cheaper_choice(
-    value: int, begun: int
+    monkeypatch: pytest.MonkeyPatch, value: int, begun: int
 ) -> None:
     """One that costs far less than what they have; else they go on."""
     context = eight(1000)
-    plans, aims = Plans(context, np.arange(8)), list[list[int]]()
+    plans, calls = Plans(context, np.arange(8)), noted(monkeypatch, Sampler, "begin")
     plans.choose(Choice(np.arange(8), value=1900))
-    with pytest.MonkeyPatch.context() as patch:
-        begin = Sampler.begin
-
-        def noted(sampler: Sampler, start: Choice | None, within: Within) -> None:
-            aims.extend([list(within.target)] if start is not None else [])
-            begin(sampler, start, within)
-
-        patch.setattr(Sampler, "begin", noted)
-        plans.temper(0.01)
-        assert context.objective == 2000
-        plans.choose(Choice(np.arange(8), value=value))
-        plans.temper(0.01)
+    plans.temper(0.01)
+    assert context.objective == 2000
+    plans.choose(Choice(np.arange(8), value=value))
+    plans.temper(0.01)
+    aims = [list(within.target) for _, start, within in calls if start is not None]
     assert aims == [[2091], [1651]][:begun]
 
 
-def test_a_choice_told_while_replicas_begin_is_not_lost() -> None:
+def test_a_choice_told_while_replicas_begin_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other side tells one at the last moment of their making: the next turn begins from it,
     with its own machines."""
-    context = eight()
-    plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2)
-    machines = list[object]()
-    with pytest.MonkeyPatch.context() as patch:
-        run = Sampler.run
+    plans, told = Plans(eight(), np.arange(8)), Choice(np.arange(8), np.arange(8) % 2)
+    machines, run = list[object](), Sampler.run
 
-        def late(
-            sampler: Sampler, start: Choice | None, within: Within, ladder: Ladder, moves: int
-        ) -> int:
-            made = run(sampler, start, within, ladder, moves)
-            if start is not None:
-                machines.append(start.machines)
-                if len(machines) == 1:
-                    plans.choose(told)
-            return made
+    def late(sampler: Sampler, start: Choice | None, *rest: Any) -> int:
+        made = run(sampler, start, *rest)
+        if start is not None:
+            machines.append(start.machines)
+            if len(machines) == 1:
+                plans.choose(told)
+        return made
 
-        patch.setattr(Sampler, "run", late)
-        plans.temper(0.01)
-        plans.temper(0.01)
+    monkeypatch.setattr(Sampler, "run", late)
+    plans.temper(0.01)
+    plans.temper(0.01)
     assert len(machines) == 2 and machines[0] is None and machines[1] is told.machines
 
 
@@ -158,64 +124,43 @@ def test_a_choice_as_dear_as_the_best_plan_is_not_adopted(value: int, adopted: b
     assert (plans._choice is told) is adopted
 
 
-def test_a_turn_works_with_one_choice() -> None:
+def test_a_turn_works_with_one_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is told between two steps of a turn waits for the next one."""
-    context = eight()
-    plans, told = Plans(context, np.arange(8)), Choice(np.arange(8), np.arange(8) % 2, 5)
-    begun = list[object]()
-    with pytest.MonkeyPatch.context() as patch:
-        restrict, begin = Plans._restrict, Sampler.begin
+    plans, told = Plans(eight(), np.arange(8)), Choice(np.arange(8), np.arange(8) % 2, 5)
+    calls, restrict = noted(monkeypatch, Sampler, "begin"), Plans._restrict
 
-        def late(plans: Plans, sampler: Sampler, target: int) -> None:
-            plans.choose(told)
-            restrict(plans, sampler, target)
+    def late(plans: Plans, sampler: Sampler, target: int) -> None:
+        plans.choose(told)
+        restrict(plans, sampler, target)
 
-        def noted(sampler: Sampler, start: Choice | None, within: Within) -> None:
-            begun.extend([start.machines] if start is not None else [])
-            begin(sampler, start, within)
-
-        patch.setattr(Plans, "_restrict", late)
-        patch.setattr(Sampler, "begin", noted)
-        plans._packed = True
-        plans.anneal(False, 0.001, 0.001)
-        plans.anneal(False, 0.001, 0.001)
+    monkeypatch.setattr(Plans, "_restrict", late)
+    plans._packed = True
+    plans.anneal(False, 0.001, 0.001)
+    plans.anneal(False, 0.001, 0.001)
+    begun = [start.machines for _, start, _ in calls if start is not None]
     assert len(begun) == 2 and begun[0] is None and begun[1] is told.machines
 
 
-def two_ways() -> Instance:
-    """Eight equal tables for four ranks in two phases: slow in the first one, or in halves that are
-    slow in the second."""
-    tables = [{"whole": at(ANY, 1000, 100), "half": at(ANY, 100, 1000, count=2)}] * 8
-    return built(tables, "step_time", MACHINES, phases=["a", "b"])
-
-
-def test_a_choice_is_placed_as_it_is() -> None:
+def test_a_choice_is_placed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its options stay, and of each phase the target has its share, as have those of passes from
-    the best plan, every other one where all fail."""
-    instance = two_ways()
-    asked = Settings(time_limit=None, work_limit=1e6, workers=1)
-    context = Context(instance, asked, Clock(asked), np.ones(instance.num_options, dtype=bool))
+    the best plan, every other one where all fail. Tables are slow in the first phase, or in halves
+    that are slow in the second."""
+    tables = [{"whole": at(ANY, 1000, 100), "half": at(ANY, 100, 1000, count=2)}] * 8
+    instance = built(tables, "step_time", MACHINES, phases=["a", "b"])
+    context = opened(instance, time_limit=None, work_limit=1e6, workers=1)
     assert context.offer(placed([*range(1, 16, 2)], *[[0, 1]] * 8), "test")
-    plans, targets = Plans(context, np.arange(1, 16, 2)), list[list[int]]()
+    plans, runs = Plans(context, np.arange(1, 16, 2)), noted(monkeypatch, Plans, "_run")
     plans._packed = True
-    run = Plans._run
-    with pytest.MonkeyPatch.context() as patch:
-
-        def noted(plans: Plans, sampler: Sampler, *rest: Any) -> None:
-            targets.append(rest[1])
-            run(plans, sampler, *rest)
-
-        patch.setattr(Plans, "_run", noted)
-        for _ in range(2):
-            plans.settle(Choice(np.arange(0, 16, 2)))
-        assert targets == [[2020, 202]]  # once: the same choice is not placed again
-        assert context.best is not None and context.best.options.tolist() == [*range(0, 16, 2)]
-        assert context.objective == 2200
-        assert plans._even is not None and plans._even.tolist() == [*range(0, 16, 2)]
-        plans._even = np.arange(1, 16, 2)
-        for heat in (*DEFAULT.heats, *DEFAULT.heats):
-            plans.anneal(True, heat, 0.01)
-    assert targets[1:] == [[199, 1999], [1999, 199]] * 2
+    for _ in range(2):
+        plans.settle(Choice(np.arange(0, 16, 2)))
+    assert [run[3] for run in runs] == [[2020, 202]]  # once: the same choice is not placed again
+    assert context.best is not None and context.best.options.tolist() == [*range(0, 16, 2)]
+    assert context.objective == 2200
+    assert plans._even is not None and plans._even.tolist() == [*range(0, 16, 2)]
+    plans._even = np.arange(1, 16, 2)
+    for heat in (*DEFAULT.heats, *DEFAULT.heats):
+        plans.anneal(True, heat, 0.01)
+    assert [run[3] for run in runs[1:]] == [[199, 1999], [1999, 199]] * 2
 
 
 def test_a_choice_as_dear_as_the_plan_is_not_placed() -> None:

@@ -20,12 +20,12 @@ from formulations.presolve import usable
 from formulations.proof.prove import prove, symmetric_lp
 from formulations.result.check import check
 from formulations.result.outcome import BoundSource
-from formulations.search.question import APART, POOLED, ask
+from formulations.search.question import APART, POOLED, Question, ask
 from formulations.search.state import State
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, MACHINES, at, built
-from tests.formulations.search.test_conductor import on, three_on_two
+from tests.formulations.search.searches import on, three_on_two
 from tests.formulations.search.test_fitting import whole_or_halves
 from tests.formulations.strategies import instances
 
@@ -35,27 +35,21 @@ LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 @LOOSE
 @given(instances())
 def test_pooled_and_machine_bounds(instance: Instance) -> None:
-    """Pooled and by machine: both at or below the optimum."""
+    """Pooled and by machine: both at or below the optimum. Lists that tell no ranks apart leave
+    bounds true: of integer programs, and certified ones."""
     truth = brute_force(instance).objective
     if truth is None:
         return
-    for question in (POOLED, APART):
+
+    def bounded(question: Question) -> None:
         result = ask(question, instance, Limits(seconds=10))
         assert not result.infeasible
         assert result.bound is None or result.bound <= truth
 
-
-@LOOSE
-@given(instances())
-def test_bounds_without_lists(instance: Instance) -> None:
-    """Lists that tell no ranks apart leave bounds true: of integer programs, and certified ones."""
-    truth = brute_force(instance).objective
-    if truth is None:
-        return
+    bounded(POOLED)
+    bounded(APART)
     with patch.object(partition, "MOST_LISTED", 0), patch.object(partition, "FEW_LISTS", 1.0):
-        result = ask(POOLED, instance, Limits(seconds=10))
-        assert not result.infeasible
-        assert result.bound is None or result.bound <= truth
+        bounded(POOLED)
         certificate = prove(replace(instance), truth)
     assert certificate is None or certificate.target is None or certificate.target <= truth
     assert certificate is None or certifies(instance, certificate)
@@ -63,14 +57,16 @@ def test_bounds_without_lists(instance: Instance) -> None:
 
 @LOOSE
 @given(instances())
-def test_own_cost_and_use(instance: Instance) -> None:
-    """The optimum uses usable options only, and costs at least what each costs by itself."""
+def test_no_option_of_the_best_plan_is_ruled_out(instance: Instance) -> None:
+    """The optimum uses usable options only, costs at least what each costs by itself, and below its
+    cost plus one all of them are left."""
     truth = brute_force(instance)
     if truth.placement is None or truth.objective is None:
         return
     assert usable(instance)[truth.placement.options].all()
     if instance.objective != Objective.TOTAL and instance.num_tables:
         assert own_cost(instance)[truth.placement.options].max() <= truth.objective
+    assert opened(instance).left_below(truth.objective + 1)[truth.placement.options].all()
 
 
 def test_machines_apart_tells_machines() -> None:
@@ -161,12 +157,3 @@ def test_an_option_must_fit_beside_what_every_rank_carries() -> None:
     assert state.left_below(111).tolist() == [True, True, True]
     assert state.left_below(110).tolist() == [True, False, True]
     assert not state.left_below(90)[1:].any()
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(instances())
-def test_no_option_of_the_best_plan_is_ruled_out(instance: Instance) -> None:
-    """Brute force: below its cost plus one, every option of a best plan is left."""
-    truth = brute_force(instance)
-    if truth.objective is not None and truth.placement is not None:
-        assert opened(instance).left_below(truth.objective + 1)[truth.placement.options].all()

@@ -6,6 +6,7 @@ Boxes of peaks as a part of the search.
 """
 
 from dataclasses import replace
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -13,15 +14,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from formulations import solve
-from formulations.clock import Clock, OutOfTime
+from formulations.clock import OutOfTime
 from formulations.evidence.certify import CERTIFICATE
 from formulations.instance import Instance
-from formulations.instance.build import InstanceBuilder
 from formulations.instance.facts import total_use
 from formulations.patterns.boxes import FUNCTIONS
 from formulations.patterns.program import LEVELS
-from formulations.presolve import usable
 from formulations.proof.prove import symmetric_lp
+from formulations.result.certificate import Certificate
+from formulations.result.check import value_of
+from formulations.result.placement import Placement
 from formulations.search import peaked
 from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
@@ -36,14 +38,13 @@ from formulations.search.whole import Whole, place, solve_whole
 from formulations.settings import Settings
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import ANY, at, built
+from tests.formulations.search.searches import opened
 from tests.formulations.strategies import instances
 
 
 def context(units: float) -> Context:
     """A clock that counts work."""
-    asked = Settings(work_limit=units, time_limit=None, workers=1)
-    instance = InstanceBuilder([[0]], ["p"], []).build()
-    return Context(instance, asked, Clock(asked), np.zeros(0, dtype=bool))
+    return opened(built([]), work_limit=units, time_limit=None, workers=1)
 
 
 def part(given: Context, name: str, gain: float, alive: bool = True) -> tuple[Part, list[float]]:
@@ -143,19 +144,13 @@ def test_what_begins_anew_is_not_cut_short() -> None:
 LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def open_context(instance: Instance) -> Context:
-    """Nothing known yet, one worker, a little work."""
-    asked = Settings(time_limit=20, work_limit=3.0, workers=1)
-    return Context(instance, asked, Clock(asked), usable(instance))
-
-
 @LOOSE
 @given(instances())
 def test_solving_the_whole_proves_it(instance: Instance) -> None:
     """The optimum is found and the bound meets it, or it is told that there is no plan."""
     truth = brute_force(instance)
     assume(instance.num_tables > 0)
-    context = open_context(instance)
+    context = opened(instance, time_limit=20, work_limit=3.0, workers=1)
     solve_whole(context, 2.0, workers=1, stale=lambda: False)
     assert context.objective == truth.objective
     assert truth.objective is None or context.bound == truth.objective
@@ -163,17 +158,15 @@ def test_solving_the_whole_proves_it(instance: Instance) -> None:
 
 
 def test_a_stale_model_ends_early() -> None:
-    """The whole model ends as soon as there is a better one to solve."""
-    context = open_context(many_alike())
+    """The whole model ends as soon as there is a better one to solve: sixty tables on seven ranks
+    take CP-SAT long to prove."""
+    instance = built([at(ANY, 1000 + 37 * t % 101) for t in range(60)], machines=[range(7)])
+    context = opened(instance, time_limit=20, work_limit=3.0, workers=1)
     reply = solve_whole(context, 60.0, workers=1, stale=lambda: True)
     assert not reply.answer.done
 
 
-def many_alike() -> Instance:
-    """Sixty tables whose best spread over seven ranks takes CP-SAT long to prove."""
-    return built([at(ANY, 1000 + 37 * t % 101) for t in range(60)], machines=[range(7)])
-
-
+@cache
 def distinct(tables: int = 14, times: int = 1) -> Instance:
     """Tables of their own compute, exchange and memory, whole or in halves, on four ranks; or each
     several times."""
@@ -195,14 +188,28 @@ def begun(work: float | None, times: int = 1) -> Context:
 
 def known(instance: Instance, work: float | None) -> Context:
     """Such a search of an instance."""
-    limits = Settings(time_limit=30.0 if work is None else None, work_limit=work, workers=1)
-    context = Context(instance, limits, Clock(limits), usable(instance))
-    plan = solve(instance, "greedy").placement
-    lp = symmetric_lp(instance)
-    assert plan is not None and lp is not None
+    limit = 30.0 if work is None else None
+    context = opened(instance, time_limit=limit, work_limit=work, workers=1)
+    plan, certificate = start(instance)
     assert context.offer(plan, "greedy")
-    context.state.price(lp.certificate)
+    context.state.price(certificate)
     return context
+
+
+@cache
+def start(instance: Instance) -> tuple[Placement, Certificate]:
+    """A plan by greedy, and the linear program's certificate."""
+    plan, lp = solve(instance, "greedy").placement, symmetric_lp(instance)
+    assert plan is not None and lp is not None
+    return plan, lp.certificate
+
+
+@cache
+def better() -> Placement:
+    """A plan that is more than 3% cheaper than greedy's."""
+    best = solve(distinct(), "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
+    assert best.placement is not None
+    return best.placement
 
 
 def refused(choice: Choice) -> None:
@@ -239,14 +246,12 @@ def test_plans_begin_from_what_functions_take_of_equal_tables() -> None:
 def test_what_patterns_take_is_placed() -> None:
     """With its options as they are, the exact model finds the places, and a better plan than the
     one known; where no places are better, nothing changes."""
-    context = begun(None)
-    best = solve(context.instance, "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
-    assert best.placement is not None and best.objective is not None
-    assert best.objective < (context.objective or 0)
-    place(context, best.placement.options, 5.0)
+    context, cost = begun(None), value_of(distinct(), better())
+    assert cost is not None and cost < (context.objective or 0)
+    place(context, better().options, 5.0)
     found = context.objective
-    assert found is not None and found <= best.objective
-    place(context, best.placement.options, 5.0)
+    assert found is not None and found <= cost
+    place(context, better().options, 5.0)
     assert context.objective == found
 
 
@@ -325,9 +330,8 @@ def test_a_cheaper_plan_makes_the_tree_urgent() -> None:
     context.clock.spend(1.0)
     context.lift((context.objective or 0) - 1, CERTIFICATE)  # so that the tree does not lead
     assert not boxes.urgent(0.1)
-    best = solve(context.instance, "auto", Settings(time_limit=None, work_limit=2.0, workers=1))
-    assert best.placement is not None and best.objective < 0.97 * context.objective
-    context.offer(best.placement, "better")
+    assert (value_of(distinct(), better()) or 0) < 0.97 * (context.objective or 0)
+    context.offer(better(), "better")
     assert boxes.urgent(0.1) and not boxes.urgent(1.0)
 
 
