@@ -103,6 +103,14 @@ def test_a_plan_far_from_the_best_says_why() -> None:
     assert "takes every table for one id a sample" in words[1] and "torchrec-callback" in words[1]
 
 
+def test_it_ends_when_all_is_tried() -> None:
+    """Four tables of three types each, some reached by chance alone; time is left."""
+    trainer = replay.get("dlrmv4")
+    search = search_of(busy(500, 400, 300, 200), trainer, plans.cluster(1, 2), plans.quick(60.0))
+    assert search.run(tuple(choices[0] for choices in search.choices)) is not None
+    assert [len(choices) for choices in search.choices] == [3] * 4 and len(search.tried) == 3**4
+
+
 def test_a_stopped_search_keeps_its_start() -> None:
     """With the stop flag set, what runs of the first settings is returned."""
     trainer, limits = replay.get("dlrmv4"), plans.quick(60.0)

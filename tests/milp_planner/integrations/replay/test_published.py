@@ -154,6 +154,14 @@ def test_shards_of_no_time() -> None:
     assert [(full - rank.room.hbm) // GIB for rank in there] == [10, 10, 7, 4]
 
 
+def test_a_grid_goes_round_the_machines() -> None:
+    """Four slices of 128 columns on two machines: each takes two; without room there is no plan."""
+    grid, job = [Asked("a", 1000, 512, 4, "sgd", "grid_shard", "fused")], Job(4, 2, 512)
+    assert partition(grid, job, Bytes(GIB, 0)) == {"a": (0, 1, 2, 3) * 2}
+    with pytest.raises(FallsShort, match=r"for a shard of 'a' \(grid_shard\)"):
+        partition(grid, job, Bytes(2**20, 0))
+
+
 KINDS = ("data_parallel", "table_wise", "column_wise", "row_wise")
 
 
