@@ -13,13 +13,11 @@ from torchrec.distributed.planner.types import (
     ShardingPlanRequest,
 )
 
-from formulations import Settings
 from milp_planner.integrations.torchrec import TorchRecInputs
 
 from ..models import bag_sharders, bags, topology
 
 GIB = 2**30
-QUICK = Settings(time_limit=5.0, workers=1, polish=False)
 SHAPES = [(40_000 * (i + 1), 64) for i in range(5)]
 SKUS = {
     "wide": HardwareConfig(hbm_cap_bytes=GIB, ddr_cap_bytes=4 * GIB, hbm_mem_bw=8e9),

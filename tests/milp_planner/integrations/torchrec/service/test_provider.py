@@ -27,9 +27,9 @@ from milp_planner.integrations.torchrec import MilpShardingPlanner, Stash
 from milp_planner.integrations.torchrec.rating import OncePerSize
 from milp_planner.integrations.torchrec.service import FolderPlans, MilpPlannerProvider, dry_run
 
-from ..models import bags, topology
+from ..models import QUICK, bags, topology
 from ..torchrec_checks import assert_torchrec_accepts
-from .requests import GIB, LP, QUICK, ROOMY, SHAPES, SKUS, context, inputs, request
+from .requests import GIB, LP, ROOMY, SHAPES, SKUS, context, inputs, request
 
 
 def built(provider: MilpPlannerProvider, asked: Any) -> Any:

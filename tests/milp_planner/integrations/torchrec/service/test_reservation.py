@@ -25,8 +25,8 @@ from milp_planner.integrations.torchrec.service import (
     dry_run,
 )
 
-from ..models import bag_sharders, bags, topology
-from .requests import GIB, LP, QUICK, inputs, request
+from ..models import QUICK, bag_sharders, bags, topology
+from .requests import GIB, LP, inputs, request
 
 SKUS = {
     name: HardwareConfig(hbm_cap_bytes=size * GIB, ddr_cap_bytes=GIB)

@@ -28,8 +28,8 @@ from milp_planner.integrations.torchrec.service import (
 )
 from scenarios.catalog import find_cluster
 
-from ..models import META, bag_sharders, bags, topology
-from .requests import GIB, QUICK, ROOMY, SKUS, context, inputs, request
+from ..models import META, QUICK, bag_sharders, bags, topology
+from .requests import GIB, ROOMY, SKUS, context, inputs, request
 
 
 def test_a_row_for_every_sku() -> None:
