@@ -58,18 +58,6 @@ def test_real_tile_size(once: bool, reverse: bool) -> None:
     assert_equal(found, bucketize_numpy(lengths, keys, features, positions=True))
 
 
-@pytest.mark.parametrize("once", [False, True])
-def test_two_thousand_ranks(once: bool) -> None:
-    """The largest number of ranks the kernels take."""
-    keys = np.random.default_rng(4).integers(0, 10**6, size=1000)
-    lengths = np.array([400, 600])
-    features = make_features(2, 2, 2048, 3)
-    found = bucketize_host(
-        HostLauncher(compile_kernels(64, 64)), SMALL, lengths, keys, features, once=once
-    )
-    assert_equal(found, bucketize_numpy(lengths, keys, features))
-
-
 def test_many_empty_rows_between_keys() -> None:
     """A few keys among thousands of empty bags find their rows."""
     lengths = np.zeros(5000, np.int64)
@@ -82,13 +70,3 @@ def test_many_empty_rows_between_keys() -> None:
             positions=True, once=once,
         )  # fmt: skip
         assert_equal(found, bucketize_numpy(lengths, keys, features, positions=True))
-
-
-def test_one_launch_is_one_launch() -> None:
-    """The small-batch path launches one kernel, the other path three."""
-    lengths, keys = np.array([300]), np.arange(300)
-    features = make_features(1, 1, 4, 1)
-    for once, count in ((True, 1), (False, 3)):
-        host = HostLauncher(compile_kernels(64, 64))
-        bucketize_host(host, SMALL, lengths, keys, features, once=once)
-        assert len(host.launched) == count

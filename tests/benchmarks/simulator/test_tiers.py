@@ -102,26 +102,6 @@ def test_ranks_are_tables_of_their_own(shape: Shape, batches: list[list[int]], r
             assert getattr(step, name).tolist() == [int(getattr(p, name)[0]) for p in parts]
 
 
-def test_hybrid_never_promotes() -> None:
-    """A row on the host stays there, however often it is looked up."""
-    tiers = Tiers(Shape("HYBRID", 2, 128, hbm_bucket=2), np.arange(10))
-    for row in range(4):
-        tiers.step(np.array([row]))
-    assert tiers.on_host().tolist() == [0, 1]
-    for _ in range(100):
-        assert tiers.step(np.array([0, 0, 1])).hit_ratio == 0
-    assert tiers.in_hbm().tolist() == [2, 3]
-
-
-def test_a_cache_protects_the_rows_of_its_batch() -> None:
-    """Three rows of one batch in a bucket of two: one is bypassed, and none of the batch is
-    evicted."""
-    tiers = Tiers(Shape("CACHING", 2, hbm_bucket=2), np.arange(10))
-    step = tiers.step(np.array([1, 2, 3]))
-    assert (int(step.bypassed[0]), int(step.evicted[0])) == (1, 0)
-    assert tiers.in_hbm().tolist() == [1, 2]
-
-
 def test_steps_add_up() -> None:
     """Counts are summed, rows held are the last step's, and ratios come from the sums."""
     tiers = Tiers(Shape("CACHING", 4, hbm_bucket=4), np.arange(10))

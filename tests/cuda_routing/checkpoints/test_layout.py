@@ -11,7 +11,6 @@ import pytest
 
 from cuda_routing.checkpoints import Shard, inspect, load_shard, reshard, save_shard
 from cuda_routing.checkpoints.layout import (
-    Meta,
     data_path,
     find_tables,
     read_meta,
@@ -69,12 +68,6 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
         find_tables(tmp_path)
     with pytest.raises(CheckpointError, match="not a folder"):
         find_tables(tmp_path / "x")
-
-
-def test_block_size_follows_the_world() -> None:
-    """400 rows on 3 ranks make blocks of 134; other rules have no blocks."""
-    assert Meta(Rule.CONTINUOUS, 400).block_size(3) == 134
-    assert Meta(Rule.ROUNDROBIN, 400).block_size(3) is None
 
 
 def test_write_json_leaves_no_temporary(tmp_path: Path) -> None:

@@ -68,17 +68,6 @@ def test_every_round_runs_every_probe_once() -> None:
     assert len(set(rounds)) > 1
 
 
-def test_the_order_repeats_with_the_seed() -> None:
-    """Two measurements with the same seed run in the same order."""
-    orders = []
-    for _ in range(2):
-        clock, order = Clock(), []
-        probes = [clock.probe(name, [1.0] * 4) for name in "abc"]
-        measure(probes, 3, clock.now, seed=7, on_step=lambda name, _, to=order: to.append(name))
-        orders.append(order)
-    assert orders[0] == orders[1]
-
-
 @given(st.lists(st.floats(0.5, 2.0), min_size=5, max_size=30), st.floats(0.01, 100))
 def test_spread_is_relative_and_ignores_a_lone_outlier(values: list[float], scale: float) -> None:
     """Scaling all times changes nothing, and one wild round does not move the median far."""
