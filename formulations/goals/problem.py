@@ -98,7 +98,8 @@ class Problem:
                 index = known.index(goal)
                 aims.append(Aim(goal, index, instance.resources[index].scope))
             elif values is not None and values.any():
-                aims.append(Aim(goal, len(resources)))
+                enough = 0 if values.min() >= 0 else -LOOSE  # sums of costs may lie below 0
+                aims.append(Aim(goal, len(resources), enough=enough))
                 resources.append(Resource(f"goal {goal}", Scope.CLUSTER, np.asarray([LOOSE])))
                 columns.append(values[:, None])
         self.aims = tuple(aims)
