@@ -54,7 +54,8 @@ def test_a_solve_with_prices_ends_as_without(instance: Instance) -> None:
     certificate = prove(instance, truth)
     assume(certificate is not None)
     prices = carried(certificate, instance, instance)
-    outcome = solve(instance, "auto", Settings(time_limit=10, prices=prices, polish=False))
+    asked = Settings(time_limit=None, work_limit=20.0, workers=1, prices=prices, polish=False)
+    outcome = solve(instance, "auto", asked)
     assert outcome.objective == truth
     assert outcome.certified_bound is None or outcome.certified_bound <= truth
 
