@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.milp_planner.cli.conftest import Cli
+from tests.milp_planner.cli.conftest import MODEL, Cli
 
 
 def test_an_interrupt_in_python_returns_the_best_plan() -> None:
@@ -70,12 +70,15 @@ def test_a_new_table_is_placed_and_no_move(cli: Cli, tmp_path: Path) -> None:
     assert list(done.json["instance"]["current"]) == ["users", "items"]
 
 
-def test_moves_leave_the_new_table_where_the_plan_has_it(
-    cli: Cli, planned: Path, tmp_path: Path
-) -> None:
-    """The new table is not among the moves; those of old tables are."""
+def test_moves_and_a_replan_from_today(cli: Cli, planned: Path, tmp_path: Path) -> None:
+    """The new table is not among the moves; those of old tables are. A re-plan for a grown model
+    names what is new, and at limit 0 nothing moves for it."""
     (tmp_path / "today.csv").write_text(CSV)
-    done = cli("explain", "plan.json", "--ask", "moves", "--today", "today.csv", "--json")
+    (tmp_path / "grown.yaml").write_text(f"{MODEL}  - {{name: new, rows: 20k, dim: 32}}\n")
+    ask = ("--ask", "moves,replan", "--today", "today.csv", "--model", "grown.yaml")
+    done = cli("explain", planned, *ask, "--limits", "0", "-f", "cpsat", "--json")
     assert done.code == 0, done.err
     moved = {each["table"] for each in done.json["moves"]["tables"]}
     assert "items" in moved and "ads" not in moved
+    assert done.json["replan"]["new_tables"] == ["ads", "new"]
+    assert done.json["replan"]["steps"][0]["moved"] == []
