@@ -167,7 +167,7 @@ def test_pipes_are_refused(cli: Cli, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / kind)
     for command in (
         "verify pipe", "report pipe", "explain pipe", "solve pipe", "calibrate --raw pipe.csv",
-        "batch -o out pipe.yaml", "plan cluster.yaml pipe.yaml", "plan model.yaml pipe.yaml",
+        "batch -o out pipe.yaml", "plan pipe.yaml cluster.yaml", "plan model.yaml pipe.yaml",
     ):  # fmt: skip
         done = cli(*command.split())
         assert done.code == 2 and done.err.count("\n") == 1, (command, done)
