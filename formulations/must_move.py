@@ -13,9 +13,8 @@ from formulations.classes import classes_of
 from formulations.clock import Clock
 from formulations.evidence.verify import accepted
 from formulations.fewest import Fewest, housed, moves_of
-from formulations.instance import Instance
-from formulations.instance.facts import bytes_to_move
-from formulations.instance.instance import MAX_VALUE
+from formulations.instance import Instance, IntArray
+from formulations.instance.facts import bytes_to_move, total_use
 from formulations.proof.cover import cover
 from formulations.proof.prove import prove
 from formulations.result.certificate import Certificate
@@ -202,24 +201,41 @@ def _proved_least(
     instance: Instance, counted: Counted, best: Placement, clock: Clock
 ) -> MustMove | None:
     """What must move at least, where a plan is the best known: by the whole question, with the ways
-    to lie told apart of what that moves and of the largest others, as long as they are few, and
-    with what goes placed where they are too many."""
+    to lie told apart of the tables that no place can hold; then of what the plan moves and of the
+    largest others, as long as they are few; and with what goes placed where they are too many."""
     tables, most = range(instance.num_tables), moves_of(instance, counted, best)
-    size = np.maximum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
-    size[moved_tables(instance, best)] = MAX_VALUE
+    size = np.minimum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
+    moved = np.isin(tables, moved_tables(instance, best))
+    every, found = np.lexsort((-size, ~moved)), None
+    for some in filter(None, (_few_ways(instance, order) for order in (_spread(instance), every))):
+        apart = len(some) == len(tables) or tuple(sorted(some))
+        flat = flattened(whole_question(instance, counted, tables, apart))
+        found = _higher(found, _proved(flat, counted, most, apart, clock))
+        if apart is True or (found is not None and found.least == most):
+            return found
+    whole = as_it_is(whole_question(instance, counted, tables))
+    return _higher(found, _proved(whole, counted, most, False, clock))
+
+
+def _few_ways(instance: Instance, order: IntArray) -> list[int]:
+    """The tables, in an order, whose ways to lie are few enough together to be told apart."""
     ways, some, left = ways_to_lie(instance), list[int](), WAYS
-    for table in np.argsort(-size, kind="stable").tolist():
+    for table in order.tolist():
         if ways[table] <= left:
             left -= ways[table]
             some.append(table)
-    apart = len(some) == len(tables) or tuple(sorted(some))
-    flat = flattened(whole_question(instance, counted, tables, apart))
-    found = _proved(flat, counted, most, apart, clock)
-    if apart is True or (found is not None and found.least == most):
-        return found
-    whole = as_it_is(whole_question(instance, counted, tables))
-    placed = _proved(whole, counted, most, False, clock)
-    return max(filter(None, (found, placed)), key=lambda each: each.least, default=None)
+    return some
+
+
+def _spread(instance: Instance) -> IntArray:
+    """Tables whose shards in production no place of a resource could hold together."""
+    now = np.asarray([each.option for each in instance.current if each.option >= 0], dtype=np.int64)
+    largest = [resource.capacity.max() for resource in instance.resources]
+    return instance.table_of[now[(total_use(instance)[now] > largest).any(axis=1)]]
+
+
+def _higher(one: MustMove | None, other: MustMove | None) -> MustMove | None:
+    return max(filter(None, (one, other)), key=lambda each: each.least, default=None)
 
 
 def _wanted(instance: Instance) -> list[Counted]:
@@ -257,7 +273,9 @@ def _proved(
 ) -> MustMove | None:
     """What a question's certificate proves of the whole one, where a plan moves ``most``."""
     seconds = None if clock.counts else max(LEAST, clock.share(SHARE))
-    return _accepted(pooled, counted, prove(pooled.question, most, seconds), apart, None)
+    return _accepted(
+        pooled, counted, prove(pooled.question, most, seconds, counts=True), apart, None
+    )
 
 
 def _accepted(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -25,6 +26,7 @@ from formulations.instance.build import Block, InstanceBuilder, Shard
 from formulations.instance.facts import bytes_to_move, per_option, shard_counts, total_cost
 from formulations.instance.file import instance_from_dict, instance_to_dict
 from formulations.instance.instance import MAX_VALUE
+from formulations.presolve import presolve
 from formulations.result.certificate import Certificate
 from formulations.result.check import compute_loads
 from formulations.result.must_move import Counted
@@ -61,7 +63,7 @@ def flattened(question: Instance) -> Pooled:
 
     What an option uses of a place is what its blocks without a choice use there: no less where all
     its ways to lie are ``apart``. Where some are not, all places of a resource together are one
-    more. A prover that knows no ranks proves it best.
+    more. A prover that knows no ranks proves it best. An option stands for those that it dominates.
     """
     named, capacity = _places(question), _joined([r.capacity for r in question.resources])
     uses = np.stack([_settled_use(question, o) for o in range(question.num_options)])
@@ -71,23 +73,32 @@ def flattened(question: Instance) -> Pooled:
         uses = np.concatenate([uses, every.totals], axis=1)
     names = list(map(str, range(len(named))))
     places = [(n, Scope.CLUSTER, int(c)) for n, c in zip(names, capacity, strict=True)]
-    found = InstanceBuilder([[0]], question.phases, places, Objective.TOTAL, question.name)
-    cost, ways = total_cost(question)[:, 0].tolist(), list[list[range]]()
-    for table, name in enumerate(question.table_names):
-        found.add_table(name)
-        options = question.options_of(table)
-        ways.append([range(way, way + 1) for way in range(len(options))])
-        for option in options:
-            use, group = uses[option], int(question.option_group[option])
-            amounts = {names[p]: min(int(use[p]), MAX_VALUE - 1) for p in np.flatnonzero(use)}
-            shard = Shard(amounts, [cost[option]])
-            fusion = None
-            if group >= 0:
-                fusion = question.fusion_groups[group], int(question.option_level[option])
-            blocks = [Block(Where.CLUSTER, [shard])]
-            found.add_option(question.option_names[option], blocks, fusion)
-    tables = tuple(range(question.num_tables))
-    return Pooled(found.build(), tables, ways, dict(zip(names, named, strict=True)))
+    cost = total_cost(question)[:, 0].tolist()
+
+    def built(kept: NDArray[np.bool_]) -> Instance:
+        found = InstanceBuilder([[0]], question.phases, places, Objective.TOTAL, question.name)
+        for table, name in enumerate(question.table_names):
+            found.add_table(name)
+            for option in (o for o in question.options_of(table) if kept[o]):
+                use, group = uses[option], int(question.option_group[option])
+                amounts = {names[p]: min(int(use[p]), MAX_VALUE - 1) for p in np.flatnonzero(use)}
+                level, shard = int(question.option_level[option]), Shard(amounts, [cost[option]])
+                fusion = (question.fusion_groups[group], level) if group >= 0 else None
+                blocks = [Block(Where.CLUSTER, [shard])]
+                found.add_option(question.option_names[option], blocks, fusion)
+        return found.build()
+
+    first, own = question.table_options, np.arange(question.num_options)
+    best = presolve(built(own >= 0)).replacement
+    none = np.maximum.reduceat(best, first[:-1]) < 0
+    best = np.where(none[question.table_of], own, best)
+    kept, ways = best == own, list[list[list[int]]]()
+    for low, high in pairwise(first.tolist()):
+        stands = (best[low:high] == low + way for way in np.flatnonzero(kept[low:high]))
+        ways.append([np.flatnonzero(each).tolist() for each in stands])
+    full = np.flatnonzero((uses[best < 0] > capacity).any(axis=0)).tolist()
+    where, tables = dict(zip(names, named, strict=True)), tuple(range(question.num_tables))
+    return Pooled(built(kept), tables, ways, where, tuple(names[place] for place in full))
 
 
 def as_it_is(question: Instance) -> Pooled:
@@ -135,18 +146,21 @@ class Pooled:
         Its least cost is a lower bound on what moves from ``current``.
     tables : tuple of int
         The instance's tables that its own stand for.
-    ways : list of lists of ranges
+    ways : list of lists of sequences of int
         For each option of each of its tables, the positions of the options in the whole question
         that it stands for.
     places : mapping of str to dict
         For each of its resources, ``of`` and ``at`` of the capacity that it stands for; empty
         where they are the same.
+    full : tuple of str
+        Those of its resources for which some option is too large; no option stands for that.
     """
 
     question: Instance
     tables: tuple[int, ...]
-    ways: list[list[range]]
+    ways: Sequence[Sequence[Sequence[int]]]
     places: Mapping[str, dict[str, Any]]
+    full: tuple[str, ...] = ()
 
     def whole(self, certificate: Certificate) -> Certificate:
         """Its certificate as one of the whole question about its tables.
@@ -155,9 +169,12 @@ class Pooled:
         here, so whatever is closed here is closed there.
         """
         vectors = tuple([self._row(row) for row in vector] for vector in certificate.vectors)
-        return replace(
-            certificate, vectors=vectors, nodes=tuple(map(self._node, certificate.nodes))
-        )
+        rows = [{"row": "capacity", "of": name, "times": 1} for name in self.full]
+        every = (*vectors, *([self._row(row)] for row in rows))
+        root, *others = map(self._node, certificate.nodes)
+        if rows:  # what is too large for a place goes first
+            root = {**root, "use": [*range(len(vectors), len(every)), *root.get("use", [])]}
+        return replace(certificate, vectors=every, nodes=(root, *others))
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         if row["row"] != "capacity" or not self.places:

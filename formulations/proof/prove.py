@@ -36,8 +36,8 @@ _LEAST = 1.0
 _CLASSES = 0.5
 #: Seconds that trees get where the root already certifies the plan's cost to within ``_NEAR``.
 _LAST = 1.0
-#: Most cases split where there is no time limit.
-_NODES = 200
+#: Most cases split where there is no time limit, and where equal tables are counted.
+_NODES, _COUNTED = 200, 1_000
 #: Without a plan, targets up to this multiple of the first bound are tried.
 _FAR = 8
 #: Machines are distinguished where options × machines is at most this; before that, the tree over
@@ -50,6 +50,7 @@ def prove(
     upper: int | None,
     seconds: float | None = None,
     least: int | None = None,
+    counts: bool = False,
 ) -> Certificate | None:
     """Certify as high a bound on the cost of every plan as the time allows.
 
@@ -62,6 +63,8 @@ def prove(
         Time limit. Without one the search ends after a fixed number of cases and is reproducible.
     least : int, optional
         Trees aim at bounds above this one.
+    counts : bool
+        Whether trees also split by how many of some equal tables take some options.
 
     Returns
     -------
@@ -70,7 +73,13 @@ def prove(
     """
     if not instance.num_tables:
         return _nothing_to_place(instance)
-    search = _Search(instance, upper, _effort(seconds, None), least=least)
+    search = _Search(
+        instance,
+        upper,
+        _effort(seconds, None, _COUNTED if counts else _NODES),
+        least=least,
+        counts=counts,
+    )
     search.plain()
     search.roots()
     if upper is not None:
@@ -189,9 +198,9 @@ def _nothing_to_place(instance: Instance) -> Certificate:
     return Certificate("bound", 0, ([{"row": "cost", "of": name, "times": 1}],), ({"use": [0]},))
 
 
-def _effort(seconds: float | None, stop: threading.Event | None) -> Effort:
+def _effort(seconds: float | None, stop: threading.Event | None, nodes: int = _NODES) -> Effort:
     if seconds is None:
-        return Effort(float("inf"), stop, _NODES)
+        return Effort(float("inf"), stop, nodes)
     return Effort(time.monotonic() + seconds, stop)
 
 
@@ -258,9 +267,10 @@ class _Search:
         effort: Effort,
         alike: bool = False,
         least: int | None = None,
+        counts: bool = False,
     ) -> None:
         self._instance, self._upper, self._effort = instance, upper, effort
-        self._least = least
+        self._least, self._counts = least, counts
         self._typical = upper or _typical(instance)
         self._rows, self._alike = _together(instance), alike
         self._relaxation = Relaxation(self._rows, self._typical, alike)
@@ -361,7 +371,7 @@ class _Search:
     def _try(self, target: int, run: bool) -> bool:
         """Whether the tree certifies the target; a lower bound that it proves is kept too."""
         packing = None if run else self._packing
-        tree = Tree(self._rows, self._relaxation, target - 1, self._effort, packing)
+        tree = Tree(self._rows, self._relaxation, target - 1, self._effort, packing, self._counts)
         if run:
             tree.run()
         if tree.closed:

@@ -1,13 +1,16 @@
-"""How to split a case: by the option of a table, or by the machine of its first shard."""
+"""How to split a case: by the option of a table, by how many of some equal tables take some
+options, or by the machine of a table's first shard."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.classes import classes_left, counted, interchangeable
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import total_cost, total_use
 from formulations.proof.rows import HOME, Rows
@@ -20,22 +23,31 @@ _WHOLE = 1e-6
 @dataclass(frozen=True)
 class Split:
     """Cases that together cover the case that is split: sets of options, or of home machines, of
-    one table.
+    one table; or at most so many of some equal tables with some options, or more.
 
     Attributes
     ----------
     table : int
     options : tuple of tuples of int
-        Positions within the table; empty where machines are split.
+        Positions within the table; empty where machines are split. Where tables are counted, the
+        first are the options that count.
     machines : tuple of tuples of int
+    tables : tuple of int
+        Those that are counted, ``table`` first.
+    most : int
+        How many of them take one of the options in the first case.
     """
 
     table: int
     options: tuple[tuple[int, ...], ...] = ()
     machines: tuple[tuple[int, ...], ...] = ()
+    tables: tuple[int, ...] = ()
+    most: int = 0
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """The split as a node of the certificate's file states it."""
+        if self.tables:
+            return {"tables": [*self.tables], "counted": [*self.options[0]], "most": self.most}
         key, lists = ("options", self.options) if self.options else ("machines", self.machines)
         return {"table": self.table, key: [list(case) for case in lists]}
 
@@ -43,6 +55,8 @@ class Split:
         self, rows: Rows, keep: NDArray[np.bool_], homes: Homes
     ) -> list[tuple[NDArray[np.bool_], Homes]]:
         """The options kept and the homes of each case."""
+        if self.tables:
+            return [(case, homes) for case in counted(rows.instance, keep, self.to_dict())]
         if self.options:
             own = rows.instance.options_of(self.table)
             found = []
@@ -63,12 +77,16 @@ def _everywhere(instance: Instance) -> frozenset[int]:
 
 
 def candidates(
-    rows: Rows, keep: NDArray[np.bool_], homes: Homes, shares: NDArray[np.float64] | None
-) -> list[Split]:
-    """Splits where the linear program's solution is fractional, the most promising first."""
+    rows: Rows, keep: NDArray[np.bool_], homes: Homes, shares: NDArray[np.float64] | None,
+    counts: bool = False,
+) -> list[Split]:  # fmt: skip
+    """Splits where the linear program's solution is fractional, the most promising first; with
+    ``counts`` also by how many equal tables take some options."""
     if shares is None:
         return _any_table(rows, keep)
     found = [*_by_options(rows, keep, shares)]
+    if counts:
+        found += _by_count(rows, keep, shares)
     if rows.apart:
         found += _by_home(rows, homes, shares)
     return [split for _, split in sorted(found, key=lambda item: -item[0])]
@@ -103,6 +121,32 @@ def _by_options(
         high = np.flatnonzero(kept & (size[:, by] > mean[by])).tolist()
         if low and high:
             found.append((float(spread[by]), Split(table, options=(tuple(high), tuple(low)))))
+    return found
+
+
+def _by_count(
+    rows: Rows, keep: NDArray[np.bool_], shares: NDArray[np.float64]
+) -> list[tuple[float, Split]]:
+    """Splits by how many of some equal tables take the larger of their options."""
+    instance, weight = rows.instance, _features(rows)
+    share, found = shares[: instance.num_options] * keep, list[tuple[float, Split]]()
+    for tables in classes_left(instance, keep).members:
+        if len(tables) < 2 or not interchangeable(instance, tables):
+            continue
+        own = np.asarray(instance.options_of(int(tables[0])))
+        kept, size = keep[own], weight[own]
+        taken = share[instance.table_options[tables][:, None] + np.arange(len(own))].sum(axis=0)
+        mean = taken @ size / max(_WHOLE, taken.sum())
+        spread = taken @ abs(size - mean)
+        for by in np.argsort(-spread, kind="stable").tolist():
+            high = kept & (size[:, by] > mean[by])
+            many = float(taken[high].sum())
+            if spread[by] > 0 and abs(many - round(many)) > _WHOLE:
+                those = tuple(np.flatnonzero(high).tolist())
+                every = tuple(tables.tolist())
+                cases = (those,)
+                found.append((float(spread[by]), Split(every[0], cases, (), every, int(many))))
+                break
     return found
 
 

@@ -183,7 +183,9 @@ class Tree:
         limit: int | None,
         effort: Effort,
         packing: Packing | None = None,
+        counts: bool = False,
     ) -> None:
+        self._counts = counts
         self.rows, self.limit = rows, limit
         self._relaxation, self._effort = relaxation, effort
         self._packing = packing or Packing(rows.instance, rows.measures)
@@ -226,7 +228,7 @@ class Tree:
         shares = None if node.solved is None else node.solved.shares
         if node.solved is not None:
             self._relaxation.restart(node.solved)
-        splits = candidates(self.rows, node.keep, node.homes, shares)
+        splits = candidates(self.rows, node.keep, node.homes, shares, self._counts)
         since = 0
         for place, split in self._hopeful(splits):
             cases = split.cases(self.rows, node.keep, node.homes)

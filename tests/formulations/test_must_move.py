@@ -305,6 +305,24 @@ def test_the_ways_to_lie_of_what_goes_are_told_apart(monkeypatch: pytest.MonkeyP
             list(checker.check(document, outcome_to_dict(instance, outcome)))
 
 
+def test_what_no_place_can_hold_is_told_apart_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 leave a host of 20 for two shards of 6; each of three ranks of 10 holds three tables of 2,
+    of which one leaves where a shard comes: 3 move. Both shards on one rank are too much."""
+    monkeypatch.setattr(must_move, "WAYS", 9)
+    large = {"host": at(ANY, 1, ddr=24), "two": at(ANY, 1, hbm=6, count=2)}
+    tables = [*({"o": at(ANY, 1, hbm=2)} for _ in range(9)), large]
+    current = [*(Current(t, t, ((t % 3,),)) for t in range(9)), Current(9, 9, ((0,),))]
+    instance = built(
+        tables, "total", [range(3)], hbm=10, ddr=20, current=current, max_moved_tables=2
+    )  # fmt: skip
+    outcome = solve(instance, "cpsat", QUICK)
+    assert outcome.status == Status.INFEASIBLE and verify(instance, outcome).ok
+    (must,) = outcome.detail["must_move"]
+    assert (must["least"], must["apart"]) == (3, [9])
+    document, told = instance_to_dict(instance), outcome_to_dict(instance, outcome)
+    assert list(checker.check(document, told))[-1] == "verdict: certified infeasible"
+
+
 def test_what_can_only_go_to_every_rank_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rank 0 holds 8 of 6: the table on every rank would leave 4 of its 5 there, as its third
     option fits nowhere, so that one of the small ones moves too."""

@@ -138,6 +138,16 @@ def test_the_tree_closes_where_the_linear_program_does_not() -> None:
     assert len(certificate.nodes) > 1
 
 
+def test_equal_tables_are_counted() -> None:
+    """Of nine tables of 3, five stay in 16, so that four pay 5 each: one split says that, by how
+    many stay, and takes many where it asks about one table after the other."""
+    tables = [{"stays": at(Where.CLUSTER, 0, net=3), "goes": at(Where.CLUSTER, 5)}] * 9
+    instance = built(tables, "total", net=16)
+    few, many = (prove(instance, 20, counts=counts) for counts in (True, False))
+    assert few is not None and few.target == 20 and certifies(instance, few)
+    assert many is None or len(many.nodes) > 10 > 3 == len(few.nodes)
+
+
 def test_a_tree_may_be_needed_to_see_that_nothing_fits() -> None:
     """Three tables of 13 bytes, two resources of 20: parts of them would fit, whole ones do not."""
     table = {"fast": at(EVERY, 1, hbm=13), "slow": at(EVERY, 1, ddr=13)}
