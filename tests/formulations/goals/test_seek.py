@@ -171,6 +171,17 @@ def test_a_goal_met_at_no_cost_gives_nothing_up() -> None:
     assert outcome.before_goals is None and (shards.value, shards.met) == (5, True)
 
 
+def test_a_total_below_zero_is_sought_to_its_least() -> None:
+    """Given up a fifth of −10, no host memory is used at −8 and at −9: −8 is not yet met."""
+    options = {"host": at(ANY, -10, ddr=5), "dear": at(ANY, -8), "less": at(ANY, -9)}
+    instance = built([options], "total", ddr=9)
+    asked = Settings(workers=1, goals=Goals(("host_memory", "total"), tolerance=0.2))
+    start = found(instance, "cpsat", placed([1], [0]), StoppedBy.PROOF)
+    outcome = improve(instance, start, asked, Clock(asked))
+    total = next(goal for goal in outcome.goals if goal.goal == "total")
+    assert (outcome.objective, total.value, total.met) == (-9, -9, True)
+
+
 def test_moves_are_a_goal_against_todays_plan() -> None:
     """Of two equally good ranks, the table stays on the one where production has it."""
     for rank in (0, 1):

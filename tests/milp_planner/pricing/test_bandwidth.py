@@ -187,7 +187,7 @@ def access() -> st.SearchStrategy[dict[str, Any]]:
 
 @pytest.mark.parametrize("profile", profile_names())
 @pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
-@settings(max_examples=5)
+@settings(max_examples=12)
 @given(
     known=access(),
     optimizer=st.sampled_from(["sgd", "adam", "rowwise_adagrad"]),
@@ -206,7 +206,7 @@ def test_a_tier_is_between_hbm_and_host(
 @pytest.mark.parametrize("profile", profile_names())
 @pytest.mark.parametrize("kind", ["dynamicemb", "torchrec"])
 @given(misses=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=7, unique=True))
-@settings(max_examples=5)
+@settings(max_examples=12)
 def test_more_hits_are_never_dearer(profile: str, kind: str, misses: list[float]) -> None:
     """As the hit ratio rises, the time falls or stays."""
     ratios = [round(0.1 + 0.1 * i, 1) for i in range(len(misses))]
