@@ -143,8 +143,8 @@ class _Cover:
             found = sorted((c for c in found if not c.closed), key=lambda c: c.least)
             cases += 2
             here = found.pop(0) if found and dive else None
-            for other in found:
-                heapq.heappush(open_, (other.least, cases, other))
+            for turn, other in enumerate(found):
+                heapq.heappush(open_, (other.least, cases + turn, other))
         left = [*([here] if here else []), *(case for _, _, case in open_)]
         for case in left:
             case.node.use.append(case.last)

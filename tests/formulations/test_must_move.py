@@ -222,6 +222,16 @@ def test_what_must_go_is_counted_exactly() -> None:
     assert several > 5
 
 
+def test_two_cases_that_cost_the_same_are_both_looked_at() -> None:
+    """Three ranks hold 29, 32 and 38 of 25, so that a table leaves each; the search for that met
+    two open cases of one split at the same cost, and ended with an error."""
+    sizes, ranks = [8, 3, 24, 14, 7, 25, 18], [0, 0, 2, 2, 1, 1, 0]
+    instance, _ = tables_on([*ranks, 3], [*sizes, 1], 25)
+    instance = replace(instance, max_moved_tables=0)
+    forced = must_move._pooled(instance, Counted.TABLES, Clock(Settings(work_limit=5)))
+    assert forced is not None and forced.least == 3
+
+
 def test_without_a_solution_nothing_false_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where HiGHS ends without one, what must go is proved less far, or not at all."""
     tables = [{"o": at(ANY, 1, hbm=3, move_bytes=5)}] * 6
