@@ -206,9 +206,11 @@ def _proved_least(
     tables, most = range(instance.num_tables), moves_of(instance, counted, best)
     size = np.minimum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
     moved = np.isin(tables, moved_tables(instance, best))
-    every, found = np.lexsort((-size, ~moved)), None
-    for some in filter(None, (_few_ways(instance, order) for order in (_spread(instance), every))):
-        apart = len(some) == len(tables) or tuple(sorted(some))
+    orders, found = (_spread(instance), np.lexsort((-size, ~moved))), None
+    for some in dict.fromkeys(tuple(sorted(_few_ways(instance, order))) for order in orders):
+        if not some or clock.over():
+            continue
+        apart = len(some) == len(tables) or some
         flat = flattened(whole_question(instance, counted, tables, apart))
         found = _higher(found, _proved(flat, counted, most, apart, clock))
         if apart is True or (found is not None and found.least == most):
