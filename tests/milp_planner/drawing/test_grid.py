@@ -174,6 +174,7 @@ def test_shortened_text_fits(text: str, width: int) -> None:
         ([f"model.sparse.ebc.table_{i}" for i in (17, 18, 1750)], 12),
         ([f"emb_{i}_of_a_long_and_common_name_weight" for i in range(12)], 14),
         (["a" * 30 + "x", "a" * 30 + "y", "b"], 8),
+        ([f"a_long_and_common_name_{i}_of_a_table_weight" for i in (1, 2)], 12),
     ],
 )
 def test_names_stay_different(names: list[str], width: int) -> None:
