@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations import checker
+from formulations.classes import classes_of
 from formulations.instance import Current, Instance, IntArray, Objective, Scope, Where
 from formulations.instance.assigning import Ranks, assigned
 from formulations.instance.build import Block, InstanceBuilder, Shard
@@ -73,7 +74,7 @@ def flattened(question: Instance) -> Pooled:
         uses = np.concatenate([uses, every.totals], axis=1)
     names = list(map(str, range(len(named))))
     places = [(n, Scope.CLUSTER, int(c)) for n, c in zip(names, capacity, strict=True)]
-    cost = total_cost(question)[:, 0].tolist()
+    cost, kinds = total_cost(question)[:, 0].tolist(), classes_of(question).of
 
     def built(kept: NDArray[np.bool_]) -> Instance:
         found = InstanceBuilder([[0]], question.phases, places, Objective.TOTAL, question.name)
@@ -85,7 +86,8 @@ def flattened(question: Instance) -> Pooled:
                 level, shard = int(question.option_level[option]), Shard(amounts, [cost[option]])
                 fusion = (question.fusion_groups[group], level) if group >= 0 else None
                 blocks = [Block(Where.CLUSTER, [shard])]
-                found.add_option(question.option_names[option], blocks, fusion)
+                # named by what is equal in the whole question: only that may be counted as one
+                found.add_option(f"{kinds[table]}/{question.option_names[option]}", blocks, fusion)
         return found.build()
 
     first, own = question.table_options, np.arange(question.num_options)

@@ -86,7 +86,7 @@ def candidates(
         return _any_table(rows, keep)
     found = [*_by_options(rows, keep, shares)]
     if counts:
-        found += _by_count(rows, keep, shares)
+        found += _by_count(rows, keep, homes, shares)
     if rows.apart:
         found += _by_home(rows, homes, shares)
     return [split for _, split in sorted(found, key=lambda item: -item[0])]
@@ -125,12 +125,14 @@ def _by_options(
 
 
 def _by_count(
-    rows: Rows, keep: NDArray[np.bool_], shares: NDArray[np.float64]
+    rows: Rows, keep: NDArray[np.bool_], homes: Homes, shares: NDArray[np.float64]
 ) -> list[tuple[float, Split]]:
-    """Splits by how many of some equal tables take the larger of their options."""
+    """Splits by how many of some equal tables take the larger of their options; tables whose homes
+    were split are not equal."""
     instance, weight = rows.instance, _features(rows)
     share, found = shares[: instance.num_options] * keep, list[tuple[float, Split]]()
-    for tables in classes_left(instance, keep).members:
+    for each in classes_left(instance, keep).members:
+        tables = each[~np.isin(each, list(homes))]
         if len(tables) < 2 or not interchangeable(instance, tables):
             continue
         own = np.asarray(instance.options_of(int(tables[0])))
@@ -142,10 +144,8 @@ def _by_count(
             high = kept & (size[:, by] > mean[by])
             many = float(taken[high].sum())
             if spread[by] > 0 and abs(many - round(many)) > _WHOLE:
-                those = tuple(np.flatnonzero(high).tolist())
-                every = tuple(tables.tolist())
-                cases = (those,)
-                found.append((float(spread[by]), Split(every[0], cases, (), every, int(many))))
+                every, those = tuple(tables.tolist()), (tuple(np.flatnonzero(high).tolist()),)
+                found.append((float(spread[by]), Split(every[0], those, (), every, int(many))))
                 break
     return found
 

@@ -29,13 +29,15 @@ from formulations.evidence.verify import verify
 from formulations.instance import Current
 from formulations.instance.build import Block, Shard
 from formulations.instance.file import instance_to_dict
+from formulations.proof.prove import prove
+from formulations.result.certificate import certificate_to_dict
 from formulations.result.check import check
 from formulations.result.must_move import Counted, forced_of
 from formulations.result.outcome import Status
 from formulations.result.outcome_file import outcome_from_dict, outcome_to_dict
-from formulations.staying import flattened, pooled_question, whole_question
+from formulations.staying import as_it_is, flattened, pooled_question, whole_question
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import ANY, EVERY, at, built
+from tests.formulations.examples import ANY, EVERY, INSIDE, at, built
 from tests.formulations.fuzz.cross import CELLS, Moves, draw
 from tests.formulations.search.test_near import tables_on
 from tests.formulations.test_priced import moving
@@ -220,6 +222,32 @@ def test_what_must_go_is_counted_exactly() -> None:
         text = gzip.decompress(b64decode(forced.certificate)).decode()
         several += "counted" in text
     assert several > 5
+
+
+@pytest.mark.parametrize("machines", [[range(3)], [range(2), range(2, 4)]])
+def test_only_what_is_equal_in_the_whole_question_is_counted(machines: list[range]) -> None:
+    """Tables that use the same of every place, but of which some choose a rank and others one of a
+    single machine: a checker counts neither with the other, and accepts what is proved."""
+    several = 0
+    for seed in range(12):
+        draw = Random(seed)
+        where = [draw.choice([ANY, INSIDE]) for _ in range(draw.randrange(8, 16))]
+        ranks, size = [draw.randrange(2) for _ in where], draw.choice([2, 3, 5])
+        most = size * max(ranks.count(0), ranks.count(1))
+        instance = built(
+            [at(kind, 1, hbm=size) for kind in where], "total", machines,
+            hbm=max(size + 1, most * draw.choice([2, 3]) // 4), max_moved_tables=0,
+            current=[Current(table, table, ((rank,),)) for table, rank in enumerate(ranks)],
+        )  # fmt: skip
+        question = whole_question(instance, Counted.TABLES, range(len(where)), ())
+        for pooled in (flattened(question), as_it_is(question)):
+            proof = prove(pooled.question, len(where), counts=True)
+            assert proof is not None
+            whole = certificate_to_dict(pooled.whole(proof))
+            told = checker.Proof(checker.Instance(instance_to_dict(question)), whole)
+            assert told.open_case() is None
+            several += "counted" in str(whole["nodes"])
+    assert several
 
 
 def test_two_cases_that_cost_the_same_are_both_looked_at() -> None:
