@@ -206,8 +206,9 @@ def _proved_least(
     tables, most = range(instance.num_tables), moves_of(instance, counted, best)
     size = np.minimum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
     moved = np.isin(tables, moved_tables(instance, best))
-    orders, found = (_spread(instance), np.lexsort((-size, ~moved))), None
-    for some in dict.fromkeys(tuple(sorted(_few_ways(instance, order))) for order in orders):
+    ways, found = ways_to_lie(instance), None
+    orders = _spread(instance), np.lexsort((-size, ~moved))
+    for some in dict.fromkeys(tuple(sorted(_few(ways, order))) for order in orders):
         if not some or clock.over():
             continue
         apart = len(some) == len(tables) or some
@@ -219,9 +220,9 @@ def _proved_least(
     return _higher(found, _proved(whole, counted, most, False, clock))
 
 
-def _few_ways(instance: Instance, order: IntArray) -> list[int]:
+def _few(ways: list[int], order: IntArray) -> list[int]:
     """The tables, in an order, whose ways to lie are few enough together to be told apart."""
-    ways, some, left = ways_to_lie(instance), list[int](), WAYS
+    some, left = list[int](), WAYS
     for table in order.tolist():
         if ways[table] <= left:
             left -= ways[table]
