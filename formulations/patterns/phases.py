@@ -57,11 +57,10 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     Returns
     -------
     Peaks or None
-        None without such sets, for another objective than that with a peak for each phase, and
-        where an option kept is not a single block on ranks whose shards are alike or on different
-        ranks.
+        None without such sets, and where an option kept is not a single block on ranks whose
+        shards are alike or on different ranks.
     """
-    sets = sets_to_limit(instance, keep) if instance.by_phase else None
+    sets = sets_to_limit(instance, keep)
     if sets is None:
         return None
     peaks = peaks_of(instance, *sets, 1)

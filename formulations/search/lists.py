@@ -17,7 +17,6 @@ from formulations.patterns.program import LEVELS
 from formulations.search.anneal import Choice
 from formulations.search.bounds import Bounds
 from formulations.search.context import Context
-from formulations.search.patterned import seek_patterns
 from formulations.search.peaked import Peaked
 from formulations.search.plans import Plans
 from formulations.search.prover import Prover
@@ -115,15 +114,6 @@ def _boxes(shared: Shared, name: str, level: int, choose: Callable[[Choice], boo
     return part
 
 
-def patterns(shared: Shared, plans: Plans) -> list[Part]:
-    """Targets between bound and plan, refuted or packed by what one rank can hold."""
-    context = shared.context
-    part = _raiser(shared, "patterns", partial(seek_patterns, context, set()))
-    part.amount = part.first = inf
-    part.waits, part.urgent = lambda: context.bound is None, lambda: part.spent == 0.0
-    return [part]
-
-
 def prover(shared: Shared, plans: Plans) -> list[Part]:
     """A certificate for the best plan."""
     part = _raiser(shared, "prover", shared.prover.certified)
@@ -174,19 +164,10 @@ class Lists:
 LARGE = Lists(
     primal=(packing, *MAKERS),
     alone=(),
-    dual=(pooled, functions, peaks, patterns, start_with_room, machines, *MAKERS, whole),
+    dual=(pooled, functions, peaks, start_with_room, machines, *MAKERS, whole),
 )
 SMALL = Lists(
-    primal=(
-        packing,
-        pooled,
-        functions,
-        peaks,
-        patterns,
-        prover,
-        *MAKERS,
-        machines,
-    ),
+    primal=(packing, pooled, functions, peaks, prover, *MAKERS, machines),
     alone=(whole_alone,),
     dual=(*MAKERS, whole),
 )

@@ -130,21 +130,6 @@ class Near:
 
 
 @dataclass(frozen=True)
-class Patterns:
-    """Of targets for patterns."""
-
-    #: Cases per target, seconds to pack one choice, and the share between bound and plan to stop
-    #: at.
-    cases: int = 200
-    packing: float = 5.0
-    near: float = 1e-5
-    #: The first step above the bound is the bound divided by this; seconds in which a first target
-    #: must be decided.
-    step: int = 200
-    first: float = 4.0
-
-
-@dataclass(frozen=True)
 class Peaked:
     """Of boxes of the phases' peaks."""
 
@@ -229,4 +214,4 @@ class Aims:
     worth: int = 100
 
 
-NEAR, PATTERNS, PEAKED, AIMS = Near(), Patterns(), Peaked(), Aims()
+NEAR, PEAKED, AIMS = Near(), Peaked(), Aims()

@@ -1,6 +1,8 @@
-"""The stand-alone checker's rule of packing: leaves that no sum of rows closes, and errors."""
+"""The stand-alone checker's rules of packing and patterns: leaves that no sum of rows closes, and
+errors."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -238,3 +240,41 @@ def test_as_by_brute_force(items: list[int], bins: int, more: int) -> None:
     tables = [[on_any(item)] for item in items]
     document = instance(tables, machines=[list(range(bins))])
     assert proves(document, bound(room + 1, nodes=COST)) is not fits(items, bins, room)
+
+
+#: Tables with one shard of 7, 5 or 4, or halves of 2 less on two ranks; whatever one of three ranks
+#: holds within 10 weighs 5 or less, but all weigh at least 16.
+LARGE = instance(
+    [[on_any(cost, name="whole"),
+      option("halves", block("any_rank", shard(cost - 2), count=2, distinct=True))]
+     for cost in (7, 7, 7, 5, 4)], machines=[[0, 1, 2]],
+)  # fmt: skip
+WEIGHTS = [[table, option, 0, weight // (1 + option)]
+           for table, weight in enumerate((4, 4, 4, 2, 2)) for option in range(2)]  # fmt: skip
+
+
+def heavy(target: int, **changes: Any) -> Document:
+    """A certificate with one row of a pattern."""
+    row = {"row": "pattern", "of": "busiest_rank", "most": 5, "weights": WEIGHTS, "times": 1}
+    return bound(target) | {"vectors": [[row | changes]], "nodes": [{"use": [0]}]}
+
+
+def test_what_one_rank_can_hold() -> None:
+    """No two shards of 7 lie together below 14, and one beside a 4 needs 11; a lower limit and
+    heavier shards prove nothing, unknown or repeated ones and another objective are refused."""
+    exactly(LARGE, heavy(11))
+    heavier = [[*place, 9 * weight] for *place, weight in WEIGHTS]
+    assert not proves(LARGE, heavy(11, most=4)) and not proves(LARGE, heavy(11, weights=heavier))
+    for wrong in ({"weights": [*WEIGHTS, WEIGHTS[0]]}, {"weights": [[0, 0, 1, 1]]},
+                  {"of": "step_time"}):  # fmt: skip
+        with pytest.raises(checker.Unreadable):
+            proves(LARGE, heavy(11, **wrong))
+
+
+@given(st.data())
+def test_no_weights_prove_what_is_false(data: st.DataObject) -> None:
+    """Whatever stands in a row of a pattern, no target above the optimum is accepted."""
+    weights = [[*place, data.draw(st.integers(0, 30))] for *place, _ in WEIGHTS]
+    most, times = data.draw(st.integers(0, 40)), data.draw(st.integers(0, 3))
+    target = data.draw(st.integers(12, 14))
+    assert not proves(LARGE, heavy(target, weights=weights, most=most, times=times))

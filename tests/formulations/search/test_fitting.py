@@ -138,4 +138,4 @@ def test_every_number_says_what_it_counts() -> None:
     assert len(named) > 50
     bare = [lines[n] for n in named
             if not lines[n - 1].lstrip().startswith("#:") and n - 1 not in named]  # fmt: skip
-    assert bare == ["NEAR, PATTERNS, PEAKED, AIMS = Near(), Patterns(), Peaked(), Aims()"]
+    assert bare == ["NEAR, PEAKED, AIMS = Near(), Peaked(), Aims()"]
