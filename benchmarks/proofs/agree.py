@@ -1,7 +1,7 @@
 """The stand-alone checker and ``verify`` on changed files: ``python benchmarks/proofs/agree.py``.
 
 Outcomes of random small instances (those of benchmarks/fuzz, by number) with certificates of the
-prover, and of as many instances with certificates of patterns and of peaks, changed at random in
+prover, and of as many instances with certificates of peaks, changed at random in
 one to three places: keys removed, added, renamed, values replaced by others of the file, by numbers
 nearby or at the edge of what is allowed, and by other types. Where the changed instance is still
 valid, half of the outcomes name its fingerprint. The script counts how often the two end with which
@@ -116,7 +116,7 @@ def both(outcome: Path, instance: Path | None) -> tuple[int, int, str]:
 
 
 def originals(many: int) -> Iterator[list[Any]]:
-    """Outcomes and instances, as documents; every other one with a row of patterns or peaks."""
+    """Outcomes and instances, as documents; every other one with a row of peaks."""
     settings, proofs = Settings(time_limit=5, workers=1), made(range(2 * many))
     for number in range(1, many + 1):
         instance, proof = generate(number), None

@@ -1,2 +1,2 @@
-"""Patterns: what one rank can hold. They give bounds and plans where few large shards fill a
-rank."""
+"""Boxes of peaks, and patterns: what one rank can hold within them. They give bounds, and options
+to place."""

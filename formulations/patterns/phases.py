@@ -18,6 +18,8 @@ from formulations.proof.rows import measures
 _ALIKE, _LOST = 1e-3, 1e-3
 #: Most tables that are rather few for their ranks.
 FEW_TABLES = 110
+#: Most tables where the busiest rank is the only peak: many small shards fill a rank evenly.
+MOST_ALONE = 60
 #: Steps into which the second set's highest peak is divided, and the most units in it; with few
 #: tables, into which a plan's cost is.
 STEPS, MOST_UNITS, FEW_STEPS = 128, 256, 64
@@ -57,10 +59,11 @@ def peaks_to_limit(instance: Instance, keep: Mask, most: int) -> Peaks | None:
     Returns
     -------
     Peaks or None
-        None without such sets, and where an option kept is not a single block on ranks whose
-        shards are alike or on different ranks.
+        None without such sets, with many tables where there is one peak for all phases, and where
+        an option kept is not a single block on ranks whose shards are alike or on different ranks.
     """
-    sets = sets_to_limit(instance, keep)
+    many = instance.num_tables > MOST_ALONE and not instance.by_phase
+    sets = None if many else sets_to_limit(instance, keep)
     if sets is None:
         return None
     peaks = peaks_of(instance, *sets, 1)
