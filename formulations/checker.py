@@ -267,7 +267,7 @@ class Instance:
             more = ", …" if len(named) > 3 else ""
             self.restrictions += [f"{len(named)} {what} ({some}{more})"] if named else []
         alone = {e["table"] for e in [*pins, *forbidden]} | self.current.keys()
-        read = dict[bytes, list[Option]]()
+        read, self.blocks = dict[bytes, list[Option]](), dict[tuple[int, bool], Block]()
         self.tables = {t["name"]: self._options(t, alone, read) for t in tables}
         known = {(t, o.name): o for t, options in self.tables.items() for o in options}
         for k, what in enumerate(("costs", "uses")):
@@ -336,7 +336,7 @@ class Instance:
         named = self.pins.get((table["name"], name), [self.ranks] * len(blocks))
         good = len(named) == len(blocks) > 0 and set().union(*named) <= self.machine_of.keys()
         need(good, "an option needs blocks, and a pin that names ranks has some for each")
-        found = [Block(self, b, ranks, moves) for b, ranks in zip(blocks, named, strict=True)]
+        found = [self._block(b, r, moves) for b, r in zip(blocks, named, strict=True)]
         home = next((block for block in found if block.where in FREE), None)
         firsts = [parts[0] for parts in home.sites.values()] if home else []
         homes = {self.machine_of[rank] for part in firsts for rank in part.ranks}
@@ -345,6 +345,14 @@ class Instance:
         excess = list(map(max, zip(*[block.excess for block in found], strict=True)))
         fused = (fusion["group"], fusion["level"]) if fusion else None
         return Option(name, fused, moves, found, home, homes, first, floor, excess)
+
+    def _block(self, entry: Any, named: Any, moves: bool) -> Block:
+        """A block; one entry that several options have, as in ways to lie, is one block."""
+        if named is not self.ranks:
+            return Block(self, entry, named, moves)
+        if (key := (id(entry), moves)) not in self.blocks:
+            self.blocks[key] = Block(self, entry, named, moves)
+        return self.blocks[key]
 
     def steps(self, block: Any) -> int:
         """Of reading a block: 10 numbers of a shard, or 10 ranks, take one, and so does a kind of
@@ -484,7 +492,7 @@ def leaving(
     pinned = {pin["table"]: pin for pin in document.get("pins", [])}
     barred = {(entry["table"], entry["option"]) for entry in document.get("forbidden", [])}
     told = set(apart if type(apart) is list else tables if apart else ())
-    found = list[dict[str, Any]]()
+    found, known = list[dict[str, Any]](), dict[tuple[int, bool], tuple[Any, Any]]()
     for t, table in [(t, document["tables"][t]) for t in tables]:
         name, now, pin = table["name"], current.get(table["name"]), pinned.get(table["name"], {})
         still, ways = list[dict[str, Any]](), list[dict[str, Any]]()
@@ -500,18 +508,18 @@ def leaving(
                 there = now["ranks"] if here else None
                 named, there = [n and list(map(sorted, n)) for n in (pin.get("ranks"), there)]
                 for ranks, lists in [way for way in places if named in (None, way[0])]:
-                    each = goes(lists, counted if now else None) if there != ranks else stay(lists)
-                    (ways if there != ranks else still).append({**option, "blocks": each})
+                    kept, cost = there == ranks, counted if now and there != ranks else None
+                    (still if kept else ways).append({**option, "blocks": goes(lists, cost, known)})
                 continue
             meter.take(here * (1 + len(blocks)) * (1 + document["ranks"]))
             meter.take(here * shards * (1 + len(document["resources"])))
             if here and lies(document, blocks, now["ranks"]):
                 pairs = zip(blocks, now["ranks"], strict=True)
-                each = [part for block, ranks in pairs for part in stands(block, ranks)]
+                each = [part for block, ranks in pairs for part in stands(block, ranks, known)]
                 still.append({**option, "blocks": each})
                 fixed = all(kind(block) not in FREE for block in blocks)
             if not fixed:
-                ways.append({**option, "blocks": goes(blocks, counted if now else None)})
+                ways.append({**option, "blocks": goes(blocks, counted if now else None, known)})
         nowhere = [{"blocks": [{"where": "cluster", "shards": [{"cost": [0]}]}]}]
         ways = [{**way, "name": str(k)} for k, way in enumerate(still + ways or nowhere)]
         found.append({"name": name, "options": ways})
@@ -582,8 +590,10 @@ def sites(document: Any, block: Any) -> Iterator[tuple[list[int], list[Any]]]:
         yield every.get(kind(block), block["where"]), [block]
         return
     sets, runs, once = groups(document, block)
-    shards = block["shards"] if len(runs) > 1 else [block["shards"]]
-    pairs = list(zip(shards, runs, strict=True))
+    shards = block["shards"] if len(runs) > 1 else block["shards"][:1]
+    alone = [[{**shard, "repeat": 1}] for shard in shards]
+    numbers = [number for number, times in enumerate(runs) for _ in range(times)]
+    made = dict[tuple[int, int], dict[str, Any]]()  # one shard on one rank, which ways share
     for places in sets:
         for taken in picked(list(places), runs, once):
             if kind(block) == "one_machine":
@@ -591,10 +601,10 @@ def sites(document: Any, block: Any) -> Iterator[tuple[list[int], list[Any]]]:
                 parts = [{"where": own, "shards": block["shards"]} for own in lists]
                 yield [rank for own in lists for rank in own], parts
                 continue
-            own = [s[0] if type(s) is list else s for s, times in pairs for _ in range(times)]
-            alike = [{**shard, "repeat": 1} for shard in own]
-            zipped = zip(taken, alike, strict=True)
-            yield list(taken), [{"where": [rank], "shards": [shard]} for rank, shard in zipped]
+            each = list(zip(numbers, taken, strict=True))
+            for number, rank in each:
+                made.setdefault((number, rank), {"where": [rank], "shards": alone[number]})
+            yield list(taken), [made[one] for one in each]
 
 
 def picked(places: list[int], runs: list[int], once: bool) -> Iterator[tuple[int, ...]]:
@@ -608,27 +618,27 @@ def picked(places: list[int], runs: list[int], once: bool) -> Iterator[tuple[int
             yield first + rest
 
 
-def goes(old: Any, counted: str | None) -> list[dict[str, Any]]:
-    """Blocks that a table takes anew; each shard costs its bytes, or the table
-    one."""
-    blocks = list[dict[str, Any]]()
+ONE = {"where": "cluster", "shards": [{"cost": [1]}]}  # of a table that moves
+
+
+def goes(old: Any, counted: str | None, known: dict[Any, Any]) -> list[dict[str, Any]]:
+    """Blocks that a table takes anew; each shard costs its bytes, or the table one, or nothing.
+
+    Ways to lie have blocks in common, which are ``known``, by what they are made of.
+    """
+    blocks, paid = list[dict[str, Any]](), counted == "bytes"
     for block in old:
-        costs = [s.get("move_bytes", 0) if counted == "bytes" else 0 for s in block["shards"]]
-        pairs = zip(block["shards"], costs, strict=True)
-        blocks.append({**block, "shards": [{**s, "cost": [cost]} for s, cost in pairs]})
-    one = [{"where": "cluster", "shards": [{"cost": [1]}]}] if counted == "tables" else []
-    return blocks + one
+        if (key := (id(block), paid)) not in known:
+            shards = [{**s, "cost": [paid * s.get("move_bytes", 0)]} for s in block["shards"]]
+            known[key] = block, {**block, "shards": shards}  # which keeps the block and its id
+        blocks.append(known[key][1])
+    return blocks + [ONE] * (counted == "tables")
 
 
-def stay(lists: list[Any]) -> list[dict[str, Any]]:
-    """Blocks without a choice, at no cost."""
-    return [{**b, "shards": [{**s, "cost": [0]} for s in b["shards"]]} for b in lists]
-
-
-def stands(block: Any, ranks: list[int]) -> list[dict[str, Any]]:
+def stands(block: Any, ranks: list[int], known: dict[Any, Any]) -> list[dict[str, Any]]:
     """Blocks for one that stays: where its shards choose ranks, each uses what the least does."""
     if kind(block) not in FREE:
-        return stay([block])
+        return goes([block], None, known)
     uses = [s.get("use", {}) for s in block["shards"]]
     least = {name: min([use.get(name, 0) for use in uses]) for name in uses[0]}
     return [{"where": [rank], "shards": [{"cost": [0], "use": least}]} for rank in ranks]

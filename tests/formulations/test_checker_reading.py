@@ -351,3 +351,15 @@ def test_what_must_move_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -
     """An option for each way of 50 to lie on 2,000 ranks."""
     document = wide(*[MANY[name]] * 50)
     counted(monkeypatch, document, lambda: checker.leaving(document, "bytes", [0], True))
+
+
+def test_ways_to_lie_share_their_blocks() -> None:
+    """Three shards, two of them equal, lie on three of four ranks in 12 ways, which are made of 8
+    blocks; a file of them, in which nothing is shared, says the same."""
+    lies = block("any_rank", shard(1, 7), shard(2, 5, repeat=2), count=3, distinct=True)
+    question = checker.leaving(instance([[option("o", lies)]]), "bytes", [0], True)
+    shared, alone = map(checker.Instance, (question, json.loads(json.dumps(question))))
+    assert (len(shared.blocks), len(alone.blocks)) == (8, 36)
+    assert shared.fingerprint == alone.fingerprint
+    for one, other in zip(shared.tables["t0"], alone.tables["t0"], strict=True):
+        assert [b.sites for b in one.blocks] == [b.sites for b in other.blocks]
