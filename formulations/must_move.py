@@ -39,7 +39,7 @@ CASE, SHARE, LEAST = 1e-4, 0.2, 1.0
 READ = 10_000_000
 #: Options × ranks up to which the whole question is asked, how many ways to lie are told apart, and
 #: the share of the time left, or of the work, for that.
-SMALL, WAYS, WHOLE = 100_000, 20_000, 0.3
+SMALL, WAYS, WHOLE = 100_000, 50_000, 0.3
 
 
 @dataclass(frozen=True)
