@@ -8,6 +8,7 @@ import pytest
 TUTORIAL = Path(__file__).resolve().parents[1] / "docs" / "tutorial.py"
 
 
+@pytest.mark.slow
 def test_it_runs_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -156,6 +156,7 @@ def test_a_fusion_group_leaves_host_memory_together() -> None:
     assert finished(instance, placed([0, 2], [0], [1])).options.tolist() == [1, 3]
 
 
+@pytest.mark.slow
 def test_no_table_of_a_production_model_is_cut_without_need(
     shared_data: Path, production: tuple[Path, Path]
 ) -> None:

@@ -79,7 +79,10 @@ def test_small_instances_are_solved(instance: Instance) -> None:
         assert outcome.status == Status.OPTIMAL
 
 
-@pytest.mark.parametrize("objective", [o.value for o in Objective])
+@pytest.mark.parametrize(
+    "objective",
+    [pytest.param(o.value, marks=[pytest.mark.slow] * ("step" in o.value)) for o in Objective],
+)
 def test_reproducible_with_one_worker(objective: str) -> None:
     """Two runs with one worker and the same work limit end at the same plan and bound."""
     first, second = (run(many(objective=objective), work_limit=0.5, seed=3) for _ in range(2))

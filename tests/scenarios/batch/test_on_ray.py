@@ -10,6 +10,7 @@ from tests.scenarios.batch.small import suite
 pytest.importorskip("ray")
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_answers(tmp_path: Path) -> None:
     """Objectives and statuses agree, and either engine continues where the other stopped."""
     local = run_batch(suite(), tmp_path / "local", workers=1)

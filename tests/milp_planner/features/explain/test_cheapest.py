@@ -73,6 +73,7 @@ def aimed(info: CheapestInfo, rate: float) -> CheapestInfo:
     return replace(info, target="a rate", rate=rate, limits=limits)
 
 
+@pytest.mark.slow
 def test_it_is_the_cheapest_of_those_that_reach_it(planned: Plan) -> None:
     """For targets between the clusters' rates the answer is the first by price that reaches it,
     each cheaper one is proved not to, and every rate is that of a plan of its own."""

@@ -207,6 +207,7 @@ def crowded() -> tuple[Model, Cluster, Plan]:
     return Model.from_dict(data), place, plan(evening, place, **COUNTED)
 
 
+@pytest.mark.slow
 def test_all_ways_of_asking_certify_the_same(
     crowded: tuple[Model, Cluster, Plan], tmp_path: Path
 ) -> None:
@@ -224,6 +225,7 @@ def test_all_ways_of_asking_certify_the_same(
     assert (last.outcome.certified_bound or 0) >= (again.outcome.certified_bound or 0)
 
 
+@pytest.mark.slow
 def test_without_a_limit_on_moves_a_plan_is_no_dearer(
     crowded: tuple[Model, Cluster, Plan],
 ) -> None:
