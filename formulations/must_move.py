@@ -37,9 +37,9 @@ from formulations.staying import (
 CASE, SHARE, LEAST = 1e-4, 0.2, 1.0
 #: What a checker is to read: choices, in all nodes of the proof of a pooled question.
 READ = 10_000_000
-#: Options × ranks up to which the whole question is asked, how many ways to lie are told apart, and
-#: the share of the time left, or of the work, for that.
-SMALL, WAYS, WHOLE = 100_000, 50_000, 0.3
+#: Options × ranks up to which the whole question is asked, the share of the time left, or of the
+#: work, for that, and how many ways to lie are told apart at most, and for each of its seconds.
+SMALL, WHOLE, WAYS, A_SECOND = 100_000, 0.3, 50_000, 5_000
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,9 @@ def _proved_least(
     size = np.minimum.reduceat(bytes_to_move(instance), instance.table_options[:-1])
     moved = np.isin(tables, moved_tables(instance, best))
     ways, found = ways_to_lie(instance), None
+    few = WAYS if clock.counts else min(WAYS, int(A_SECOND * clock.share(WHOLE)))
     orders = _spread(instance), np.lexsort((-size, ~moved))
-    for some in dict.fromkeys(tuple(sorted(_few(ways, order))) for order in orders):
+    for some in dict.fromkeys(tuple(sorted(_few(ways, order, few))) for order in orders):
         if not some or clock.over():
             continue
         apart = len(some) == len(tables) or some
@@ -220,9 +221,9 @@ def _proved_least(
     return _higher(found, _proved(whole, counted, most, False, clock))
 
 
-def _few(ways: list[int], order: IntArray) -> list[int]:
+def _few(ways: list[int], order: IntArray, left: int) -> list[int]:
     """The tables, in an order, whose ways to lie are few enough together to be told apart."""
-    some, left = list[int](), WAYS
+    some = list[int]()
     for table in order.tolist():
         if ways[table] <= left:
             left -= ways[table]

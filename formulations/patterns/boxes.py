@@ -365,23 +365,12 @@ class Boxes:
         return [row, *({"row": "capacity", "of": r.name, "times": m} for r, m in memory if m)]
 
     def _peaks_row(self, priced: Priced) -> dict[str, Any]:
-        peaks, weights = self.peaks, _listed(self.peaks.instance, priced.weight)
+        peaks, weights = self.peaks, priced.listed(self.peaks.instance)
         first, second = ([self._loads.costs[f] for f in ks] for ks in (peaks.first, peaks.second))
         times, loads, each, _ = priced.prices
         return {"row": "peaks", "first": first, "second": second, "step": peaks.step,
                 "loads": [*loads], "most": priced.most, "each": each, "weights": weights,
                 "times": times}  # fmt: skip
-
-
-def _listed(instance: Instance, weight: IntArray) -> list[list[int]]:
-    """Weights of shard entries as a certificate states them: table, its option, the option's shard
-    and the weight, where that is not 0."""
-    entry = np.flatnonzero(weight)
-    option = np.repeat(instance.option_of, np.diff(instance.block_shards))[entry]
-    table, first = instance.table_of[option], instance.block_shards[instance.option_blocks[option]]
-    columns = table, option - instance.table_options[table], entry - first, weight[entry]
-    found: list[list[int]] = np.stack(columns, axis=1).tolist()
-    return found
 
 
 def left_by(instance: Instance, certificate: Certificate, upper: int) -> Mask:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance import IntArray
+from formulations.instance import Instance, IntArray
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -65,6 +65,17 @@ class Priced:
     def memory(self) -> list[int]:
         """Multiplier of each resource's capacities."""
         return self.prices.memory
+
+    def listed(self, instance: Instance) -> list[list[int]]:
+        """Weights as a certificate states them: table, its option, the option's shard and the
+        weight, where that is not 0."""
+        entry, first = np.flatnonzero(self.weight), instance.table_options
+        option = np.repeat(instance.option_of, np.diff(instance.block_shards))[entry]
+        table, shard = instance.table_of[option], instance.block_shards[:-1]
+        own = entry - shard[instance.option_blocks[option]]
+        columns = table, option - first[table], own, self.weight[entry]
+        found: list[list[int]] = np.stack(columns, axis=1).tolist()
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -331,6 +331,14 @@ def test_large_shards_on_the_busiest_rank() -> None:
     accepted(instance, found[1], 11)
 
 
+def test_many_tables_have_boxes_of_two_peaks_alone() -> None:
+    """Of the busiest rank there are boxes up to ``MOST_ALONE`` tables, with phases above that."""
+    for more, objective, there in ((0, "busiest_rank", True), (1, "busiest_rank", False),
+                                   (1, "step_time", True)):  # fmt: skip
+        instance = built([at(ANY, 3)] * (phases.MOST_ALONE + more), objective)
+        assert (peaks_to_limit(instance, instance.allowed, 300) is not None) is there
+
+
 @pytest.mark.parametrize("make", [two_phases, large_shards])
 def test_auto_certifies_by_boxes(make: Callable[[], Instance]) -> None:
     """A whole solve by ``auto`` is certified optimal, at brute force's cost."""

@@ -23,8 +23,10 @@ from tests.formulations.certificates import random_certificate, random_functions
 from tests.formulations.examples import four_tables
 from tests.formulations.forging import checked, judged, mutate
 from tests.formulations.fuzz.generate import generate
+from tests.formulations.patterns.test_boxes import large_shards
 from tests.formulations.proof.made import made
 from tests.formulations.strategies import instances
+from tests.formulations.test_checker_packing import heavy
 
 LOOSE = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 PEAKED = [Objective.STEP_TIME, Objective.PIPELINED_STEP]
@@ -106,6 +108,13 @@ def test_mutants_of_peaks_prove_nothing_false() -> None:
     assert min(Counter(instance.by_phase for instance, _, _ in written).values()) > 5
     said = forged(iter(written), Random(7), 30)
     assert min(said[True, True], said[False, False]) > 100, said
+
+
+def test_mutants_of_a_pattern_prove_nothing_false() -> None:
+    """Of one written by hand, whose row the judge leaves to the checker."""
+    written = certificate_from_dict(heavy(11))
+    said = forged(iter([(large_shards(), 11, written)]), Random(9), 400)
+    assert min(said[True, False], said[False, False]) > 10 and not said[True, True], said
 
 
 @settings(LOOSE, max_examples=100)
