@@ -12,7 +12,7 @@ from formulations import registry
 from formulations.classes import classes_of
 from formulations.clock import Clock
 from formulations.evidence.verify import accepted
-from formulations.fewest import Fewest, housed, moves_of
+from formulations.fewest import fewest, housed, moves_of
 from formulations.instance import Instance, IntArray
 from formulations.instance.facts import bytes_to_move, total_use
 from formulations.proof.cover import cover
@@ -160,9 +160,9 @@ def _least_moves(
         start = best if small else _first(free, counted, settings, clock, before)
         if start is None and not small:
             break
-        least, search = 0 if before is None else before.least, Fewest(free, counted)
+        least = 0 if before is None else before.least
         enough = max(least, limit_of(instance, counted) or 0)
-        best = search.least(start, enough, settings, clock, clock.share(WHOLE))
+        best = fewest(free, counted, start, enough, settings, clock, clock.share(WHOLE))
         if best is None or check(instance, best).feasible:
             break  # whatever moves, or nothing more is asked
         if not small:

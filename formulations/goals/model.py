@@ -6,25 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from formulations.clock import Clock, OutOfTime
 from formulations.cpsat import Answer, Asked, Found, Use, solve_cpsat
-from formulations.goals.neighbourhoods import Descent
 from formulations.goals.problem import Aim, Problem
 from formulations.instance import Instance
 from formulations.model.build import Model, build
 from formulations.model.fullest import fullest
-from formulations.model.limits import bytes_moving
+from formulations.model.limits import moving
 from formulations.model.loads import Row
 from formulations.model.partition import Partition, by_class, by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode, fitted
+from formulations.neighbourhoods import Neighbourhoods, Size, Sought
 from formulations.presolve import Presolved
 from formulations.result.placement import Placement
-from formulations.search.context import Context
 from formulations.search.numbers import AIMS
 from formulations.settings import MOVED_BYTES, Settings
+
+#: Neighbourhoods are small, as there is little time for each goal.
+OPENED = Size(ranks=4.0, columns=1_500, units=1.5, patience=12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,19 +121,20 @@ def _build(task: Task, instance: Instance, partition: Partition, clock: Clock) -
     return model
 
 
-def _row(model: Model, aim: Aim, task: Task) -> Row:
-    """An aim as a row over the columns of a model."""
+def _row(model: Model, aim: Aim, task: Task, above: int | None = None) -> Row:
+    """An aim as a row over the columns of a model; of how full places are, the sum of what is
+    ``above`` a target, if there is one."""
     instance = model.columns.candidates.instance
     if aim.summed:
         return model.loads.everything(instance.shard_use[:, aim.resource])
-    if aim.goal == MOVED_BYTES:
-        return Row(-1, 1, *bytes_moving(model.columns))
     if aim.scope is None:
-        moving = model.columns.x[model.columns.candidates.moves]
-        return Row(-1, 1, moving, np.ones(len(moving), dtype=np.int64))
+        return moving(model.columns, aim.goal == MOVED_BYTES)
     full, rooms = task.problem.rooms(aim)
+    full, original = full // aim.step, task.problem.original
+    if above is not None:
+        return fullest(model, original, rooms, full, above // aim.step)
     low, high = aim.enough // aim.step, max(aim.enough, task.value) // aim.step
-    return fullest(model, task.problem.original, rooms, full // aim.step, low, high)
+    return fullest(model, original, rooms, full, low, high)
 
 
 def by_neighbourhoods(
@@ -142,11 +143,12 @@ def by_neighbourhoods(
     """Open one part of the plan after another to reduce what exceeds a target of the aim, for
     ``amount`` units of the clock."""
     assert task.aim is not None
-    limits = list(task.limits)
-    limits[task.aim] = target
-    context = Context(task.problem.within(limits), settings, clock, task.options().kept)
-    descent = Descent(context, task.plan, settings.seed, cap=task.most)
-    end = clock.now() + amount
-    while descent.over > 0 and not clock.over() and clock.now() < end:
-        descent.step()
-    return descent.placement
+    problem, aim, keep = task.problem, task.problem.aims[task.aim], task.options().kept
+    sought = Sought(
+        lambda plan: problem.above(aim, plan, target),
+        lambda model: _row(model, aim, task, target),
+        lambda plan: problem.causes(aim, plan, target),
+        task.most,
+    )
+    search = Neighbourhoods(problem.within(task.limits), sought, lambda _: keep, OPENED)
+    return search.least(task.plan, 0, settings, clock, amount) or task.plan

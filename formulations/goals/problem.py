@@ -15,6 +15,7 @@ import numpy as np
 
 from formulations.instance import Instance, IntArray, Resource, Scope
 from formulations.instance.facts import own_cost, per_option, total_use
+from formulations.neighbourhoods import lying
 from formulations.presolve import Presolved, presolve
 from formulations.reduce import bounds_at
 from formulations.result.certificate import Certificate
@@ -120,20 +121,45 @@ class Problem:
         use = compute_loads(self.instance, plan).use
         return [self._value(aim, plan, use) for aim in self.aims]
 
+    def above(self, aim: Aim, plan: Placement, target: int) -> int:
+        """By how much a plan exceeds a target of an aim, summed over the places that do."""
+        use = compute_loads(self.instance, plan).use
+        fills = [fill for _, fill in self._fills(aim, use)] if aim.scope else []
+        return sum(max(0, value - target) for value in fills or [self._value(aim, plan, use)])
+
+    def causes(self, aim: Aim, plan: Placement, target: int) -> list[int]:
+        """Tables of a plan to which an aim owes its value: those that add to it, or chose ranks at
+        places fuller than a target."""
+        instance = self.instance
+        if aim.summed:
+            return np.flatnonzero(total_use(instance)[plan.options, aim.resource]).tolist()
+        if aim.scope is None:
+            return moved_tables(instance, plan)
+        use = compute_loads(instance, plan).use
+        full = [place for place, fill in self._fills(aim, use) if fill > target]
+        at = np.arange(instance.num_ranks) if aim.scope == Scope.RANK else instance.machine_of
+        here = lying(instance, plan)[:, np.isin(at, full)]
+        return np.flatnonzero(here.any(axis=1)).tolist()
+
     def _value(self, aim: Aim, plan: Placement, use: list[IntArray]) -> int:
         if aim.summed:
             return int(use[aim.resource].sum())
         if aim.scope is None:
             moved = moved_tables(self.instance, plan)
             return len(moved) if aim.goal == MOVES else moved_bytes(self.instance, plan, moved)
+        return max((fill for _, fill in self._fills(aim, use)), default=0)
+
+    def _fills(self, aim: Aim, use: list[IntArray]) -> list[tuple[int, int]]:
+        """Places and how full each is, of every resource that the aim is about."""
         whole, rooms = self.rooms(aim)
-        shares = [
-            -(-whole * used // room)
+        return [
+            (place, -(-whole * used // room))
             for index, capacity in rooms.items()
-            for used, room in zip(use[index].tolist(), capacity.tolist(), strict=True)
+            for place, (used, room) in enumerate(
+                zip(use[index].tolist(), capacity.tolist(), strict=True)
+            )
             if room
         ]
-        return max(shares, default=0)
 
     def rooms(self, aim: Aim) -> tuple[int, dict[int, IntArray]]:
         """What a full place counts as, and the room of every place of each resource that the fill

@@ -79,7 +79,7 @@ def build(instance: Instance, partition: Partition, parts: Parts | None = None) 
     check()
     limit_resources(loads, columns, rest, parts)
     check()
-    if parts.cuts and parts.base is None and not parts.repair:
+    if parts.cuts and parts.base is None:
         add_largest(loads, columns, goal)
     if parts.ordered:
         order_ranks(columns)

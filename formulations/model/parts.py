@@ -31,8 +31,6 @@ class Parts:
         are in it, and no shard that chooses its rank is added to a closed cell of the partition.
     tables : sequence of int, optional
         The open tables of a neighbourhood.
-    repair : bool
-        Minimise the overflow of the capacities, with the objective at most ``limit``.
     check : callable, optional
         Called between families of rows; raises to abort.
     """
@@ -43,5 +41,4 @@ class Parts:
     ordered: bool = False
     base: Placement | None = None
     tables: IntArray | None = None
-    repair: bool = False
     check: Callable[[], None] | None = None

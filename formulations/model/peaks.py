@@ -50,12 +50,11 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
     limit = None if parts.limit is None else parts.limit // model.scale
     goal = Goal()
     if instance.objective == Objective.TOTAL:
-        if not parts.repair:
-            row = loads.everything(costs[0][1])
-            closed = int(rest.cost.sum() + rest.off_cost.sum()) // model.scale
-            model.minimise(row.column, row.coefficient, closed)
-            if limit is not None:
-                model.row(("limit",), row.column, row.coefficient, high=limit - closed)
+        row = loads.everything(costs[0][1])
+        closed = int(rest.cost.sum() + rest.off_cost.sum()) // model.scale
+        model.minimise(row.column, row.coefficient, closed)
+        if limit is not None:
+            model.row(("limit",), row.column, row.coefficient, high=limit - closed)
         return goal
     if instance.objective == Objective.BUSIEST_RANK:
         loads_now = rest.cost.sum(axis=1, keepdims=True) // model.scale
@@ -68,8 +67,7 @@ def set_goal(loads: Loads, columns: Columns, rest: Rest, parts: Parts) -> Goal:
     ]
     row = Row(-1, 1, np.concatenate([p.column for p in parts_of]),
               np.concatenate([p.coefficient for p in parts_of]))  # fmt: skip
-    if not parts.repair:
-        model.minimise(row.column, row.coefficient)
+    model.minimise(row.column, row.coefficient)
     one = len(goal.phases) == 1 and len(row.column) == 1
     if limit is not None and not (one and limit >= 0):  # else the column's upper limit suffices
         model.row(("limit",), row.column, row.coefficient, high=limit)

@@ -189,10 +189,6 @@ class Aims:
     columns: int = 3_000
     #: Share of the time for plans where plan and bound take a solve each.
     for_plans: float = 0.6
-    #: Units of work for one neighbourhood, and its most placing columns: with more it is too slow
-    #: to build and solve.
-    opened_work: float = 1.5
-    opened_columns: int = 6_000
     #: Options and placement variables up to which the exact model is solved.
     whole: int = 40_000
     #: Time for all aims, as a share of the time already spent, and its minimum and maximum in

@@ -21,6 +21,7 @@ from formulations import (
     checker,
     fewest,
     must_move,
+    neighbourhoods,
     solve,
 )
 from formulations.clock import Clock
@@ -281,12 +282,12 @@ def test_parts_of_a_plan_lead_to_one_that_moves_least(
     ranks = [draw.randrange(6) for _ in range(40)]
     sizes = [draw.randrange(3, 40) for _ in ranks]
     instance, _ = tables_on(ranks, sizes, round(1.1 * sum(sizes) / 6))
-    search, clock = fewest.Fewest(instance, counted), Clock(settings)
-    whole = search.least(None, 0, settings, clock, 20)
+    clock = Clock(settings)
+    whole = fewest.fewest(instance, counted, None, 0, settings, clock, 20)
     assert whole is not None
     far = Placement(whole.options, [[(own + 1) % 6 for own in table] for table in whole.ranks])
-    monkeypatch.setattr(fewest, "OPENED", 120)
-    near = search.least(far, 0, settings, clock, 40)
+    monkeypatch.setattr(neighbourhoods, "COLUMNS", 120)
+    near = fewest.fewest(instance, counted, far, 0, settings, clock, 40)
     assert near is not None and check(instance, near).feasible
     values = [fewest.moves_of(instance, counted, plan) for plan in (far, near, whole)]
     assert values[0] > 2 * values[1] and values[1] <= 1.1 * values[2]

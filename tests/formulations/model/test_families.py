@@ -3,7 +3,6 @@
 Neighbourhoods: some tables and ranks open, the rest stays; all open is the exact model.
 """
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,14 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formulations.cpsat import Found
-from formulations.goals.neighbourhoods import Chooser
-from formulations.instance import Current, Instance, Objective, Pin, Where
+from formulations.instance import Current, Instance, Pin, Where
 from formulations.instance.build import Block, Shard
-from formulations.model.partition import by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode, encode
-from formulations.presolve import usable
-from formulations.result.check import check, compute_loads
+from formulations.result.check import check
 from formulations.result.placement import Placement
 from tests.formulations.brute_force import brute_force
 from tests.formulations.examples import (
@@ -167,56 +163,6 @@ def test_a_part_is_solved_to_its_optimum(instance: Instance, data: st.DataObject
     assert value == truth.objective == answer.value
     closed = [t for t in range(instance.num_tables) if t not in tables]
     assert (plan.options[closed] == truth.placement.options[closed]).all()
-
-
-@LOOSE
-@given(instances())
-def test_a_part_keeps_the_plan_feasible(instance: Instance) -> None:
-    """Any part that the search draws, with ranks closed, gives a feasible plan that is no worse."""
-    truth = brute_force(instance)
-    if truth.placement is None or truth.objective is None or not instance.num_tables:
-        return
-    load = compute_loads(instance, truth.placement)
-    keep = usable(instance)
-    _, tables, free = Chooser(instance, keep, random.Random(4)).draw(truth.placement, load)
-    limit = None if instance.objective == Objective.TOTAL else truth.objective
-    parts = opened(truth.placement, tables, keep=keep, limit=limit)
-    model, answer = solved(instance, by_rank(instance, free), parts)
-    assert answer.status == Found.OPTIMAL and answer.values is not None
-    verdict = check(instance, decode(model, answer.values))
-    assert verdict.feasible, verdict.violations
-    assert verdict.objectives[instance.objective.value] == truth.objective
-
-
-@LOOSE
-@given(instances(objectives=[*Objective][1:]))
-def test_repairing_reaches_a_plan_within_the_limit(instance: Instance) -> None:
-    """With the optimum as the limit, a repair leaves no overflow."""
-    truth = brute_force(instance)
-    if truth.placement is None or truth.objective is None:
-        return
-    repair = Parts(repair=True, limit=truth.objective)
-    model, answer = solved(instance, None, repair)
-    assert (answer.status, answer.value) == (Found.OPTIMAL, 0) and answer.values is not None
-    verdict = check(instance, decode(model, answer.values))
-    assert verdict.feasible and verdict.objectives[instance.objective.value] == truth.objective
-    values = encode(model, truth.placement)
-    assert values is not None and model.linear.value(values) == 0
-
-
-def overfull() -> tuple[Instance, Placement]:
-    """Two shards of 6 on one rank of 10, the other rank empty."""
-    return built([at(ANY, 1, hbm=6)] * 2, hbm=10), placed(range(2), [0], [0])
-
-
-def test_repairing_by_hand() -> None:
-    """An open table moves to the other rank; with that closed, 2 of the 12 bytes do not fit."""
-    instance, plan = overfull()
-    assert solved(instance, None, opened(plan, [1], repair=True))[1].value == 0
-    closed = by_rank(instance, np.asarray([True, False]))
-    answer = solved(instance, closed, opened(plan, [1], repair=True))[1]
-    assert answer.value == 2
-    assert solved(instance, closed, opened(plan, [1]))[1].status == Found.INFEASIBLE
 
 
 def test_closed_moves_count() -> None:

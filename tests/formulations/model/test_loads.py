@@ -23,7 +23,7 @@ from formulations.model.parts import Parts
 from formulations.model.placements import encode
 from formulations.result.check import check, compute_loads
 from tests.formulations.brute_force import brute_force
-from tests.formulations.examples import ANY, EVERY, MACHINE, MACHINES, at, built
+from tests.formulations.examples import ANY, EVERY, MACHINE, MACHINES, at, built, placed
 from tests.formulations.model.solved import pooled, solved
 from tests.formulations.strategies import instances
 
@@ -137,6 +137,18 @@ def test_the_least_fill(low: int, least: int) -> None:
     assert answer.value == least
     names = {model.linear.name(r) for r in range(model.linear.num_rows)}
     assert {("fullest", "low"), ("fullest", "hbm", 0), ("fullest", "hbm", 1)} <= names
+
+
+@pytest.mark.parametrize(("tables", "beyond"), [([1, 2], 2), ([1], 3), ([2], 4), ([], 6)])
+def test_what_is_above_a_fill(tables: list[int], beyond: int) -> None:
+    """All lie on rank 0, which is 6 tenths above 4; of the open tables all go, and 5 and 5, 7 and 3
+    or 8 and 2 tenths are left."""
+    instance, there = three_shards(), placed(range(3), [0], [0], [0])
+    parts = Parts(base=there, tables=np.asarray(tables, dtype=np.int64))
+    model = build(instance, by_rank(instance), parts)
+    row = fullest(model, instance, {0: instance.resources[0].capacity}, parts=10, low=4)
+    model.linear.minimise(row.column, row.coefficient)
+    assert solve_cpsat(model.linear, Limits(seconds=20)).value == beyond
 
 
 def base_and_big(capacity: int | None = None) -> Instance:
