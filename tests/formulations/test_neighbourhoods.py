@@ -1,6 +1,7 @@
 """Which part of a plan is opened, and that parts lead to a better plan."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -13,7 +14,7 @@ from formulations.goals.problem import Problem
 from formulations.model.partition import by_rank
 from formulations.model.parts import Parts
 from formulations.model.placements import decode
-from formulations.neighbourhoods import Neighbourhoods, Sought
+from formulations.neighbourhoods import Neighbourhoods, Size, Sought
 from formulations.presolve import usable
 from formulations.result.check import check, value_of
 from formulations.result.outcome import found
@@ -91,3 +92,27 @@ def test_parts_come_to_what_the_whole_finds(goal: str, monkeypatch: pytest.Monke
     values = [problem.values(each)[0] for each in (plan, near, whole)]
     assert values[0] > 1.5 * values[1] and values[1] <= 1.1 * values[2], values
     assert (value_of(instance, near) or 0) <= before.objective
+
+
+def test_parts_that_find_nothing_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables on two ranks cannot be cheaper, and proofs that count no work do not go on for
+    ever: so many parts in a row, and it is over."""
+    monkeypatch.setattr(neighbourhoods, "COLUMNS", 1)
+    instance, asked = (
+        built([at(ANY, 5)] * 2, machines=[range(2)]),
+        Settings(work_limit=1, workers=1),
+    )
+    parts, drawn = search(instance, [0]), list[float]()
+    draw = parts._drawn
+
+    def counted(*some: Any) -> Any:
+        drawn.append(some[2])
+        assert len(drawn) < 50
+        return draw(*some)
+
+    monkeypatch.setattr(parts, "_drawn", counted)
+    clock = Clock(asked)
+    monkeypatch.setattr(clock, "spend", lambda work: None)
+    plan = placed(range(2), [0], [1])
+    assert parts.least(plan, 0, asked, clock, 1.0) is plan
+    assert len(drawn) == Size().patience
