@@ -50,9 +50,9 @@ def fullest(
         for row in loads.with_even(loads.even(values), rows, name):
             own, most = int(left[row.place]), parts * loads.most(row)
             if high is None:
-                if most <= own:
+                whole = int(room[row.place])
+                if most <= own or not whole:  # without room its capacity says all
                     continue
-                whole = max(1, int(room[row.place]))
                 found += linear.columns(1, (most - own) // whole + 1).tolist()
             linear.row(
                 (*name, row.place), np.append(row.column, found[-1]),

@@ -35,9 +35,9 @@ def search(instance: Instance, causes: list[int]) -> Neighbourhoods:
     return Neighbourhoods(instance, sought, lambda _: usable(instance))
 
 
-def test_ranks_of_a_machine_open_what_lies_on_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of four ranks open, one of them that of the table named: with it whatever lies on these
-    two alone, and the table on all four, if not its assignment."""
+def test_what_lies_on_open_ranks_alone_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of five ranks open, one of them that of the table named: with it whatever lies on these
+    two alone; the table on all four of a machine stays."""
     monkeypatch.setattr(neighbourhoods, "COLUMNS", 10)
     instance = built([at(MACHINE, 3), *[at(ANY, 5)] * 4], machines=[range(4), [4]])
     placement = placed(range(5), range(4), [0], [1], [2], [3])
